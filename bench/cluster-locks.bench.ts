@@ -9,7 +9,7 @@ import { runScript, type WrkScript } from './support/wrk.ts';
 const locksUrl = '/api/shop/main';
 const CONNECTIONS = 64;
 
-/** How many lock requests and claims of one hot pool do three members take, beside three nodes of etcd? */
+/** How many lock requests and claims of one hot pool can three members process, compared with three nodes of etcd? */
 export const clusterLocks: Question = {
   name: 'cluster-locks',
   title: 'Locks and inventory on three members',
@@ -72,7 +72,7 @@ export const clusterLocks: Question = {
   },
 };
 
-/** Asks once for what is about to be asked many times. @throws {Error} unless the answers are as they should be */
+/** Sends each kind of request once before the load. @throws {Error} unless the answers are as expected */
 async function probe(cluster: GroveCluster): Promise<void> {
   const lock = await cluster.json('POST', `${locksUrl}/locks/acquire`, { key: 'probe', ttl_ms: 1000 });
   const { token } = lock as { token: number };
@@ -84,7 +84,7 @@ async function probe(cluster: GroveCluster): Promise<void> {
   throw new Error(`unexpected answers: ${said}`);
 }
 
-/** @param ours what it is compared with */
+/** @param ours samples to compare with */
 function row(what: string, who: string, samples: readonly Sample[], ours?: readonly Sample[]): string[] {
   const hasNats = samples[0]?.partsUs.nats !== undefined;
   return [

@@ -13,10 +13,10 @@ import { wrk } from './support/wrk.ts';
 /** Articles in both stores at the start. */
 const ARTICLES_MAX = 10_000;
 
-/** The row with a target, and the one that tells how long one write takes. */
+/** The row with a target, and a single connection, which shows the latency of one write. */
 const connectionCounts = [1, 64];
 
-/** Both that are compared, with the same in them. */
+/** The two compared systems, with the same content. */
 interface Contestants {
   readonly alone: GroveServer;
   readonly cluster: GroveCluster;
@@ -24,8 +24,8 @@ interface Contestants {
 }
 
 /**
- * What does replication cost? Durable creates on three members and three NATS servers beside the same on a member
- * that is alone, and who of them works how much for a write.
+ * What does replication cost? Durable creates on three members and three NATS servers compared with a single member,
+ * with the processor time of each process for a write.
  */
 export const clusterWrites: Question = {
   name: 'cluster-writes',
@@ -38,7 +38,7 @@ export const clusterWrites: Question = {
     const rows: string[][] = [];
     const classes: string[] = [];
     let natsVersion = '';
-    // The best class first; then the one that flushes later, where that is another.
+    // The best durability class first, then the one that flushes later, if it is another.
     for (const wanted of [undefined, 'quorum']) {
       if (wanted !== undefined && classes.includes(wanted)) continue;
       const cluster = await stage.startCluster(wanted === undefined ? {} : { durability: wanted });
@@ -59,7 +59,7 @@ function load(stage: Stage, at: { readonly port: number }, token: string, articl
   return loadArticles({ port: at.port, token }, 0, articles, idsFileOf(stage));
 }
 
-/** Nobody reads by id here. */
+/** This benchmark has no reads by id. */
 function idsFileOf(stage: Stage): string {
   return join(stage.folder, 'cluster-writes-ids');
 }

@@ -2,8 +2,8 @@ import type { Question } from './support/question.ts';
 import { measureWrites } from './support/write-question.ts';
 
 /**
- * How many durable creates a second does one branch take? An answer means that node, path, place among its
- * siblings, indexes and revision record survive a power loss.
+ * How many durable creates a second can one branch process? An answer means that the node, its path, its position among
+ * siblings, its index entries and its revision record survive a power loss.
  */
 export const creates: Question = {
   name: 'creates',

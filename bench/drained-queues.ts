@@ -1,7 +1,7 @@
 /**
- * What commands cost whose tables are drained at their front: creates with idempotency keys in a store whose keys of
- * yesterday have just expired, and claims of jobs beside enqueues. The engine alone, without sockets. Processor time of
- * the main thread is told besides, for it does not depend on what else the machine does.
+ * Measures commands on tables whose first rows are removed: creates with idempotency keys in a store whose keys of the
+ * previous day have just expired, and claims of jobs interleaved with enqueues. It runs the engine alone, without
+ * sockets. It also prints the processor time of the main thread, which does not depend on other load of the machine.
  *
  * Run: npx node bench/drained-queues.ts [count] (with UV_THREADPOOL_SIZE=32)
  */

@@ -6,7 +6,7 @@
  */
 import { BareEngine } from './support/bare-engine.ts';
 
-/** Different nodes that are read, at most, so that a longer run reads no larger store. */
+/** Most different nodes that are read, so that a longer run does not read a larger store. */
 const READ_MAX = 8_000;
 
 const seconds = Number(process.argv[2] ?? 5);
@@ -22,7 +22,7 @@ const type = {
 };
 await host.command(branch, { type: 'PutDefinition', kind: 'node_type', definition: type }, { caller });
 
-/** Names of the nodes that were made: how many there are of each writer depends on the machine and the time. */
+/** Names of the created nodes. Their number for each writer depends on the machine and the duration. */
 const names: string[] = [];
 const until = performance.now() + seconds * 1000;
 const body = 'Lorem ipsum dolor sit amet, consectetur adipiscing elit. '.repeat(3);

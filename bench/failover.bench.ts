@@ -9,31 +9,33 @@ import { progress } from './support/stage.ts';
 import { SteadyCreates } from './support/steady-creates.ts';
 import { whole } from './support/table.ts';
 
-/** Kills for each round of the plan, and planned ends of the owner. */
+/** Kills of the owner for each round of the plan, and as many planned stops. */
 const KILLS_PER_ROUND = 4;
 const DRAINS_PER_ROUND = 2;
 
-/** Those who write all the time: far less than the cluster takes, for what is measured is how long it takes nothing. */
+/**
+ * Writing clients. Their rate is far below the capacity of the cluster, because the time without writes is measured.
+ */
 const CLIENTS = 16;
 const WRITES_PER_SECOND = 200;
 
-/** Time writes go on before the owner ends, and after others have taken over. */
+/** Time of writes before the owner ends, and after another member has taken over, in milliseconds. */
 const BEFORE_MS = 1_000;
 const AFTER_MS = 1_000;
 
-/** Longest time without a write, and until a member is ready again, in milliseconds. */
+/** Timeout for the next write, and until a member is ready again, in milliseconds. */
 const GAP_MS_MAX = 60_000;
 const READY_MS_MAX = 120_000;
 
-/** What one end of an owner did. */
+/** The effect of one end of an owner. */
 interface Ending {
   readonly gapMs: number;
-  /** Writes answered with an error in that time, and those that got no answer. */
+  /** Writes in that time that were answered with an error or not answered. */
   readonly refused: number;
   readonly unanswered: number;
 }
 
-/** How long does nobody take writes when the member that owns a repository dies, or is stopped? Is anything lost? */
+/** How long are writes unavailable when the member that owns a repository dies or is stopped? Are writes lost? */
 export const failover: Question = {
   name: 'failover',
   title: 'Loss of an owner',
@@ -72,7 +74,7 @@ export const failover: Question = {
   },
 };
 
-/** Ends the member that owns the repository, waits until another takes writes, and brings it back. */
+/** Ends the member that owns the repository, waits until another member accepts writes, and restarts it. */
 async function endOwner(
   cluster: GroveCluster,
   writes: SteadyCreates,
@@ -85,7 +87,7 @@ async function endOwner(
   const endedMs = performance.now();
   const failuresBefore = writes.failures.length;
   await end(owner, signal);
-  // A dead owner acknowledges nothing, so what was sent after its end is acknowledged by another.
+  // A dead owner acknowledges nothing, so a write sent after its end is acknowledged by another member.
   await writes.acknowledgedSince(performance.now(), GAP_MS_MAX);
   await pause(AFTER_MS);
   await writes.acknowledgedSince(performance.now(), GAP_MS_MAX);

@@ -10,22 +10,22 @@ import { undisturbed } from './support/rounds.ts';
 import { progress } from './support/stage.ts';
 import { whole } from './support/table.ts';
 
-/** Subscribers on one member, rising; the last is the row with a target. */
+/** Numbers of subscribers on one member, ascending; the last is the row with a target. */
 const subscriberCounts = [1, 1_000, 10_000];
 
 /** Revisions in a round, and the time between two of them. */
 const WRITES_PER_ROUND = 50;
 const INTERVAL_MS = 100;
 
-/** Time within which everybody has to be told, in milliseconds. */
+/** Timeout until all subscribers have received an event, in milliseconds. */
 const TOLD_MS_MAX = 30_000;
 
-/** Time within which the member has to do what it is told, in milliseconds. */
+/** Timeout of an order to the member, in milliseconds. */
 const ORDER_MS_MAX = 60_000;
 
 const folderUrl = '/api/repository/bench/main/head/content/';
 
-/** How long it took to tell all subscribers of one revision, in milliseconds from the answer to whoever wrote it. */
+/** Delays of the event of one revision, in milliseconds after the answer to its writer. */
 interface Delay {
   readonly first: number;
   readonly half: number;
@@ -34,11 +34,11 @@ interface Delay {
 
 interface Round {
   readonly delays: readonly Delay[];
-  /** Processor time of the member with the subscribers for one revision, in milliseconds. */
+  /** Processor time for one revision of the member with the subscribers, in milliseconds. */
   readonly cpuMs: number;
 }
 
-/** How long after the answer to a write have ten thousand subscribers on another member been told of it? */
+/** How long after the answer to a write have ten thousand subscribers on another member received its event? */
 export const fanOut: Question = {
   name: 'fan-out',
   title: 'Committed changes to many subscribers',
@@ -125,7 +125,7 @@ function rowOf(subscribers: number, rounds: readonly Round[]): string[] {
   ];
 }
 
-/** What one subscriber takes, where there are enough of them to show beside what else the process does. */
+/** Memory of one subscriber. Empty for few subscribers, whose memory is too small to measure in the process. */
 function each(subscribers: number, before: MemberMemory, after: MemberMemory): string {
   if (subscribers < 100) return '';
   const kilobytes = (figure: keyof MemberMemory): string =>
@@ -133,7 +133,7 @@ function each(subscribers: number, before: MemberMemory, after: MemberMemory): s
   return `${kilobytes('heapBytes')} / ${kilobytes('residentBytes')}`;
 }
 
-/** Somebody who writes one revision after the other. */
+/** Writes one revision after the other. */
 class Writer {
   readonly #cluster: GroveCluster;
   readonly #owner: ClusterProcess;
@@ -144,7 +144,7 @@ class Writer {
     this.#owner = owner;
   }
 
-  /** @returns when the answer was there, on the clock all processes share */
+  /** @returns when the answer arrived, on the clock shared by all processes */
   async write(): Promise<{ revision: string; answeredMs: number }> {
     this.#written += 1;
     const body = { name: `n-${this.#written}`, node_type: 'svc:Folder', properties: {} };
@@ -156,7 +156,7 @@ class Writer {
   }
 }
 
-/** The member that has the subscribers. */
+/** The member with the subscribers. */
 class Listener {
   readonly #member: ClusterProcess;
   readonly #told = new Map<string, Told>();
@@ -175,7 +175,7 @@ class Listener {
     return this.#member.pid;
   }
 
-  /** The branch of a writer, as the bus calls it. */
+  /** The actor id of the branch of a writer, as used on the bus. */
   async branchOf(writer: Writer): Promise<string> {
     const listening = this.#hear('listening');
     const heard = this.#hear('heard');
@@ -185,21 +185,21 @@ class Listener {
     return (await heard).branch;
   }
 
-  /** Has so many subscribers in all. */
+  /** Opens subscriptions up to this total number. */
   async subscribe(branch: string, subscribers: number): Promise<void> {
     const subscribed = this.#hear('subscribed');
     this.#order({ do: 'subscribe', branch, subscribers });
     await subscribed;
   }
 
-  /** What the member has in use. */
+  /** Memory in use by the member. */
   async memory(): Promise<MemberMemory> {
     const weighed = this.#hear('weighed');
     this.#order({ do: 'weigh' });
     return await weighed;
   }
 
-  /** When everybody was told of a revision. @throws {Error} when it takes too long */
+  /** When the subscribers received a revision. @throws {Error} after a timeout */
   async told(revision: string): Promise<Told> {
     const endMs = performance.now() + TOLD_MS_MAX;
     const timer = setTimeout(() => this.#wake?.(), TOLD_MS_MAX);

@@ -9,18 +9,18 @@ import { median, undisturbed } from './support/rounds.ts';
 import { type LoadedGrove, progress, type Stage } from './support/stage.ts';
 import { megabytes, milliseconds, whole } from './support/table.ts';
 
-/** Those who go on writing to the source meanwhile. */
+/** Concurrent writers to the source. */
 const WRITERS = 8;
 const WRITES_PER_SECOND = 1_000;
 
-/** Time writers have to get going. */
+/** Warm-up time of the writers. */
 const WARM_UP_MS = 500;
-/** Between two forks. */
+/** Pause between two forks. */
 const PAUSE_MS = 250;
-/** Writes that come this long after the answer still belong to a fork: what piled up meanwhile is brought in then. */
+/** Writes this long after the answer still count for a fork, because the backlog is written then. */
 const AFTERMATH_MS = 50;
 
-/** A fork while nobody writes. */
+/** A fork without concurrent writes. */
 interface Quiet {
   readonly forkMs: number;
   readonly forkBytes: number;
@@ -28,16 +28,16 @@ interface Quiet {
   readonly removalMs: number;
 }
 
-/** Forks of a branch that is written to. */
+/** Forks of a branch with concurrent writes. */
 interface Busy {
   readonly forkMs: readonly number[];
-  /** Milliseconds of writes, rising: while nothing else went on, during forks, during their removal. */
+  /** Latencies of writes in milliseconds, ascending: alone, during forks, during the removal of forks. */
   readonly alone: readonly number[];
   readonly forking: readonly number[];
   readonly removing: readonly number[];
 }
 
-/** What was seen at one size. */
+/** Results at one size. */
 interface SizeReport {
   readonly size: number;
   readonly sourceBytes: number;
@@ -47,7 +47,7 @@ interface SizeReport {
   readonly postgresBytes: number;
 }
 
-/** How long does a fork take, what does it cost, and what do those notice who write to the source meanwhile? */
+/** How long does a fork take, what does it cost, and how does it affect concurrent writes to the source? */
 export const forks: Question = {
   name: 'forks',
   title: 'Forks of a branch',
@@ -87,7 +87,7 @@ async function measureQuiet(
   return { articles: grove.articles, sourceBytes, quiet };
 }
 
-/** Writers make a store grow, so each round has a new one. */
+/** Writes make the store grow, so each round uses a new one. */
 async function measureBusy(plan: Plan, stage: Stage, size: number): Promise<Busy[]> {
   const rounds: Busy[] = [];
   for (let round = 0; round < plan.rounds; round++) {
@@ -102,7 +102,7 @@ async function measureBusy(plan: Plan, stage: Stage, size: number): Promise<Busy
   return rounds;
 }
 
-/** Writers alone, then with one fork after the other, then with the removal of these forks. */
+/** Measures writes alone, then during successive forks, then during the removal of these forks. */
 async function underWrites(grove: LoadedGrove, lengthMs: number): Promise<Busy> {
   await Fork.make(grove).then((fork) => fork.remove());
   const updates = new PacedUpdates(grove, WRITERS, WRITES_PER_SECOND);
@@ -155,13 +155,13 @@ class Fork {
     return this.span.toMs - this.span.fromMs;
   }
 
-  /** Milliseconds to read a node of it. */
+  /** Reads a node of the fork. @returns the latency in milliseconds */
   async read(): Promise<number> {
     const { ms } = await this.#grove.server.timed('GET', `${nodesUrlOf(this.#name)}/f-0/n-0`);
     return ms;
   }
 
-  /** Returns when its space is free again. */
+  /** Removes the fork. Resolves when its space is free. */
   async remove(): Promise<Span> {
     const fromMs = nowMs();
     await this.#grove.server.json('DELETE', `${branchesUrl}/${this.#name}`);
@@ -169,7 +169,7 @@ class Fork {
   }
 }
 
-/** The nearest thing PostgreSQL has: a copy of the whole database, while nobody is connected to it. */
+/** The closest operation of PostgreSQL: a copy of the whole database without open connections. */
 async function measurePostgres(
   { rounds }: Plan,
   stage: Stage,

@@ -12,12 +12,12 @@ const ARTICLES_MAX = 10_000;
 
 const connectionCounts = [1, 64];
 
-/** One thing that is asked for. */
+/** A kind of request. */
 interface Kind {
-  /** What a table calls it. */
+  /** Its name in the table. */
   readonly name: string;
   readonly script: WrkScript;
-  /** `X-Svc-Consistency`; default: none, which is the newest state under the read lease. */
+  /** `X-Svc-Consistency`; default: none, which reads the newest state under the read lease. */
   readonly consistency?: string;
 }
 
@@ -29,7 +29,7 @@ const kinds: readonly Kind[] = [
   { name: 'lock request', script: 'lock' },
 ];
 
-/** What does it cost to ask a member that does not own what is asked for? */
+/** What does it cost to send a request to a member that does not own its repository? */
 export const forwarding: Question = {
   name: 'forwarding',
   title: 'Asked of the owner and of another member',

@@ -13,26 +13,26 @@ import { wrk } from './support/wrk.ts';
 
 const CONNECTIONS = 64;
 const STARTS = 5;
-/** Long enough for timers of the start to have run, short enough that nothing was closed for idleness. */
+/** Long enough for the timers of the start to run, short enough that no actor is closed as idle. */
 const IDLE_MS = 2_000;
-/** Writes change the size that is measured, so they are measured shortly. */
+/** Writes change the measured size, so they are measured for a short time. */
 const WRITE_SECONDS = 1;
 
 const reads = ['read-path', 'read-id', 'list-page'] as const;
 const writes = ['update', 'create'] as const;
 type Work = (typeof reads)[number] | (typeof writes)[number];
 
-/** What the branch holds. */
+/** Content of the branch. */
 interface Content {
-  /** Articles that reads and updates choose from. */
+  /** Articles used by reads and updates. */
   readonly articles: number;
-  /** Articles made while measuring creates. */
+  /** Articles created while measuring creates. */
   readonly extra: number;
-  /** Updates made while measuring them. */
+  /** Updates sent while measuring updates. */
   readonly updates: number;
 }
 
-/** What was seen at one size. */
+/** Results at one size. */
 interface SizeReport {
   readonly size: number;
   readonly loadPerSecond: number;
@@ -44,11 +44,14 @@ interface SizeReport {
   readonly readyMs: number;
   readonly readyAfterKillMs: number;
   readonly diskBytes: number;
-  /** Nodes and replaced versions on that disk. */
+  /** Nodes and replaced versions on the disk. */
   readonly stored: number;
 }
 
-/** Does anything get slower as a branch grows? Every node is made by a request of its own: as many revisions as nodes. */
+/**
+ * Does any operation get slower as a branch grows? Each node is created by its own request, so there are as many
+ * revisions as nodes.
+ */
 export const growth: Question = {
   name: 'growth',
   title: 'Growth: one branch from ten thousand to a million nodes and revisions',
@@ -80,18 +83,18 @@ export const growth: Question = {
   },
 };
 
-/** Folders included. */
+/** Number of nodes, including folders. */
 function nodesOf({ articles, extra }: Content): number {
   return articles + articles / ARTICLES_PER_FOLDER + extra;
 }
 
-/** How many articles make a branch of `size` nodes, counting what was created while measuring. */
+/** Number of articles in a branch of `size` nodes, including those created while measuring. */
 function articlesFor(size: number, { articles, extra }: Content): number {
   const folders = Math.floor((size - extra) / (ARTICLES_PER_FOLDER + 1));
   return Math.max(articles, folders * ARTICLES_PER_FOLDER);
 }
 
-/** Reads first: they have to meet the size they are named for. */
+/** Measures reads first, before writes change the size. */
 async function measureSize(
   plan: Plan,
   server: GroveServer,
@@ -116,7 +119,7 @@ async function measureSize(
   const readSamples = await measure(reads, plan);
   const writeSamples = await measure(writes, { ...plan, seconds: WRITE_SECONDS });
   const samples = Object.fromEntries([...readSamples, ...writeSamples]) as Record<Work, Sample[]>;
-  // The warm-up of a second was not counted; it is taken for one of the middle.
+  // Requests of the warm-up were not counted. Their number is taken as the median of the samples.
   const made = (work: Work): number =>
     samples[work].reduce((sum, { requests }) => sum + requests, medianOf(samples[work], 'requests'));
   return {
@@ -130,7 +133,7 @@ async function measureSize(
   };
 }
 
-/** Stops the member and starts it again some times; ends with a running one. */
+/** Restarts the member several times. The last one keeps running. */
 async function measureStarts(
   stage: Stage,
   running: GroveServer,

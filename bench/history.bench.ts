@@ -31,7 +31,7 @@ interface Row {
   readonly oldest: readonly Sample[];
 }
 
-/** What does it cost to read a state that is no longer the present one? */
+/** What does it cost to read a past state? */
 export const history: Question = {
   name: 'history',
   title: 'Reads at earlier revisions',
@@ -51,7 +51,7 @@ export const history: Question = {
   },
 };
 
-/** The revisions of a branch that are read at. */
+/** The revisions of a branch to read. */
 class Past {
   readonly #grove: LoadedGrove;
   #oldest: string | undefined;
@@ -61,17 +61,17 @@ class Past {
     this.#grove = grove;
   }
 
-  /** When every article was in its first state. */
+  /** The revision with every article in its first state. */
   get oldest(): string {
     return this.#oldest ?? this.#newest;
   }
 
-  /** When every article was in its present state. */
+  /** The revision with every article in its present state. */
   get newest(): string {
     return this.#newest;
   }
 
-  /** Makes the present state a past one, by a write somewhere else. */
+  /** Makes the present state a past one, by writing another node. */
   async leaveBehind(): Promise<void> {
     const { server } = this.#grove;
     this.#newest = ((await server.json('GET', `${branchesUrl}/main`)) as { head: string }).head;
@@ -79,7 +79,7 @@ class Past {
     await server.json('POST', `${nodesUrl}/`, JSON.parse(articleBody(`past-${this.#newest}`, 0)));
   }
 
-  /** Gives every article a new state, each by a request of its own. */
+  /** Updates every article, each by its own request. */
   async updateAll(version: number): Promise<void> {
     const { articles, server } = this.#grove;
     const updates = function* (): Generator<LoadRequest> {
@@ -117,7 +117,7 @@ async function measureReads(
   return rows;
 }
 
-/** Each kind of read has to find the state it is measured for. */
+/** Checks that each kind of read finds the state it is measured for. */
 async function requireStates(
   { articles, idsFile, server }: LoadedGrove,
   [head, newest, oldest]: readonly string[],

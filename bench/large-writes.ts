@@ -1,7 +1,7 @@
 /**
- * How long the longest turn of a member's event loop is while it takes requests of nearly 16 MiB over HTTP, in processor
- * time of its main thread. Prints one line for each request: the longest of its turns, the median and the highest of
- * some rounds.
+ * Measures the longest turn of the event loop of a member during requests of nearly 16 MiB over HTTP, in processor time
+ * of its main thread. Prints one line for each request, with the median and the maximum of its longest turn over
+ * several rounds.
  *
  * Run: npx node bench/large-writes.ts [shape …]; ROUNDS, MEMBER_OPTIONS (for Node) and KEEP (the folder) may be set
  */
@@ -14,14 +14,14 @@ import { GroveServer } from './support/grove-server.ts';
 import type { LongTurn } from './support/turn-probe.ts';
 
 const ROUNDS = Number(process.env.ROUNDS ?? 3);
-/** Bytes of the property that makes a request large: what is left of 16 MiB is for everything else. */
+/** Bytes of the property that makes a request large. The rest of 16 MiB is for all other fields. */
 const BYTES = 15.8 * 1024 * 1024;
 
 function repeated(text: string): string {
   return text.repeat(Math.floor(BYTES / Buffer.byteLength(JSON.stringify(text).slice(1, -1))));
 }
 
-/** The value of one property, by what is in it. */
+/** Values of the property, by shape. */
 const shapes: Readonly<Record<string, () => unknown>> = {
   'one text': () => repeated('Lorem ipsum dolor sit amet, consectetur adipiscing elit. '),
   'one text beyond ASCII': () => repeated('Käse, Brötchen und Tränen — ein Fest für alle. '),
@@ -51,10 +51,10 @@ const server = await GroveServer.start(join(folder, 'data'));
 process.env.NODE_OPTIONS = '';
 
 let told = 0;
-/** What the last request to a branch was answered. */
+/** The answer to the last request to a branch. */
 let answer = '';
 
-/** The longest turn since the last call, in milliseconds of work. */
+/** The longest turn since the last call, in milliseconds of processor time. */
 function longest(): LongTurn {
   const lines = readFileSync(turnsFile, 'utf8').split('\n').slice(0, -1);
   const turns = lines.slice(told).map((line) => JSON.parse(line) as LongTurn);
@@ -98,7 +98,7 @@ function send(
   });
 }
 
-/** The id of the node that is in conflict. */
+/** The id of the node in conflict. */
 function idOf(conflicts: string, name: string): string {
   const found = (JSON.parse(conflicts) as { conflicts?: { node_id: string; path: string }[] }).conflicts;
   return found?.find(({ path }) => path === `/${name}`)?.node_id ?? '';

@@ -17,15 +17,15 @@ const locksUrl = '/api/shop/main';
 /** Connections of the row with a target. */
 const CONNECTIONS = 64;
 
-/** What the bare peer answers: an answer of ours, so that the script does with it what it does with ours. */
+/** Answers of the bare peer. They equal answers of Grove, so that the script handles both in the same way. */
 const bareAnswers = {
   lock: '{"acquired":true,"key":"1-1-1","token":123456,"expires_at_ms":1764000000000}',
   claim: '{"claimed":true,"remaining":999999999}',
 } as const;
 
 /**
- * How many durable lock requests and claims of one hot pool does one branch take, beside an HTTP server that looks
- * at nothing, Redis, etcd and PostgreSQL?
+ * How many durable lock requests and claims of one hot pool can one branch process, compared with an HTTP server with
+ * constant answers, Redis, etcd and PostgreSQL?
  */
 export const locks: Question = {
   name: 'locks',
@@ -88,7 +88,7 @@ async function measureLocks(plan: Plan, stage: Stage): Promise<Answer> {
   }
 }
 
-/** Asks once for what is about to be asked many times. @throws {Error} unless the answers are as they should be */
+/** Sends each kind of request once before the load. @throws {Error} unless the answers are as expected */
 async function probe(server: GroveServer): Promise<void> {
   const lock = await server.json('POST', `${locksUrl}/locks/acquire`, { key: 'probe', ttl_ms: 1000 });
   const { token } = lock as { token: number };
@@ -106,7 +106,7 @@ function startBare(stage: Stage, what: keyof typeof bareAnswers): Promise<BareUw
   return BareUws.start(folder, bareAnswers[what]);
 }
 
-/** @param ours what it is compared with */
+/** @param ours samples to compare with */
 function row(what: string, who: string, samples: readonly Sample[], ours?: readonly Sample[]): string[] {
   const latencies = samples[0]?.p50Ms === undefined ? '' : latency(samples);
   return [what, who, rate(samples), latencies, ours === undefined ? '' : ratio(ours, samples), cpu(samples)];

@@ -1,6 +1,6 @@
 /**
- * How long the longest turn of the event loop is while an actor does something large, in processor time of the main
- * thread: the engine alone, without sockets. Prints one line for each work.
+ * Measures the longest turn of the event loop during large operations of an actor, in processor time of the main
+ * thread. It runs the engine alone, without sockets. Prints one line for each operation.
  *
  * Run: npx node bench/long-turns.ts [nodes] (with UV_THREADPOOL_SIZE=32)
  */
@@ -28,7 +28,7 @@ function command(message: object): Promise<unknown> {
   return engine.command(message);
 }
 
-/** Measures turns from now on until `work` is done, and then for as long as what follows it takes. */
+/** Measures turns until `work` is done, and for a short time after it. */
 async function turns(name: string, work: () => Promise<unknown>): Promise<unknown> {
   let longest = 0;
   let over8 = 0;

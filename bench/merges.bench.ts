@@ -16,13 +16,13 @@ import { milliseconds, whole } from './support/table.ts';
 const SOURCE = 'source';
 const TARGET = 'main';
 
-/** Of this many changes of the source one makes an article; the others update one. */
+/** Updates of articles in the source for each created article. */
 const UPDATES_PER_CREATE = 9;
 
-/** For this many changes of the source the target has one of its own, of other nodes. */
+/** Changes of the source for each change of the target, which is of another node. */
 const SOURCE_CHANGES_PER_TARGET_CHANGE = 10;
 
-/** A prime, so that walking over the articles in such steps meets every one of them before any comes again. */
+/** A prime, so that steps of this size visit every article before any is repeated. */
 const STRIDE = 7_919;
 
 const WARM_UPS = 3;
@@ -30,10 +30,10 @@ const WARM_UP_CHANGES = 100;
 
 const works = ['compare', 'diff', 'merge'] as const;
 
-/** Milliseconds of each work. */
+/** Duration of each operation, in milliseconds. */
 type Times = Record<(typeof works)[number], number>;
 
-/** Does comparing and merging branches cost what they changed, or what they hold? */
+/** Does the cost of comparing and merging branches depend on their changes, or on their size? */
 export const merges: Question = {
   name: 'merges',
   title: 'Compare, diff and merge',
@@ -60,10 +60,10 @@ export const merges: Question = {
   },
 };
 
-/** The main branch, and a fork of it that is edited, merged, and brought up to date again. */
+/** The main branch and a fork that is edited, merged, and updated from it again. */
 class Pair {
   readonly #grove: LoadedGrove;
-  /** Place in the walk over the articles: what is changed next. */
+  /** Number of the article to change next. */
   #next = 0;
   #made = 0;
 
@@ -78,7 +78,7 @@ class Pair {
   /**
    * Changes both branches, then compares and merges them.
    *
-   * @throws {Error} when the answers do not tell of exactly these changes
+   * @throws {Error} when the answers do not report exactly these changes
    */
   async measure(changes: number): Promise<Times> {
     const { server } = this.#grove;
@@ -113,7 +113,7 @@ class Pair {
   *#changes(nodes: string, count: number): Generator<LoadRequest> {
     for (let index = 1; index <= count; index++) {
       const number = (this.#next * STRIDE) % this.#grove.articles;
-      // No two of them are the same, so that none of them is no change.
+      // Unique values, so that every update is a change.
       const serial = 1_000_000_000 + this.#made++;
       if (index % (UPDATES_PER_CREATE + 1) === 0) {
         yield { method: 'POST', path: folderUrl(nodes, number), body: articleBody(`m-${serial}`, serial) };

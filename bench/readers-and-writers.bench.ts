@@ -7,22 +7,22 @@ import { median, undisturbed } from './support/rounds.ts';
 import { type LoadedGrove, progress } from './support/stage.ts';
 import { whole } from './support/table.ts';
 
-/** Nodes of the store: a read of all of them takes about a second when it is alone. */
+/** Nodes of the store. A read of all nodes takes about a second without other load. */
 const NODES = 100_000;
 
-/** Those who write, each one update after the other. */
+/** Numbers of concurrent writers, each of which sends one update after the other. */
 const WRITERS = [1, 8] as const;
 
-/** Long reads under way at once. */
+/** Numbers of concurrent long reads. */
 const READERS = [0, 1, 8, 32] as const;
 
-/** Time readers have to get going. */
+/** Warm-up time of the readers. */
 const WARM_UP_MS = 300;
 
 /** A read of every node. */
 const DEEP_READ = `${nodesUrl}/?deep=true`;
 
-/** What was seen at one number of writers and readers. */
+/** Results for one number of writers and readers. */
 interface Seen {
   readonly writesPerSecond: number;
   readonly p50Ms: number;
@@ -30,7 +30,7 @@ interface Seen {
   readonly readMegabytesPerSecond: number;
 }
 
-/** How much do long reads take from those who write, and what is left to the reads? */
+/** How much do long reads and concurrent writes slow each other down? */
 export const readersAndWriters: Question = {
   name: 'readers-and-writers',
   title: 'Writers beside long reads',
@@ -96,7 +96,7 @@ async function together(
   };
 }
 
-/** One deep read after the other, whose answers are thrown away. */
+/** Sends one deep read after the other and discards the answers. */
 async function read(
   { server }: LoadedGrove,
   agent: Agent,

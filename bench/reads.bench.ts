@@ -9,8 +9,8 @@ import { cpu, latency, rate, ratio } from './support/table.ts';
 import { wrk } from './support/wrk.ts';
 
 /**
- * How fast is one node read, by path and by id, compared with an HTTP server that looks at nothing and with
- * point selects of PostgreSQL? Any article is equally likely, nothing is asked for twice in a row.
+ * How fast is a read of one node, by path and by id, compared with an HTTP server with constant answers and with point
+ * selects of PostgreSQL? Every article is equally likely, and no article is read twice in a row.
  */
 export const reads: Question = {
   name: 'reads',

@@ -1,6 +1,7 @@
 /**
- * What it costs to look at the shape of a request: the fields of a body against its description, and the query parameters
- * against those of the route. Beside it, parsing the same body. Processor time of one thread, without a server.
+ * Measures the validation of requests: the fields of a body against its description, and the query parameters against
+ * the parameters of the route. It also measures the parsing of the same body. Processor time of one thread, without a
+ * server.
  *
  * Run: npx node bench/request-shapes.ts [milliseconds]
  */
@@ -13,7 +14,7 @@ import { memberRoutes, type RoutesContext } from '#server/routes.ts';
 import { workedMs } from './support/worked.ts';
 
 const ms = Number(process.argv[2] ?? 500);
-/** Rounds of which the median counts. */
+/** Rounds; their median is the result. */
 const ROUNDS = 7;
 
 const properties = {

@@ -1,5 +1,5 @@
 /**
- * Measures Grove beside its peers and prints the tables; a full run also writes them into docs/benchmarks.md.
+ * Measures Grove and its peers and prints the tables. A full run also writes them to docs/benchmarks.md.
  *
  * Run: npm run bench, npm run bench -- reads creates, npm run bench -- --help
  */
@@ -33,7 +33,7 @@ import { updates } from './updates.bench.ts';
 
 const page = join(import.meta.dirname, '..', 'docs', 'benchmarks.md');
 
-/** In this order: creates make the shared store grow, so they come last of those that share it. */
+/** In the order of the run. Creates make the shared store grow, so they come last of the questions that share it. */
 const questions: readonly Question[] = [
   reads,
   listings,
@@ -63,10 +63,10 @@ const fullPlan: Omit<Plan, 'disturbance'> = {
   connections: [1, 8, 64],
 };
 
-/** Somebody's test run is over after that. */
+/** Long enough for a test run on the same machine to end. */
 const PATIENCE_SECONDS = 60;
 
-/** Shows that everything works. Its numbers mean nothing. */
+/** Verifies that every benchmark runs. Its numbers are not meaningful. */
 const quickPlan: Omit<Plan, 'disturbance'> = {
   rounds: 1,
   seconds: 1,
@@ -98,7 +98,7 @@ as root on Debian it installs what is missing.`;
 interface Arguments {
   readonly selected: readonly Question[];
   readonly plan: Omit<Plan, 'disturbance'>;
-  /** Time each question may wait for others to finish, milliseconds. */
+  /** Longest time a question waits for other programs to finish, in milliseconds. */
   readonly patienceMs: number;
   readonly folder: string;
   readonly profileDir: string | undefined;
@@ -148,7 +148,9 @@ function positive(name: string, text: string | undefined): number | undefined {
   return value;
 }
 
-/** Puts a section between its marks in the page, so that a run of some questions leaves the others alone. */
+/**
+ * Replaces a section between its marks in the page, so that a run of some questions keeps the sections of the others.
+ */
 function writeSection(name: string, section: string): void {
   const begin = `<!-- bench:${name} -->`;
   const end = `<!-- /bench:${name} -->`;

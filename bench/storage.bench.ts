@@ -7,23 +7,23 @@ import type { Question } from './support/question.ts';
 import { type LoadedGrove, progress, type Stage } from './support/stage.ts';
 import { whole } from './support/table.ts';
 
-/** Fewer than fill a segment of the journal, which would be removed when it is. */
+/** Too few to fill a segment of the journal, because a full segment would be removed. */
 const REVISIONS_MAX = 15_000;
 
-/** Time after which everything durable has been applied to the data file as well. */
+/** Time until all durable writes are applied to the data file, in milliseconds. */
 const APPLIED_MS = 1_000;
 
-/** A prime, so that walking over the articles in such steps meets every one of them before any comes again. */
+/** A prime, so that steps of this size visit every article before any is repeated. */
 const STRIDE = 7_919;
 
-/** Bytes for one revision. */
+/** Bytes of one revision. */
 interface Bytes {
   readonly data: number;
   readonly journal: number;
   readonly written: number;
 }
 
-/** A kind of write, for article number `number` of some. */
+/** Makes a write of article number `number`. */
 type Write = (number: number, serial: number) => LoadRequest;
 
 const writes: Readonly<Record<string, Write>> = {
@@ -44,7 +44,7 @@ const writes: Readonly<Record<string, Write>> = {
   }),
 };
 
-/** How much disk does a revision take? */
+/** How much disk space does a revision use? */
 export const storage: Question = {
   name: 'storage',
   title: 'Storage of a revision',
@@ -77,7 +77,7 @@ export const storage: Question = {
   },
 };
 
-/** Makes revisions on a member of their own, so that the journal begins a new segment for them. */
+/** Makes revisions on a newly started member, so that the journal begins a new segment for them. */
 async function measure(
   stage: Stage,
   before: LoadedGrove,
@@ -104,7 +104,7 @@ function* requests(write: Write, articles: number, count: number): Generator<Loa
   for (let serial = 0; serial < count; serial++) yield write((serial * STRIDE) % articles, serial);
 }
 
-/** Bytes of all data files of a member; those of the branch are nearly all of them. */
+/** Bytes of all data files of a member; nearly all are of the branch. */
 function dataBytesOf(dataDir: string): number {
   const names = readdirSync(join(dataDir, 'actors'), { recursive: true, encoding: 'utf8' });
   const files = names.filter((name) => name.endsWith('/data.mdb'));

@@ -1,7 +1,7 @@
 import type { Question } from './support/question.ts';
 import { measureWrites } from './support/write-question.ts';
 
-/** How many durable updates a second does one branch take? Each replaces all properties, indexed ones included. */
+/** How many durable updates a second can one branch process? Each replaces all properties, including indexed ones. */
 export const updates: Question = {
   name: 'updates',
   title: 'Durable updates',

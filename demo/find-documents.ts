@@ -3,40 +3,40 @@ import { type Dirent, existsSync, readdirSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { documentName } from './read-document.ts';
 
-/** A folder of the machine that becomes a folder of the workspace. */
+/** A folder of this machine that is imported as a folder of the workspace. */
 export interface Source {
   readonly folder: string;
-  /** Which of its files are documentation, by their name. */
+  /** Whether a file is documentation, by its name. */
   readonly takes: (name: string) => boolean;
   /** Last segment of its path in the workspace. */
   readonly name: string;
 }
 
-/** A folder that will be a node. */
+/** A folder to import as a node. */
 export interface FoundFolder {
   /** Path in the workspace. */
   readonly path: string;
   readonly title: string;
-  /** Files found below it, however deep. */
+  /** Files found below it, at any depth. */
   readonly files: number;
 }
 
-/** A file that will be a node. */
+/** A file to import as a node. */
 export interface FoundDocument {
   readonly path: string;
   readonly file: string;
 }
 
-/** Everything to be imported; parents come before their children. */
+/** Everything to import; parents come before their children. */
 export interface Found {
   readonly folders: readonly FoundFolder[];
   readonly documents: readonly FoundDocument[];
 }
 
-/** Folders that hold no documentation of their own. */
+/** Folders without documentation. */
 const skippedFolders = new Set(['.git', '.cache']);
 
-/** Levels of folders that are looked into. */
+/** Deepest level of folders that is searched. */
 const DEPTH_MAX = 20;
 
 const isReadable = (name: string): boolean =>
@@ -44,7 +44,7 @@ const isReadable = (name: string): boolean =>
   /\.(md|markdown|txt|rst|adoc|html|[1-9]\w{0,4})(\.gz)?$/i.test(name) ||
   /^changelog\.\w+\.gz$/i.test(name);
 
-/** Where documentation usually is: the packages of this project, the system's packages, the manual. */
+/** Usual places of documentation: the packages of this project, the packages of the system, the manual. */
 export function usualSources(projectFolder: string): Source[] {
   const isReadme = (name: string): boolean => /^(readme|changelog)\b|\.md$/i.test(name);
   return [
@@ -54,16 +54,16 @@ export function usualSources(projectFolder: string): Source[] {
   ].filter(({ folder }) => existsSync(folder));
 }
 
-/** A folder somebody named: every file in it that may be text. */
+/** A folder named by the user, with every file that may be text. */
 export function namedSource(folder: string): Source {
   const path = resolve(folder);
   return { folder: path, takes: () => true, name: nodeName(basename(path) || 'files') };
 }
 
 /**
- * Finds the files of the sources, up to a number of them, in an order that is the same every time. A source
- * takes no more than its share as long as others follow it, so that there is something of each. Symbolic links
- * are left out: what they lead to is found at its own place, or is none of our business.
+ * Finds at most a number of files in the sources, in the same order in every run. A source takes no more than its share
+ * while other sources follow, so that every source is represented. Symbolic links are skipped: their targets are found
+ * in their own folder or are outside of the sources.
  */
 export function findDocuments(sources: readonly Source[], documentsMax: number): Found {
   const folders: FoundFolder[] = [];
@@ -85,7 +85,7 @@ export function findDocuments(sources: readonly Source[], documentsMax: number):
       }
     }
     const count = documents.length - before;
-    // A folder without any document below it is not worth a node; its own folders are gone already.
+    // A folder without documents below it is skipped. Its own folders were skipped before.
     if (count === 0) folders.splice(at);
     else folders[at] = { path, title, files: count };
   };
@@ -98,7 +98,7 @@ export function findDocuments(sources: readonly Source[], documentsMax: number):
   return { folders, documents };
 }
 
-/** By name; the English manual, which stands among folders of translations, before those. */
+/** The entries sorted by name. Folders of the English manual come before folders of translations. */
 function entriesOf(folder: string): Dirent[] {
   const place = (name: string): string => (/^man\d$/.test(name) ? ` ${name}` : name);
   try {
@@ -106,12 +106,12 @@ function entriesOf(folder: string): Dirent[] {
       place(a.name) < place(b.name) ? -1 : 1,
     );
   } catch {
-    // Not ours to read.
+    // The folder cannot be read.
     return [];
   }
 }
 
-/** The name Grove would make of a file's name. */
+/** The node name Grove derives from a file name. */
 function nodeName(name: string): string {
   return name
     .toLowerCase()
@@ -122,8 +122,8 @@ function nodeName(name: string): string {
 }
 
 /**
- * Two files of a folder may come to the same name (`README` and `readme`). The second one gets a mark made of
- * its true name, so that it is the same in every run.
+ * Two files of a folder may get the same node name (`README` and `readme`). The second one gets a hash of its file name
+ * as suffix, so that its name is the same in every run.
  */
 function uniqueName(taken: Map<string, Set<string>>, parent: string, name: string): string {
   const names = taken.get(parent) ?? new Set<string>();

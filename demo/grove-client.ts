@@ -1,21 +1,21 @@
-/** A problem with words for the person who runs the demo; nothing else is to be said. */
+/** An error whose message is complete for the user; it is printed without a stack. */
 export class DemoError extends Error {}
 
-/** An answer that has been read whole. */
+/** A completely received answer. */
 export interface Answer {
   readonly status: number;
   readonly text: string;
 }
 
-/** Time after which a request is given up, milliseconds. */
+/** Timeout of a request, in milliseconds. */
 const REQUEST_MS_MAX = 30_000;
 
-/** Grove's REST interface, as far as the demo needs it. */
+/** Client of the part of the REST interface that the demo uses. */
 export class GroveClient {
   readonly #url: string;
   #token = '';
 
-  /** @throws {DemoError} for what is no address of a server */
+  /** @throws {DemoError} when `url` is no address of a server */
   constructor(url: string) {
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) {
       throw new DemoError(
@@ -26,9 +26,9 @@ export class GroveClient {
   }
 
   /**
-   * Logs `admin` in.
+   * Logs in as `admin`.
    *
-   * @throws {DemoError} that says what to do when there is no server or the password is wrong
+   * @throws {DemoError} with instructions when there is no server or the password is wrong
    */
   async logIn(password: string): Promise<void> {
     const login = await this.send('POST', '/api/svc/sys/default/auth', { username: 'admin', password });
@@ -47,9 +47,9 @@ export class GroveClient {
   }
 
   /**
-   * One request.
+   * Sends a request.
    *
-   * @throws {DemoError} that says what to do when the server does not answer
+   * @throws {DemoError} with instructions when the server does not answer
    */
   async send(method: string, path: string, body?: unknown): Promise<Answer> {
     try {
@@ -74,7 +74,11 @@ export class GroveClient {
     }
   }
 
-  /** A request that has to work. @returns the JSON of the answer @throws {DemoError} with the answer's text */
+  /**
+   * Sends a request that must succeed.
+   *
+   * @returns the JSON of the answer @throws {DemoError} with the text of the answer
+   */
   async json<Result>(method: string, path: string, body?: unknown): Promise<Result> {
     const { status, text } = await this.send(method, path, body);
     if (status >= 300) throw new DemoError(`${method} ${path} was answered ${status}: ${text.slice(0, 500)}`);

@@ -3,20 +3,20 @@ import type { Found } from './find-documents.ts';
 import { Progress } from './progress.ts';
 import { hashOf, readDocument } from './read-document.ts';
 
-/** Where everything goes. */
+/** The repository of the demo. */
 export const repository = 'demo';
 export const nodesUrl = `/api/repository/${repository}/main/head/files`;
 
-/** What became of the nodes. */
+/** Number of nodes by outcome. */
 export interface Counts {
   created: number;
   updated: number;
   unchanged: number;
-  /** Files that are no text, empty or too long. */
+  /** Files that are not text, empty or too long. */
   skipped: number;
 }
 
-/** Tells the import to stop after what is under way. */
+/** Asks the import to stop after the requests in progress. */
 export interface Stop {
   readonly isAsked: boolean;
 }
@@ -54,7 +54,7 @@ const nodeTypes = [
   },
 ];
 
-/** Makes repository, node types and workspace where they are not there yet. */
+/** Creates the repository, node types and workspace if they are missing. */
 export async function prepare(client: GroveClient): Promise<void> {
   const made = await client.send('POST', '/api/repositories', {
     repo_id: repository,
@@ -66,7 +66,7 @@ export async function prepare(client: GroveClient): Promise<void> {
   for (const type of nodeTypes) {
     const url = `/api/management/${repository}/main/nodetypes`;
     const stored = await client.send('GET', `${url}/${encodeURIComponent(type.name)}`);
-    // Storing the same again would add a version to the type with every run.
+    // Storing an unchanged type would add a version in every run.
     if (stored.status !== 200 || !hasProperties(stored.text, type.properties)) {
       await client.json('POST', url, { node_type: type });
     }
@@ -78,7 +78,7 @@ export async function prepare(client: GroveClient): Promise<void> {
   });
 }
 
-/** Whether a stored definition is of this demo, not of an older one. */
+/** Whether a stored definition is of this version of the demo. */
 function hasProperties(definition: string, properties: readonly { readonly name: string }[]): boolean {
   const stored = JSON.parse(definition) as { properties: { readonly name: string }[] };
   const names = (list: readonly { readonly name: string }[]): string =>
@@ -90,10 +90,10 @@ function hasProperties(definition: string, properties: readonly { readonly name:
 }
 
 /**
- * Brings the nodes up to what was found: creates what is missing, replaces what has changed, leaves alone what
- * is the same. So it does not matter where an earlier run ended.
+ * Creates missing nodes, replaces changed nodes, and leaves unchanged nodes alone. A run can therefore continue an
+ * interrupted one.
  *
- * @param concurrency requests under way at once
+ * @param concurrency most concurrent requests
  */
 export async function importFound(
   client: GroveClient,
@@ -109,7 +109,7 @@ export async function importFound(
       `${counts.created} new, ${counts.updated} changed, ${counts.unchanged} as before, ${counts.skipped} no text`,
     );
   };
-  // A level of folders at a time: a node needs its parent.
+  // One level of folders at a time, because a node needs its parent.
   for (const level of Map.groupBy(found.folders, ({ path }) => path.split('/').length).values()) {
     await inParallel(level, concurrency, stop, ({ path, title, files }) => {
       const properties = { title, files };
@@ -123,7 +123,7 @@ export async function importFound(
   return counts;
 }
 
-/** Properties of either type. */
+/** Properties of both types. */
 interface NodeProperties {
   readonly hash: string;
 }
@@ -143,8 +143,8 @@ async function bringUpToDate(
     const node = { name: path.slice(slash + 1), node_type: type, properties };
     const { status, text: why } = await client.send('POST', parent, node);
     if (status === 201) return 'created';
-    // Somebody else made it meanwhile: a second demo, or a request of an interrupted one. Only when it is not
-    // there after all is the answer a failure.
+    // Another demo, or a request of an interrupted one, may have created the node meanwhile. The answer is a failure
+    // only if the node does not exist.
     const present = await storedHash(client, url);
     if (present === properties.hash) return 'unchanged';
     if (present === undefined) {
@@ -158,7 +158,7 @@ async function bringUpToDate(
   return 'updated';
 }
 
-/** The hash of a node that is there. */
+/** The hash of a stored node. */
 async function storedHash(client: GroveClient, url: string): Promise<string | undefined> {
   const { status, text: value } = await client.send('GET', `${url}@hash`);
   if (status === 200) return JSON.parse(value) as string;
@@ -166,7 +166,7 @@ async function storedHash(client: GroveClient, url: string): Promise<string | un
   throw new DemoError(`GET ${url}@hash was answered ${status}: ${value.slice(0, 500)}`);
 }
 
-/** Works on a list with a bounded number at once; takes no more when asked to stop or after a failure. */
+/** Processes a list with bounded concurrency. It starts no further item when asked to stop or after a failure. */
 async function inParallel<Item>(
   items: readonly Item[],
   concurrency: number,

@@ -1,5 +1,5 @@
 /**
- * Imports documentation found on this machine into a running Grove server, then asks it a few questions.
+ * Imports documentation found on this machine into a running Grove server, then runs a few queries.
  *
  * Run: npm run demo, npm run demo -- --help
  */
@@ -14,7 +14,7 @@ const DEFAULT_URL = 'http://127.0.0.1:8080';
 const DEFAULT_DOCUMENTS_MAX = 5_000;
 const DEFAULT_CONCURRENCY = 16;
 
-/** What a shell reports for a program that Ctrl-C ended. */
+/** Exit code a shell reports for a program ended by Ctrl-C. */
 const INTERRUPTED_EXIT_CODE = 130;
 
 const usage = `npm run demo [-- [folder …] [option …]]
@@ -81,7 +81,7 @@ function whole(name: string, text: string | undefined, byDefault: number): numbe
   return value;
 }
 
-/** The first Ctrl-C lets what is under way finish, the second one does not. */
+/** The first Ctrl-C lets requests in progress finish, the second one ends the process. */
 function stopOnInterrupt(): { isAsked: boolean } {
   const stop = { isAsked: false };
   process.on('SIGINT', () => {
@@ -127,7 +127,7 @@ async function main(): Promise<void> {
   await showContent(client);
 }
 
-// Whoever reads the output may have seen enough (`| head`).
+// The reader of the output may have closed it (`| head`).
 process.stdout.on('error', () => process.exit(0));
 
 try {

@@ -1,16 +1,16 @@
-/** Columns of the bar itself. */
+/** Width of the bar, in columns. */
 const BAR_COLUMNS = 28;
 
-/** Time between two drawings of the bar, milliseconds. */
+/** Time between two redraws of the bar, in milliseconds. */
 const DRAW_MS = 80;
 
-/** Where the bar goes: standard output, usually. */
+/** Output of the bar, usually standard output. */
 interface Screen {
   readonly isTTY?: boolean;
   write(text: string): unknown;
 }
 
-/** Shows how far a piece of work is: a bar on a terminal, a line for every tenth of the work elsewhere. */
+/** Shows progress: a bar on a terminal, a line for every tenth of the work elsewhere. */
 export class Progress {
   readonly #screen: Screen;
   readonly #label: string;
@@ -26,7 +26,7 @@ export class Progress {
     this.#total = total;
   }
 
-  /** One more is done. @param note what is to stand behind the numbers */
+  /** Counts one finished item. @param note text after the numbers */
   step(note: string): void {
     this.#done += 1;
     const now = performance.now();
@@ -43,7 +43,7 @@ export class Progress {
     this.#screen.write(`${this.#label} ${this.#numbers(now)}  ${note}\n`);
   }
 
-  /** Leaves the bar as it is; what is written next begins on a line of its own. */
+  /** Ends the bar, so that further output begins on a new line. */
   end(): void {
     if (this.#screen.isTTY && this.#done > 0) this.#screen.write('\n');
   }

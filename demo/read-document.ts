@@ -3,13 +3,13 @@ import { readFileSync, statSync } from 'node:fs';
 import { basename, extname } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 
-/** Biggest text that is imported, in bytes; what is longer is seldom documentation. */
+/** Largest imported text, in bytes; longer files are seldom documentation. */
 export const DOCUMENT_BYTES_MAX = 256 * 1024;
 
 /** Longest title, in characters. */
 const TITLE_CHARACTERS_MAX = 200;
 
-/** Properties of a `demo:Document`. The hash is of all the others, so that it tells whether a node is up to date. */
+/** Properties of a `demo:Document`. The hash covers all other properties and shows whether a node is up to date. */
 export interface DocumentProperties {
   readonly title: string;
   readonly bytes: number;
@@ -22,9 +22,9 @@ export interface DocumentProperties {
 }
 
 /**
- * Reads a file as a document; compressed ones as what is inside of them.
+ * Reads a file as a document; compressed files are decompressed.
  *
- * @returns undefined for what is no text, too long, empty or unreadable
+ * @returns undefined for a file that is not text, too long, empty or unreadable
  */
 export function readDocument(file: string): DocumentProperties | undefined {
   const content = readText(file);
@@ -42,12 +42,12 @@ export function readDocument(file: string): DocumentProperties | undefined {
   return { ...properties, hash: hashOf(properties) };
 }
 
-/** Name of a file without the ending of its compression. */
+/** Name of a file without the extension of its compression. */
 export function documentName(file: string): string {
   return basename(file).replace(/\.gz$/i, '');
 }
 
-/** A short fingerprint of anything that can be written as JSON. */
+/** A short hash of a JSON value. */
 export function hashOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 32);
 }
@@ -59,14 +59,14 @@ function readText(file: string): string | undefined {
     bytes = readFileSync(file);
     if (/\.gz$/i.test(file)) bytes = gunzipSync(bytes, { maxOutputLength: DOCUMENT_BYTES_MAX });
   } catch {
-    // Gone, not ours to read, damaged or too long: one document less.
+    // The file is missing, unreadable, damaged or too long, and is skipped.
     return undefined;
   }
   if (bytes.length === 0 || bytes.length > DOCUMENT_BYTES_MAX || bytes.includes(0)) return undefined;
   return decodeText(bytes);
 }
 
-/** UTF-8, or what old documentation was written in before. */
+/** Decodes UTF-8, or Windows-1252, the encoding of older documentation. */
 function decodeText(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -75,7 +75,7 @@ function decodeText(bytes: Buffer): string {
   }
 }
 
-/** The heading of a text as its kind writes headings, else the name of the file. */
+/** The first heading in the format of the file, else its name. */
 function titleOf(content: string, name: string): string {
   const found = /\.[1-9]\w*$/.test(name)
     ? manualTitle(content)
@@ -84,7 +84,7 @@ function titleOf(content: string, name: string): string {
 }
 
 function markdownTitle(content: string): string | undefined {
-  // In an example of a shell a line that starts with # is a comment.
+  // In a shell example a line that starts with # is a comment.
   return /^#{1,2}\s+(.+?)\s*#*$/m.exec(content.replace(/^```[\s\S]*?^```/gm, ''))?.[1];
 }
 

@@ -1,7 +1,7 @@
 import type { GroveClient } from './grove-client.ts';
 import { nodesUrl, repository } from './import-documents.ts';
 
-/** Children of a node that are shown in the tree. */
+/** Most children of a node shown in the tree. */
 const CHILDREN_SHOWN = 6;
 
 interface Node {
@@ -21,7 +21,7 @@ interface Tree {
   readonly [name: string]: { readonly node: Node; readonly children: Tree };
 }
 
-/** Asks a few questions about what was imported, each with the request that asks it. */
+/** Shows a few queries over the imported content, each with its request. */
 export async function showContent(client: GroveClient): Promise<void> {
   await showCounts(client);
   await showLargest(client);
@@ -54,7 +54,7 @@ async function showLargest(client: GroveClient): Promise<void> {
   }
 }
 
-/** Goes down the first folders until one holds documents. @returns one of them */
+/** Descends the first folders until one has documents. @returns one of the documents */
 async function showListing(client: GroveClient): Promise<Node | undefined> {
   let folder = '';
   for (;;) {

@@ -1,21 +1,21 @@
 import { OperatorError, UsageError } from './operator-error.ts';
 
-/** Time after which a request is given up, in milliseconds. */
+/** Timeout of a request, in milliseconds. */
 const REQUEST_MS_MAX = 15_000;
 
 /** An answer of the service. */
 export interface Answer {
   readonly status: number;
-  /** Its body as JSON; undefined where it is none. */
+  /** The body as JSON; undefined when it is no JSON. */
   readonly json: unknown;
 }
 
-/** What an administrator's tools need of the REST interface. */
+/** Client of the REST interface for the tools of administrators. */
 export class AdminClient {
   readonly #url: string;
   #token: string | undefined;
 
-  /** @throws {UsageError} for what is no address of a server */
+  /** @throws {UsageError} when `url` is no address of a server */
   constructor(url: string, token?: string) {
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
       throw new UsageError(`'${url}' is no address of a server. It looks like http://127.0.0.1:8080.`);
@@ -26,8 +26,8 @@ export class AdminClient {
   /**
    * Logs in to tenant `default`.
    *
-   * @returns whether the service takes the password
-   * @throws {OperatorError} when it does not answer, or with something else
+   * @returns whether the service accepts the password
+   * @throws {OperatorError} when it does not answer, or with another error
    */
   async logIn(username: string, password: string): Promise<boolean> {
     const { json, status } = await this.send('POST', '/api/svc/sys/default/auth', { username, password });
@@ -39,8 +39,8 @@ export class AdminClient {
   }
 
   /**
-   * @param answerMs time the answer may take, in milliseconds
-   * @throws {OperatorError} when nobody answers
+   * @param answerMs timeout of the answer, in milliseconds
+   * @throws {OperatorError} when the server does not answer
    */
   async send(method: string, path: string, body?: unknown, answerMs = REQUEST_MS_MAX): Promise<Answer> {
     try {
@@ -60,10 +60,10 @@ export class AdminClient {
   }
 
   /**
-   * Reads what only administrators of the system may.
+   * Reads a page that only administrators of the system may read.
    *
    * @param answerMs as for {@link send}
-   * @throws {OperatorError} that says who may, or what was answered instead
+   * @throws {OperatorError} that names the required permission, or the unexpected answer
    */
   async read(path: string, answerMs?: number): Promise<unknown> {
     const { json, status } = await this.send('GET', path, undefined, answerMs);

@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 /**
  * Asks for a password at the terminal without showing it.
  *
- * @returns undefined when the person gives up (Ctrl-C, Ctrl-D)
+ * @returns undefined when the prompt is cancelled (Ctrl-C, Ctrl-D)
  */
 export function askPassword(question: string): Promise<string | undefined> {
   const silent = new Writable({
@@ -13,7 +13,7 @@ export function askPassword(question: string): Promise<string | undefined> {
     },
   });
   const lines = createInterface({ input: process.stdin, output: silent, terminal: true });
-  // Not the output: that may go into a file.
+  // Not standard output, which may be redirected to a file.
   process.stderr.write(question);
   return new Promise((resolve) => {
     const settle = (password: string | undefined): void => {

@@ -1,5 +1,5 @@
 /**
- * Backs up a running server, or one repository of it.
+ * Backs up a running server or one of its repositories.
  *
  * Run: npm run backup, npm run backup -- --help
  */

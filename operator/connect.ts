@@ -2,22 +2,22 @@ import { AdminClient } from './admin-client.ts';
 import { askPassword } from './ask-password.ts';
 import { UsageError } from './operator-error.ts';
 
-/** Where a server is when nobody says otherwise. */
+/** Default address of a server. */
 export const DEFAULT_URL = 'http://127.0.0.1:8080';
 
-/** Lines of a usage text about who asks. */
+/** Lines of a usage text about the connection. */
 export const connectionUsage = `  GROVE_URL         as --url
   GROVE_TOKEN       token to ask with; without one a login is made
   GROVE_PASSWORD    password for it, or SVC_ADMIN_PASSWORD; without one it is asked for`;
 
-/** Options of a program that asks a server. */
+/** Connection options of a program that talks to a server. */
 export const connectionOptions = {
   url: { type: 'string' },
   user: { type: 'string' },
   token: { type: 'string' },
 } as const;
 
-/** Who asks, and whom, by {@link connectionOptions}. */
+/** Connection settings from {@link connectionOptions}. */
 export function connectionOf(
   values: {
     readonly [name in keyof typeof connectionOptions]?: string | undefined;
@@ -30,7 +30,7 @@ export function connectionOf(
   };
 }
 
-/** Who asks, and whom. */
+/** Which server to connect to, and as which user. */
 export interface ConnectionSettings {
   readonly url: string;
   /** Administrator of tenant `default`. */
@@ -40,7 +40,7 @@ export interface ConnectionSettings {
 }
 
 /**
- * A client that is logged in: with a token, else with a password of the environment or the terminal.
+ * Returns a logged-in client. It uses the token, else a password from the environment or the terminal.
  *
  * @throws {OperatorError}
  */

@@ -2,24 +2,24 @@ import { lstatSync, mkdirSync, realpathSync, rmdirSync, type Stats, statSync } f
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { UsageError } from './operator-error.ts';
 
-/** A folder that was named at the command line. */
+/** A folder named on the command line. */
 export interface GivenFolder {
-  /** How it was named, as `--into`. */
+  /** The option that named it, such as `--into`. */
   readonly option: string;
   readonly path: string;
 }
 
 /**
- * A folder by what an option says.
+ * The folder an option names.
  *
- * @throws {UsageError} for an empty text, which would be the current folder
+ * @throws {UsageError} for an empty value, which would mean the current folder
  */
 export function givenFolder(option: string, text: string): GivenFolder {
   if (text === '') throw new UsageError(`${option} is empty; it names a folder.`);
   return { option, path: resolve(text) };
 }
 
-/** @throws {UsageError} when it is not there, or is no folder */
+/** @throws {UsageError} when it does not exist or is no folder */
 export function requireFolder({ option, path }: GivenFolder): void {
   const stats = statsOf(path);
   if (stats === undefined) throw new UsageError(`There is no directory ${path} (${option}).`);
@@ -27,8 +27,8 @@ export function requireFolder({ option, path }: GivenFolder): void {
 }
 
 /**
- * Makes sure that a folder is there or can be made; it leaves nothing behind. To be asked before a recursive
- * `mkdir` of Node, which never ends where a folder refuses what is in it with `ENOENT`, as `/proc` does.
+ * Checks that a folder exists or can be created, and leaves nothing behind. Call it before a recursive `mkdir` of Node,
+ * which does not terminate when creating a folder fails with `ENOENT`, as below `/proc`.
  *
  * @throws {UsageError}
  */
@@ -55,7 +55,7 @@ export function requireMakeable(folder: GivenFolder): void {
   }
 }
 
-/** @throws {UsageError} when a folder is another one or is in it, whatever path leads there */
+/** @throws {UsageError} when a folder is the other one or is inside of it, also through links */
 export function requireOutside(inner: GivenFolder, outer: GivenFolder): void {
   const way = relative(realPath(outer.path), realPath(inner.path));
   if (way === '..' || way.startsWith(`..${sep}`)) return;
@@ -65,7 +65,7 @@ export function requireOutside(inner: GivenFolder, outer: GivenFolder): void {
   );
 }
 
-/** Without links, also where the end of it is not there yet. */
+/** The path with all links resolved. The end of the path need not exist. */
 function realPath(path: string): string {
   return isThere(path) ? realpathSync(path) : join(realPath(dirname(path)), basename(path));
 }
@@ -74,7 +74,7 @@ function isThere(path: string): boolean {
   return statsOf(path) !== undefined;
 }
 
-/** @throws {UsageError} for a link that leads nowhere, or what may not be looked at */
+/** @throws {UsageError} for a dangling link, or a path that cannot be read */
 function statsOf(path: string): Stats | undefined {
   try {
     const stats = statSync(path, { throwIfNoEntry: false });
@@ -84,7 +84,7 @@ function statsOf(path: string): Stats | undefined {
   } catch (cause) {
     if (cause instanceof UsageError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
-    // Something in the middle of the path is a file: whoever goes up meets it.
+    // A parent of the path is a file. The caller finds it when it checks the parents.
     if (code === 'ENOTDIR') return undefined;
     throw new UsageError(`${path} cannot be looked at (${code}).`, { cause });
   }

@@ -1,5 +1,5 @@
 /**
- * Prints users of NATS for members, each with a password of its own and what it may publish and listen to.
+ * Prints NATS users for members, each with its own password and its permissions to publish and subscribe.
  *
  * Run: npm run -s nats-users -- --help
  */
@@ -21,7 +21,7 @@ tls://<SVC_MEMBER_ID>:<password>@host:4222. Keep the file to yourself (umask 077
   --name <name>   [cluster] name, default grove
   --help          this text`;
 
-/** It could not be asked for. */
+/** The arguments are invalid. */
 const USAGE_EXIT_CODE = 2;
 
 function main(): void {

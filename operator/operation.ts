@@ -2,10 +2,10 @@ import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { AdminClient } from './admin-client.ts';
 import { OperatorError } from './operator-error.ts';
 
-/** Between two questions how far it is, in milliseconds. */
+/** Interval of progress requests, in milliseconds. */
 const POLL_MS = 300;
 
-/** What a backup, a restore and a check have in common on the wire. */
+/** The common fields of a backup, a restore and a check, in their wire format. */
 export interface Operation {
   readonly state: 'running' | 'done' | 'failed';
   readonly bytes: number;
@@ -14,9 +14,9 @@ export interface Operation {
 }
 
 /**
- * Asks for something that takes a while.
+ * Starts a long operation.
  *
- * @throws {OperatorError} with what the server says against it
+ * @throws {OperatorError} with the error message of the server
  */
 export async function begin<O extends Operation>(
   client: AdminClient,
@@ -32,11 +32,11 @@ export async function begin<O extends Operation>(
 }
 
 /**
- * Waits until it is over.
+ * Waits until an operation has ended.
  *
- * @param path where to ask how far it is, and to give it up
- * @param signal gives it up, where the server takes that; it is over when nothing of it is left
- * @throws {OperatorError} when it failed, or nobody answers any more
+ * @param path address of its progress; deleting it cancels the operation
+ * @param signal cancels the operation if the server supports that; it has ended when its partial results are removed
+ * @throws {OperatorError} when it failed, or the server no longer answers
  */
 export async function follow<O extends Operation>(
   client: AdminClient,
@@ -50,7 +50,7 @@ export async function follow<O extends Operation>(
     if (signal?.aborted === true && !isGivenUp) {
       isGivenUp = true;
       const { status } = await client.send('DELETE', path);
-      // An earlier version of the server, or it was restarted.
+      // The server has an earlier version, or was restarted.
       if (status !== 200)
         throw new OperatorError(`The server does not give it up and may go on with it: ask for GET ${path}`);
     }

@@ -1,7 +1,7 @@
-/** A problem with words for the person at the terminal; nothing else is to be said. */
+/** An error whose message is complete for the user; it is printed without a stack. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError';
 }
 
-/** The question could not be asked, in words. */
+/** The arguments are invalid. */
 export class UsageError extends OperatorError {}

@@ -1,15 +1,15 @@
 import type { Clock } from '#runtime/base/clock.ts';
 
-/** Time between two lines where no line can be written over, in milliseconds. */
+/** Interval between lines when the output is no terminal, in milliseconds. */
 const LINE_EVERY_MS = 2_000;
 
-/** Where lines go. */
+/** Output of the lines. */
 export interface Screen {
   readonly isTTY?: boolean;
   write(text: string): unknown;
 }
 
-/** Says how far something is: on one line that changes at a terminal, now and then on a new line elsewhere. */
+/** Shows progress: on one updated line at a terminal, on a new line at intervals elsewhere. */
 export class ProgressLine {
   readonly #screen: Screen;
   readonly #clock: Clock;
@@ -31,7 +31,7 @@ export class ProgressLine {
     this.#shownAtMs = nowMs;
   }
 
-  /** What is written next begins on a line of its own. */
+  /** Ends the line, so that further output begins on a new one. */
   end(): void {
     if (this.#screen.isTTY === true && this.#shown !== '') this.#screen.write('\n');
   }
@@ -39,7 +39,7 @@ export class ProgressLine {
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
-/** A number of bytes for people. */
+/** Formats a number of bytes for people. */
 export function bytesText(bytes: number): string {
   let value = bytes;
   let unit = 0;

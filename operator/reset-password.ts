@@ -1,5 +1,5 @@
 /**
- * Sets a lost password of an administrator anew, through the server that runs on a data directory of this machine.
+ * Resets a lost password of an administrator, through the server that runs on a data directory of this machine.
  *
  * Run: npm run reset-password, npm run reset-password -- --help
  */
@@ -67,7 +67,7 @@ async function main(values: CommandValues<typeof options>): Promise<number> {
   return 0;
 }
 
-/** Prints what is known nowhere else. @throws {OperatorError} when it cannot be printed */
+/** Prints the password, which is stored nowhere else. @throws {OperatorError} when it cannot be printed */
 async function show(text: string): Promise<void> {
   const error = await new Promise<Error | null | undefined>((resolve) => {
     process.stdout.write(text, resolve);
@@ -79,7 +79,7 @@ async function show(text: string): Promise<void> {
   );
 }
 
-/** @throws {UsageError} when no server runs on the folder, or it is not for this user */
+/** @throws {UsageError} when no server runs on the folder, or this user may not read the folder */
 function runningServer(dataDir: string): { readonly url: string; readonly key: string } {
   requireReadable(dataDir);
   const holder = holderOf(dataDir);
@@ -98,7 +98,11 @@ function runningServer(dataDir: string): { readonly url: string; readonly key: s
   return { url, key };
 }
 
-/** What is in a folder that may not be read looks as if it were not there. @throws {UsageError} */
+/**
+ * Checks that the folder is readable, because files in an unreadable folder appear to be missing.
+ *
+ * @throws {UsageError}
+ */
 function requireReadable(folder: string): void {
   try {
     accessSync(folder, constants.R_OK | constants.X_OK);

@@ -2,16 +2,16 @@ import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { UsageError } from './operator-error.ts';
 import { runProgram } from './run-program.ts';
 
-/** It failed, or it found what it looks for. */
+/** The program failed, or found a problem it looks for. */
 export const FAILED_EXIT_CODE = 1;
 
-/** It could not be asked for. */
+/** The arguments are invalid. */
 export const USAGE_EXIT_CODE = 2;
 
-/** Options a program takes. */
+/** Options of a program. */
 export type CommandOptions = NonNullable<ParseArgsConfig['options']>;
 
-/** What was given of them. */
+/** Values of the given options. */
 export type CommandValues<Options extends CommandOptions> = ReturnType<
   typeof parseArgs<{ readonly options: Options }>
 >['values'];
@@ -24,14 +24,17 @@ export interface Command<Options extends CommandOptions> {
   readonly options: Options;
   /**
    * @returns the exit code
-   * @throws {UsageError} where what was given makes no sense
+   * @throws {UsageError} when the values are invalid
    */
   main(values: CommandValues<Options>): Promise<number>;
 }
 
 const help = { help: { type: 'boolean', short: 'h', default: false } } as const;
 
-/** Runs a program for a person with the arguments of the process. Exit codes: 0, {@link FAILED_EXIT_CODE}, {@link USAGE_EXIT_CODE}. */
+/**
+ * Runs an operator program with the arguments of the process. Exit codes: 0, {@link FAILED_EXIT_CODE},
+ * {@link USAGE_EXIT_CODE}.
+ */
 export async function runCommand<const Options extends CommandOptions>(
   command: Command<Options>,
 ): Promise<void> {
@@ -47,9 +50,9 @@ export async function runCommand<const Options extends CommandOptions>(
 }
 
 /**
- * Options of the process as they were given.
+ * Parses the options of the process.
  *
- * @throws {UsageError} with the usage, for what is not known, lacks its value or is given twice
+ * @throws {UsageError} with the usage, for an option that is unknown, lacks its value or is given twice
  */
 export function readArguments<const Options extends CommandOptions>(
   options: Options,
@@ -69,7 +72,7 @@ export function readArguments<const Options extends CommandOptions>(
   }
 }
 
-/** Ends what a program does when the person at the terminal interrupts it; a second time ends the process. */
+/** A signal that aborts at the first Ctrl-C. The second Ctrl-C ends the process. */
 export function interruption(): AbortSignal {
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());

@@ -6,17 +6,17 @@ import { OperatorError, UsageError } from './operator-error.ts';
 
 /** Exit codes of a program for operators. */
 export interface ExitCodes {
-  /** It failed. */
+  /** The program failed. */
   readonly failed: number;
-  /** It could not be asked for. */
+  /** The arguments are invalid. */
   readonly usage: number;
 }
 
 /**
- * Lets a program come to its end when nobody reads what it prints any more (`| head`): what it does counts more than what
- * it says. An output that fails otherwise, as on a full disk, makes it fail.
+ * Lets a program finish when its output was closed (`| head`), because its work matters more than its output. Any other
+ * output error, such as a full disk, makes it fail.
  *
- * @returns whether the output has failed
+ * @returns a function that tells whether the output has failed
  */
 export function tolerateClosedOutput(failedExitCode: number): () => boolean {
   let hasFailed = false;
@@ -31,11 +31,10 @@ export function tolerateClosedOutput(failedExitCode: number): () => boolean {
 }
 
 /**
- * Runs a program for a person: what it fails with is told in words, and its exit code is 0 only when it has come to
- * its end. Timers of the clock do not keep a process alive, so a program that waits for one would otherwise be ended
- * by Node in the middle, with exit code 0.
+ * Runs an operator program. It prints errors as messages, and its exit code is 0 only when the program has finished.
+ * Timers of the clock do not keep a process alive, so Node would otherwise end a waiting program early, with code 0.
  *
- * @param main what it resolves with is the exit code; without a number it is 0
+ * @param main resolves with the exit code; without a number it is 0
  */
 export async function runProgram(main: () => Promise<unknown>, codes: ExitCodes): Promise<void> {
   process.exitCode = codes.failed;

@@ -1,6 +1,6 @@
 import { OperatorError } from './operator-error.ts';
 
-/** What `GET /api/management/cluster` answers, as far as it is shown here. */
+/** The shown part of the answer of `GET /api/management/cluster`. */
 export interface StatusPage {
   readonly mode: string;
   readonly durability: string;
@@ -49,9 +49,9 @@ export interface StatusPage {
 }
 
 /**
- * The answer as a page; one of another version of the product may say more.
+ * Checks the answer. Another version of the server may answer additional fields.
  *
- * @throws {OperatorError} when it is no such answer at all
+ * @throws {OperatorError} when the answer is no state of a cluster
  */
 export function statusPageOf(json: unknown): StatusPage {
   const page = json as StatusPage | null | undefined;
@@ -60,7 +60,7 @@ export function statusPageOf(json: unknown): StatusPage {
   throw new OperatorError('The answer is not the state of a cluster. Is it a Grove server of this version?');
 }
 
-/** Whether somebody has to do something now. */
+/** Whether a warning requires action now. */
 export function hasAlarms({ warnings }: StatusPage): boolean {
   return warnings.some(({ severity }) => severity === 'alarm');
 }

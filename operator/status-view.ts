@@ -1,6 +1,6 @@
 import type { StatusPage } from './status-page.ts';
 
-/** Marks text for the eye; the plain one leaves it as it is. */
+/** Marks text with colours. */
 export interface Palette {
   title(text: string): string;
   good(text: string): string;
@@ -20,16 +20,16 @@ export const colours: Palette = Object.freeze({
 
 const same = (text: string): string => text;
 
-/** For files, pipes and whoever asked for it. */
+/** Leaves text unchanged, for files, pipes and `NO_COLOR`. */
 export const plain: Palette = Object.freeze({ title: same, good: same, bad: same, dim: same });
 
-/** States in which nothing has to be done. */
+/** States that require no action. */
 const goodStates: ReadonlySet<string> = new Set(['ready', 'owned', 'reachable']);
 
 /** Widest line of running text, in characters. */
 const COLUMNS = 110;
 
-/** A cell: its text, and how it is marked once its column has its width. */
+/** A cell: its text, and the mark applied after padding. */
 interface Cell {
   readonly text: string;
   readonly mark?: (text: string) => string;
@@ -37,9 +37,9 @@ interface Cell {
 }
 
 /**
- * The state of a cluster as lines for a terminal: what is wrong first.
+ * The state of a cluster as lines for a terminal, with warnings first.
  *
- * @param showsPartitions every partition; else those that are well share a line
+ * @param showsPartitions shows every partition; otherwise healthy partitions share a line
  */
 export function statusView(page: StatusPage, palette: Palette, showsPartitions = false): readonly string[] {
   return [
@@ -181,7 +181,7 @@ function warningLines({ warnings }: StatusPage, palette: Palette): readonly stri
   ];
 }
 
-/** Columns as wide as their widest cell, two spaces between them. */
+/** Columns as wide as their widest cell, separated by two spaces. */
 function table(rows: readonly (readonly Cell[])[], palette: Palette): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => row[column]?.text.length ?? 0)),
@@ -211,7 +211,7 @@ function bytes(count: number): string {
   return `${value.toFixed(1)} ${unit}`;
 }
 
-/** Text in lines that fit, indented. */
+/** Text wrapped and indented. */
 function wrapped(sentence: string): string[] {
   const lines: string[] = [];
   for (const word of sentence.split(' ')) {
@@ -222,7 +222,7 @@ function wrapped(sentence: string): string[] {
   return lines;
 }
 
-/** What comes over the network must not steer the terminal. */
+/** Replaces control characters, because text from the network must not control the terminal. */
 function clean(value: string): string {
   return String(value).replace(/[\u0000-\u001f\u007f-\u009f]/g, '�');
 }

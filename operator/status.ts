@@ -10,15 +10,15 @@ import { runProgram } from './run-program.ts';
 import { hasAlarms, statusPageOf } from './status-page.ts';
 import { colours, plain, statusView } from './status-view.ts';
 
-/** There is something to do, or nobody answers. */
+/** A warning requires action, or the server does not answer. */
 const WRONG_EXIT_CODE = 1;
 
-/** The question could not be asked. */
+/** The arguments are invalid. */
 const USAGE_EXIT_CODE = 2;
 
 const PATH = '/api/management/cluster';
 
-/** Time a member has to answer, in milliseconds; it answers within two seconds, whatever is broken. */
+/** Timeout of the answer, in milliseconds. A member answers within two seconds even when parts of the cluster fail. */
 const STATUS_MS_MAX = 5_000;
 
 const usage = `npm run status [-- option …]
@@ -68,8 +68,8 @@ function readSettings(): Settings | undefined {
 }
 
 /**
- * Asks with the token that is given, else without one; only where that is not enough a login is made, because a login
- * needs the owner of the accounts, who may be what is broken.
+ * Requests the status with the given token, else without one. It logs in only when that is refused, because a login
+ * needs the owner of the accounts, which may be down.
  */
 async function readStatus(settings: Settings): Promise<unknown> {
   const { GROVE_TOKEN, SVC_METRICS_TOKEN } = process.env;

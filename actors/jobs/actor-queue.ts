@@ -21,17 +21,16 @@ import type {
   QueueReply,
 } from './messages.ts';
 
-/** How a queue behaves. */
+/** Settings of a queue. */
 export interface QueueSettings {
-  /** Time a claim lasts without a heartbeat, in milliseconds. */
+  /** Time to live of a claim without a heartbeat, in milliseconds. */
   readonly leaseMs: number;
-  /** Waits before a failed job is tried again. */
+  /** Backoff between attempts of a failed job. */
   readonly retries: Backoff;
 }
 
 /**
- * How a queue behaves unless told otherwise: three heartbeats of ten seconds to a lease, retries after 10, 30 and
- * 60 seconds.
+ * Default settings: a lease of three heartbeats of ten seconds, retries after 10, 30 and 60 seconds.
  *
  * @see docs/interface/jobs.md#attempts
  */
@@ -40,7 +39,7 @@ export const queueDefaults: QueueSettings = Object.freeze({
   retries: { firstMs: 10_000, factor: 3, mostMs: 60_000 },
 });
 
-/** What every queue works with. */
+/** Dependencies of every queue. */
 export interface ActorQueueEnvironment {
   readonly router: Router;
   readonly lifecycle: Pick<ActorLifecycle, 'create' | 'exists'>;
@@ -49,12 +48,12 @@ export interface ActorQueueEnvironment {
   readonly settings?: QueueSettings;
 }
 
-/** Time after which a repository whose queue could not be asked is asked again, in milliseconds. */
+/** Delay before the queue of a repository that failed to answer is tried again, in milliseconds. */
 export const FAILED_RETRY_MS = 5_000;
 
 /**
- * What all queues have in common: the jobs of a repository are kept by its jobs actor, which alone says what a job
- * is and who has it. Queues differ in how a worker finds out that there is something to claim.
+ * Base of all queues. The jobs actor of a repository stores its jobs and alone decides the state and the claim of each.
+ * Queues differ in how a worker learns that a job can be claimed.
  */
 export abstract class ActorQueue implements Queue {
   readonly #router: Router;
@@ -64,7 +63,7 @@ export abstract class ActorQueue implements Queue {
   readonly #claims = new Map<string, { readonly id: string; readonly lost: AbortController }>();
   protected readonly clock: Clock;
   protected readonly settings: QueueSettings;
-  /** Names this process. */
+  /** Identifies this process. */
   protected readonly worker: string;
 
   constructor(environment: ActorQueueEnvironment) {
@@ -148,16 +147,16 @@ export abstract class ActorQueue implements Queue {
     return (await this.ask(scope, { type: 'CountJobs' }, caller)) as JobCounts | undefined;
   }
 
-  /** Told of where a queue stands after a command of the engine, in the order the commands ran. */
+  /** Called with the status of a queue after each command of the engine, in the order of the commands. */
   protected heard(_scope: JobScope, _status: QueueReply['status']): void {}
 
-  /** Told that somebody changed a queue who is not told where it stands then. */
+  /** Called after a command of an administrator, whose result has no status of the queue. */
   protected ordered(_scope: JobScope): void {}
 
-  /** Told that an attempt has failed. @param retryAfterMs of one that is tried again */
+  /** Called when an attempt has failed. @param retryAfterMs delay when the job is retried */
   protected failed(_claim: ClaimedJob, _outcome: FailureOutcome, _retryAfterMs: number): void {}
 
-  /** The engine, as the one who asks. */
+  /** The engine as caller. */
   protected get engine(): Caller {
     return this.#engine;
   }
@@ -170,7 +169,7 @@ export abstract class ActorQueue implements Queue {
   /**
    * Asks the jobs actor for the next due job.
    *
-   * @returns the claim if there is one, and what the actor answered
+   * @returns the claim, if any, and the answer of the actor
    */
   protected async claimFrom(
     scope: JobScope,
@@ -184,25 +183,25 @@ export abstract class ActorQueue implements Queue {
     })) as JobClaimed;
     const { job } = answer;
     if (job === null) return { claim: undefined, answer };
-    // It had been given to somebody whose lease has ended.
+    // An earlier attempt in this process had the job until its lease ended.
     this.loseJob(job.id);
     const lost = new AbortController();
     this.#claims.set(token, { id: job.id, lost });
     return { claim: { scope, job, token, leaseMs, signal: lost.signal }, answer };
   }
 
-  /** Tells the attempts at a job that it is not theirs any more. */
+  /** Aborts the attempts of a job in this process, because they lost it. */
   protected loseJob(id: string): void {
     for (const [token, claim] of this.#claims) if (claim.id === id) this.lose(token);
   }
 
-  /** Tells an attempt that its job is not its own any more. */
+  /** Aborts an attempt that lost its job. */
   protected lose(token: string): void {
     this.#claims.get(token)?.lost.abort();
     this.#claims.delete(token);
   }
 
-  /** What the engine tells a queue. Answers arrive in the order the commands ran, so the last one is right. */
+  /** Sends a command of the engine. Answers arrive in the order of the commands, so the last status is current. */
   protected async tell<Result extends QueueReply>(scope: JobScope, command: JobsCommand): Promise<Result> {
     const answer = (await this.#router.command(actorOf(scope), command, {
       caller: this.#engine,
@@ -211,7 +210,7 @@ export abstract class ActorQueue implements Queue {
     return answer;
   }
 
-  /** Asks a queue. @returns undefined where there is none */
+  /** Queries a queue. @returns undefined when the repository has no queue */
   protected async ask(scope: JobScope, query: JobsQuery, caller: Caller): Promise<unknown> {
     return (await this.has(scope)) ? this.#router.query(actorOf(scope), query, caller) : undefined;
   }
@@ -222,7 +221,9 @@ export abstract class ActorQueue implements Queue {
     return isHeld;
   }
 
-  /** What somebody tells a queue. A repetition is answered as the first time, so it does not say how things stand. */
+  /**
+   * Sends a command of an administrator. A repeated command gets the stored first answer, so the answer has no status.
+   */
   async #order(scope: JobScope, command: JobsCommand, delivery: Delivery): Promise<unknown> {
     const result = await this.#router.command(actorOf(scope), command, delivery);
     this.ordered(scope);

@@ -5,7 +5,7 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { agendaId, agendaKey, type JobRow, JobsTable } from './jobs-tables.ts';
 
-/** Verifies the jobs of a repository: each has its checksum, its own key, and its one entry of the agenda. */
+/** Verifies the jobs of a repository: each has a valid checksum, its own key, and one entry in the agenda. */
 export function* checkJobs(reader: TableReader, tell: OnDamage): Generator<undefined, void> {
   const jobOf = (id: string): JobRow | undefined => {
     const bytes = reader.get(JobsTable.jobs, id);
@@ -28,7 +28,7 @@ export function* checkJobs(reader: TableReader, tell: OnDamage): Generator<undef
   });
 }
 
-/** Makes the agenda and the coalescing keys agree with the jobs that there are. */
+/** Makes the agenda and the coalescing keys agree with the stored jobs. */
 export function* repairJobs(reader: TableReader): Generator<Write, void> {
   const jobOf = (id: string): JobRow | undefined => {
     const bytes = reader.get(JobsTable.jobs, id);

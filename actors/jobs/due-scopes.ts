@@ -1,11 +1,11 @@
 import { PriorityQueue } from '#runtime/base/priority-queue.ts';
 import type { JobScope } from '#runtime/jobs/ports.ts';
 
-/** What is remembered of the queue of one repository. Times are milliseconds since the Unix epoch, or infinity. */
+/** The known status of the queue of one repository. Times are milliseconds since the Unix epoch, or infinity. */
 export interface RememberedQueue {
   readonly dueMs: number;
   readonly cleanMs: number;
-  /** Rises with everything that may have made a job due. */
+  /** Increases with every change that may have made a job due. */
   readonly changes: number;
 }
 
@@ -13,23 +13,23 @@ interface Known extends RememberedQueue {
   dueMs: number;
   cleanMs: number;
   changes: number;
-  /** Time of its earliest entry among those that are due later; infinity when it has none. */
+  /** Time of its earliest entry in the queue of later times; infinity without an entry. */
   queuedMs: number;
 }
 
-/** Somebody is looked at again at a time. */
+/** When a repository is to be checked again. */
 interface Later {
   readonly scope: JobScope;
   readonly atMs: number;
 }
 
 /**
- * Which repositories have a job due, in the order of their turn. Looking them up costs as many steps as there are of
- * those, whatever the number of the others.
+ * The repositories with a due job, in round-robin order. The cost of a lookup depends on their number, not on the
+ * number of all repositories.
  */
 export class DueScopes {
   readonly #known = new Map<JobScope, Known>();
-  /** Those that had something due when last looked at; the one that was served last is behind the others. */
+  /** Repositories that had a due job when last checked; the one served last is at the end. */
   readonly #due = new Set<JobScope>();
   readonly #later = new PriorityQueue<Later>((a, b) => a.atMs < b.atMs);
 
@@ -37,12 +37,12 @@ export class DueScopes {
     return this.#known.get(scope);
   }
 
-  /** Everyone there is. */
+  /** All repositories. */
   all(): readonly JobScope[] {
     return [...this.#known.keys()];
   }
 
-  /** Takes note of when a queue has something to do. */
+  /** Records when a queue next has work. */
   note(scope: JobScope, dueMs: number, cleanMs: number): void {
     const never = Number.POSITIVE_INFINITY;
     let known = this.#known.get(scope);
@@ -61,12 +61,12 @@ export class DueScopes {
     this.#due.delete(scope);
   }
 
-  /** Lets the others go first. */
+  /** Moves a repository behind the others. */
   moveBack(scope: JobScope): void {
     if (this.#due.delete(scope)) this.#due.add(scope);
   }
 
-  /** Those that have something due. */
+  /** The repositories with a due job. */
   due(nowMs: number): readonly JobScope[] {
     for (
       let first = this.#later.first;
@@ -75,7 +75,7 @@ export class DueScopes {
     ) {
       this.#later.pop();
       const known = this.#known.get(first.scope);
-      // A later entry of one that was deleted and made anew, or of one that came to be due earlier.
+      // An outdated entry: the repository was deleted and added again, or became due earlier.
       if (known === undefined || known.queuedMs !== first.atMs) continue;
       known.queuedMs = Number.POSITIVE_INFINITY;
       this.#due.add(first.scope);
@@ -89,7 +89,7 @@ export class DueScopes {
     return [...this.#due];
   }
 
-  /** When the next one has something due of those that have not; infinity when none will. */
+  /** When the next repository without a due job will have one; infinity when none will. */
   get nextMs(): number {
     return this.#later.first?.atMs ?? Number.POSITIVE_INFINITY;
   }

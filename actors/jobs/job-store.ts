@@ -14,7 +14,7 @@ import {
   type JobRow,
 } from './jobs-tables.ts';
 
-/** Numbers that are kept because counting anew would cost every row. */
+/** Counters that are stored, because computing them would read every row. */
 export interface JobTotals {
   readonly active: number;
   readonly final: number;
@@ -31,7 +31,7 @@ export function readTotals(reader: TableReader): JobTotals {
   return bytes === undefined ? noTotals : (decodeJsonRow(bytes) as JobTotals);
 }
 
-/** Counts one more attempt that was handed out. */
+/** Counts a dispatched attempt. */
 export function countDispatch(turn: Turn, priority: JobPriority): void {
   const totals = readTotals(turn);
   const dispatched = { ...totals.dispatched, [priority]: totals.dispatched[priority] + 1 };
@@ -40,22 +40,22 @@ export function countDispatch(turn: Turn, priority: JobPriority): void {
 
 /** A job by its id. */
 export function readJob(reader: TableReader, id: string): JobRow | undefined {
-  // LMDB takes no empty key, and nobody's id is as long as a key may be.
+  // LMDB refuses empty and overlong keys. No id of a job is longer than this.
   if (id === '' || id.length > 100) return undefined;
   const bytes = reader.get(JobsTable.jobs, id);
   return bytes === undefined ? undefined : (decodeJsonRow(bytes) as JobRow);
 }
 
-/** The active job that has a coalescing key. */
+/** The active job with a coalescing key. */
 export function readActive(reader: TableReader, key: string): JobRow | undefined {
   const bytes = reader.get(JobsTable.keys, coalescingKey(key));
   return bytes === undefined ? undefined : readJob(reader, Buffer.from(bytes).toString('latin1'));
 }
 
 /**
- * Stores a job with everything that points to it.
+ * Stores a job with its index entries.
  *
- * @param before as it was; undefined for a new one
+ * @param before the stored job; undefined for a new one
  */
 export function storeJob(turn: Turn, before: JobRow | undefined, job: JobRow): void {
   if (before !== undefined) turn.remove(JobsTable.agenda, agendaKey(before));
@@ -65,14 +65,14 @@ export function storeJob(turn: Turn, before: JobRow | undefined, job: JobRow): v
   recount(turn, before?.state, job.state);
 }
 
-/** Removes a job with everything that points to it. */
+/** Removes a job with its index entries. */
 export function dropJob(turn: Turn, job: JobRow): void {
   turn.remove(JobsTable.agenda, agendaKey(job));
   turn.remove(JobsTable.jobs, job.id);
   recount(turn, job.state, undefined);
 }
 
-/** Jobs of one sort up to a time, the earliest first, at most `most` of them. */
+/** At most `most` jobs of one kind of entry up to a time, the earliest first. */
 export function dueJobs(
   reader: TableReader,
   entry: 'leased' | 'final',
@@ -88,8 +88,8 @@ export function dueJobs(
 }
 
 /**
- * The first waiting job of a priority that is due and of one of the types. Cost follows the waiting jobs before it,
- * which are none unless nobody here handles their types.
+ * The first due job of a priority and of one of the types. The cost grows with the jobs before it. There are such jobs
+ * only when this process does not handle their types.
  */
 export function firstDue(
   reader: TableReader,
@@ -103,7 +103,7 @@ export function firstDue(
   return undefined;
 }
 
-/** Where the queue stands. @param types those that matter to the one who asks; default: all */
+/** The status of the queue. @param types types of jobs to consider; default: all */
 export function statusOf(reader: TableReader, types?: ReadonlySet<string>): QueueStatus {
   let dueMs = earliest(reader, 'leased');
   for (const priority of jobPriorities) {
@@ -120,7 +120,7 @@ export function statusOf(reader: TableReader, types?: ReadonlySet<string>): Queu
   return { dueMs, cleanMs: earliest(reader, 'final') };
 }
 
-/** How many active jobs there are, by priority and by type. Cost follows their number. */
+/** Counts active jobs by priority and by type. The cost grows with their number. */
 export function countActive(reader: TableReader): {
   readonly scheduled: Record<JobPriority, number>;
   readonly types: Record<string, { scheduled: number; running: number }>;
@@ -143,7 +143,7 @@ export function countActive(reader: TableReader): {
   return { scheduled, types: Object.fromEntries(types) };
 }
 
-/** Ids of the active jobs. Cost follows their number. */
+/** Ids of the active jobs. The cost grows with their number. */
 export function activeIds(reader: TableReader): string[] {
   const ids: string[] = [];
   const note = (entries: Range): void => {
@@ -173,7 +173,7 @@ function earliest(reader: TableReader, entry: 'leased' | 'final'): number | null
   return null;
 }
 
-/** Only an active job holds its key, so that the next one of the key is made. */
+/** Only an active job holds its key, so that a new job with the key can follow a final one. */
 function setKey(turn: Turn, { id, key, state }: JobRow): void {
   if (key === null) return;
   if (isActive({ state })) turn.put(JobsTable.keys, coalescingKey(key), Buffer.from(id, 'latin1'));

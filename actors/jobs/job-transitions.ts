@@ -25,9 +25,9 @@ import type { ClaimedBy, ClaimJob, CompleteJob, EnqueueJob, FailJob, RenewJob } 
 
 /** Bounds of the queue of one repository. */
 export interface JobsLimits {
-  /** Active jobs; one more is refused. */
+  /** Most active jobs; further jobs are refused. */
   readonly activeMax: number;
-  /** Final jobs; above it those that would be forgotten first are forgotten early. */
+  /** Most final jobs; above it the next to be removed are removed early. */
   readonly finalMax: number;
   /** How long a completed or cancelled job is kept, in milliseconds. */
   readonly retentionMs: number;
@@ -35,10 +35,10 @@ export interface JobsLimits {
   readonly deadLetterMs: number;
 }
 
-/** Jobs one command takes back or forgets besides what it is for. */
+/** Most jobs one command reclaims or removes. */
 const SWEPT_MAX = 200;
 
-/** Final jobs forgotten early with each one that becomes final: two, so that there are fewer in the end. */
+/** Final jobs removed early with each one that becomes final. Two, so that their number shrinks. */
 const FORGOTTEN_EARLY = 2;
 
 /** @see messages.ts, EnqueueJob */
@@ -76,7 +76,7 @@ export function enqueue({ job }: EnqueueJob, turn: Turn, limits: JobsLimits): Jo
 }
 
 /**
- * Takes the next due job, after taking back those whose leases have ended.
+ * Claims the next due job, after reclaiming jobs whose leases have ended.
  *
  * @see messages.ts, ClaimJob
  */
@@ -141,14 +141,14 @@ export function fail(command: FailJob, turn: Turn, limits: JobsLimits): FailureO
   return failed(turn, job, command.error, command.retryAfterMs, limits);
 }
 
-/** Takes back what processes other than the given one had taken. @see messages.ts, RecoverJobs */
+/** Reclaims the jobs claimed by other processes. @see messages.ts, RecoverJobs */
 export function recover(worker: string, turn: Turn, limits: JobsLimits): void {
   for (const job of dueJobs(turn, 'leased', undefined, limits.activeMax)) {
     if (job.claim?.worker !== worker) takeBack(turn, job, limits);
   }
 }
 
-/** Forgets final jobs whose time is up. @see messages.ts, CleanJobs */
+/** Removes final jobs whose retention has ended. @see messages.ts, CleanJobs */
 export function clean(turn: Turn): void {
   for (const job of dueJobs(turn, 'final', turn.wallMs, SWEPT_MAX)) dropJob(turn, job);
 }
@@ -168,7 +168,7 @@ export function remove(id: string, turn: Turn): void {
   dropJob(turn, job);
 }
 
-/** @returns how many were removed. @see messages.ts, RemoveJobs */
+/** @returns the number of removed jobs. @see messages.ts, RemoveJobs */
 export function removeAll(ids: readonly string[], turn: Turn): number {
   let removed = 0;
   for (const id of new Set(ids)) {
@@ -186,13 +186,16 @@ function requireJob(turn: Turn, id: string): JobRow {
   return job;
 }
 
-/** The job of an attempt; undefined when it has been cancelled, forgotten or given to somebody else. */
+/** The job of an attempt; undefined when it was cancelled, removed or claimed by another attempt. */
 function heldBy({ id, token }: ClaimedBy, turn: Turn): JobRow | undefined {
   const job = readJob(turn, id);
   return job?.claim?.token === token ? job : undefined;
 }
 
-/** Nothing was heard of an attempt: it counts as a failed one, so that what kills its worker is not run for ever. */
+/**
+ * Ends an attempt whose lease has ended. It counts as failed, so that a job that kills its worker is not retried
+ * forever.
+ */
 function takeBack(turn: Turn, job: JobRow, limits: JobsLimits): void {
   failed(turn, job, `${TIMEOUT_MARK} Nothing was heard of the worker any more`, 0, limits);
 }

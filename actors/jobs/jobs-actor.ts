@@ -26,8 +26,8 @@ import { jobsTableNames, type JobRow } from './jobs-tables.ts';
 import type { JobsCommand, JobsQuery } from './messages.ts';
 
 /**
- * The background jobs of one repository: their records, and the queue itself in a process of its own. A state
- * machine that does no work: workers claim jobs and say what became of them.
+ * The background jobs of one repository: their records and their queue. The actor is a state machine and runs no job
+ * itself: workers claim jobs and report the outcome.
  *
  * Invariants: invariants.md in this folder.
  */
@@ -114,12 +114,12 @@ class JobsActor implements ActorBehaviour {
   }
 }
 
-/** Who works on the queue. */
+/** Refuses callers other than the engine. */
 function requireEngine({ principal }: Caller): void {
   if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
 }
 
-/** What is told of a job: not who works on it. */
+/** The public part of a job, without its claim and its removal time. */
 function recordOf({ claim: _claim, forgetAtMs: _forgetAtMs, ...record }: JobRow): JobRecord {
   return record;
 }
@@ -134,7 +134,7 @@ export function jobsActor(limits: JobsLimits): ActorKind {
   return Object.freeze({
     kind: 'jobs',
     tables: jobsTableNames,
-    // Jobs write when they are done: without room they wait, and those under way come to their end.
+    // Jobs write their results, so none is enqueued or claimed without disk space. Running jobs may finish.
     spaceUse: spaceUseByType<JobsCommand['type']>([
       'RenewJob',
       'CompleteJob',

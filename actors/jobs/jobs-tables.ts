@@ -8,7 +8,7 @@ import type { Range } from '#runtime/shard/shard.ts';
 export const JobsTable = {
   /** id → JSON row of {@link JobRow} */
   jobs: FIRST_OWN_TABLE,
-  /** What is to be done when, see {@link agendaKey} → type of the job */
+  /** {@link agendaKey} → type of the job */
   agenda: FIRST_OWN_TABLE + 1,
   /** coalescing key → id of the active job that has it */
   keys: FIRST_OWN_TABLE + 2,
@@ -19,29 +19,29 @@ export const jobsTableNames: readonly string[] = Object.freeze(Object.keys(JobsT
 
 /** A job as stored. */
 export interface JobRow extends JobRecord {
-  /** Who works on it while it is running. */
+  /** The claim of the job while it is running. */
   readonly claim: JobLease | null;
-  /** When a final job is forgotten, in milliseconds since the Unix epoch; null while it is active. */
+  /** When a final job is removed, in milliseconds since the Unix epoch; null while it is active. */
   readonly forgetAtMs: number | null;
 }
 
-/** An attempt at a job. */
+/** The lease of one attempt of a job. */
 export interface JobLease {
   readonly token: string;
-  /** Process that works on it. */
+  /** Process that runs the attempt. */
   readonly worker: string;
-  /** When it is given to somebody else unless it is renewed, in milliseconds since the Unix epoch. */
+  /** When the lease ends unless it is renewed, in milliseconds since the Unix epoch. */
   readonly untilMs: number;
 }
 
-/** What an entry of the agenda is about: a waiting job, a lease that ends, a final job that is forgotten. */
+/** Kind of an entry in the agenda: a job becomes due, a lease ends, a final job is removed. */
 export type AgendaEntry = 'scheduled' | 'leased' | 'final';
 
 const letters = { scheduled: 'w', leased: 'r', final: 'f' } as const;
 
 /**
- * Where a job stands in the agenda, each exactly once: `w`, its priority, the time it is due and its id while it
- * waits; `r`, the end of its lease and its id while it runs; `f`, the time it is forgotten and its id afterwards.
+ * Key of a job in the agenda; each job has exactly one entry. While it waits: `w`, its priority, its due time, its id.
+ * While it runs: `r`, the end of its lease, its id. When it is final: `f`, its removal time, its id.
  */
 export function agendaKey(job: JobRow): string {
   const entry = entryOf(job.state);
@@ -52,7 +52,7 @@ export function agendaKey(job: JobRow): string {
 }
 
 /**
- * The entries of one sort up to a time, the earliest first.
+ * The entries of one kind up to a time, the earliest first.
  *
  * @param upToMs inclusive; default: all
  * @param priority of waiting jobs
@@ -63,7 +63,7 @@ export function agendaUpTo(
   priority?: JobPriority,
 ): Range {
   const start = letters[entry] + (priority === undefined ? '' : priorityDigit(priority));
-  // No character of an id is above this one.
+  // No character of an id sorts after this one.
   return { start, end: `${start}${sortableNumber(upToMs)}\u00ff` };
 }
 
@@ -71,7 +71,7 @@ export function agendaUpTo(
 export function agendaTime(key: string): number {
   const at = key.startsWith(letters.scheduled) ? 2 : 1;
   const bytes = Buffer.from(key.slice(at, at + 8), 'latin1');
-  // Times are not negative, so only the sign was turned over, see sortableNumber.
+  // Times are not negative, so sortableNumber inverted the sign bit only.
   bytes[0] = (bytes[0] as number) & 0x7f;
   return bytes.readDoubleBE();
 }
@@ -81,7 +81,7 @@ export function agendaId(key: string): string {
   return key.slice(key.startsWith(letters.scheduled) ? 10 : 9);
 }
 
-/** Every job, by id and hence in the order they were made. */
+/** All jobs by id, which is the order of their creation. */
 export const allJobs: Range = Object.freeze({ start: AFTER_END, end: '\u00ff' });
 
 /** Key of a coalescing key in `keys`. */

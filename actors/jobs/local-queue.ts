@@ -6,30 +6,30 @@ import { ActorQueue, type ActorQueueEnvironment, FAILED_RETRY_MS } from './actor
 import { DueScopes } from './due-scopes.ts';
 import type { QueueStatus, QueueReply } from './messages.ts';
 
-/** What the queue of one process works with. */
+/** Dependencies of the queue of one process. */
 export interface LocalQueueEnvironment extends ActorQueueEnvironment {
-  /** Told when the queue of a repository cannot be asked; it is tried again. */
+  /** Called when the queue of a repository cannot be reached; it is tried again. */
   readonly onFailure: (scope: JobScope, cause: unknown) => void;
 }
 
-/** Longest time nobody looks whether something is due, in milliseconds: the wall clock may have been set. */
+/** Longest time between two checks for due jobs, in milliseconds, because the wall clock may be set. */
 const POLL_MS_MAX = 60_000;
 
-/** How often final jobs are looked through for those to be forgotten, in milliseconds. @see docs/interface/jobs.md#attempts */
+/** Interval between two removals of expired final jobs, in milliseconds. @see docs/interface/jobs.md#attempts */
 const CLEAN_EVERY_MS = 3_600_000;
 
-/** What one claimer was told of a queue, good until it changes. */
+/** The last answer of a queue to one claimer, valid until the queue changes. */
 interface Told {
   readonly dueMs: number;
   readonly changes: number;
 }
 
 /**
- * The `Queue` of one process: every repository's jobs actor keeps its own jobs, and this remembers which of them
- * have something due. Nothing in here is lost with the process: {@link LocalQueue.recover} looks it up again.
+ * The `Queue` of one process: the jobs actor of each repository stores its jobs, and the queue remembers which
+ * repositories have due jobs. {@link LocalQueue.recover} restores this memory after a restart.
  *
- * The wall clock decides what is due, for it is what survives a restart. Setting it forward ends leases early, and a
- * job may then run twice; setting it back makes waits longer.
+ * The wall clock decides which jobs are due, because it continues across restarts. Setting it forward ends leases
+ * early, and a job may then run twice; setting it back makes waits longer.
  */
 export class LocalQueue extends ActorQueue {
   readonly #onFailure: LocalQueueEnvironment['onFailure'];
@@ -44,7 +44,7 @@ export class LocalQueue extends ActorQueue {
   }
 
   /**
-   * Takes up the queue of a repository after a start: what earlier processes had taken is given out again.
+   * Recovers the queue of a repository after a start: jobs claimed by earlier processes are queued again.
    *
    * @returns whether the repository has a queue
    */
@@ -54,7 +54,7 @@ export class LocalQueue extends ActorQueue {
     return true;
   }
 
-  /** Stops looking for what is to be forgotten. Claims that wait end with their own signals. */
+  /** Stops the removal of final jobs. Waiting claims end by their own signals. */
   close(): void {
     this.#cleaning?.cancel();
   }
@@ -86,7 +86,7 @@ export class LocalQueue extends ActorQueue {
     this.recover(scope).catch((cause) => this.#onFailure(scope, cause));
   }
 
-  /** Goes through the queues that have something due until one hands a job out. */
+  /** Tries the queues with due jobs until one grants a claim. */
   async #claimDue(
     types: readonly string[],
     told: Map<JobScope, Told>,
@@ -106,7 +106,7 @@ export class LocalQueue extends ActorQueue {
       }
       const answer = await this.#claimIn(scope, types);
       if (typeof answer !== 'number') return { claim: answer, nextMs };
-      // Not good any more when something changed meanwhile: then it is asked again.
+      // Outdated if the queue changed meanwhile; it is then asked again.
       told.set(scope, { dueMs: answer, changes });
       nextMs = Math.min(nextMs, answer);
     }
@@ -126,13 +126,13 @@ export class LocalQueue extends ActorQueue {
         this.#scopes.delete(scope);
         return Number.POSITIVE_INFINITY;
       }
-      // The other repositories go on.
+      // The queues of other repositories are not affected.
       this.#onFailure(scope, cause);
       return this.clock.wallMs() + FAILED_RETRY_MS;
     }
   }
 
-  /** A promise that ends with the next change, when the signal aborts, or when it is time to look again. */
+  /** A promise that resolves with the next change, when the signal aborts, or at the time of the next check. */
   #untilChanged(signal: AbortSignal): {
     readonly promise: Promise<void>;
     checkAgainAt(wallMs: number): void;

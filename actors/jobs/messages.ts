@@ -3,27 +3,27 @@ import type { JobRecord, NewJob } from '#runtime/jobs/job.ts';
 import type { FailureOutcome, JobPage } from '#runtime/jobs/ports.ts';
 
 /**
- * What the jobs actor of a repository can be told and asked. Records are read and cancelled by administrators; the
- * queue itself is worked by the engine only.
+ * Commands and queries of the jobs actor of a repository. Administrators read, cancel and remove jobs. Only the engine
+ * enqueues and processes them.
  *
  * @see docs/interface/jobs.md
  */
 
-/** What there is to do next; times are milliseconds since the Unix epoch, null: nothing. */
+/** When the queue next has work. Times are milliseconds since the Unix epoch; null when there is none. */
 export interface QueueStatus {
-  /** When the next job may be taken: the next one becomes due, or a lease ends. */
+  /** When the next job can be claimed: a job becomes due, or a lease ends. */
   readonly dueMs: number | null;
-  /** When the next final job is forgotten. */
+  /** When the next final job is to be removed. */
   readonly cleanMs: number | null;
 }
 
-/** The result of every command of the engine carries where the queue stands after it. */
+/** Part of the result of every command of the engine: the status of the queue after it. */
 export interface QueueReply {
   readonly status: QueueStatus;
 }
 
 /**
- * Enqueues a job; for the engine only. Result: {@link JobEnqueued}.
+ * Enqueues a job, for the engine only. Result: {@link JobEnqueued}.
  *
  * @throws {ServiceError} `OVERLOADED` when too many jobs are active
  */
@@ -32,97 +32,97 @@ export interface EnqueueJob {
   readonly job: NewJob;
 }
 
-/** What {@link EnqueueJob} answers. */
+/** Result of {@link EnqueueJob}. */
 export interface JobEnqueued extends QueueReply {
-  /** The job that was made, or the one that stands for it. */
+  /** The new job, or the existing job with the same id or key. */
   readonly job: JobRecord;
 }
 
-/** Takes the next due job; for the engine only. Result: {@link JobClaimed}. */
+/** Claims the next due job, for the engine only. Result: {@link JobClaimed}. */
 export interface ClaimJob {
   readonly type: 'ClaimJob';
   readonly types: readonly string[];
-  /** Names the attempt. */
+  /** Identifies the attempt. */
   readonly token: string;
-  /** Names the process that takes it. */
+  /** Identifies the process that claims the job. */
   readonly worker: string;
   readonly leaseMs: number;
 }
 
-/** What {@link ClaimJob} answers. */
+/** Result of {@link ClaimJob}. */
 export interface JobClaimed extends QueueReply {
   /** Null when none is due. */
   readonly job: JobRecord | null;
   /**
-   * Time until a job of those types may be taken, in milliseconds, so that nobody compares two clocks; null: there
-   * is none that waits, and nobody has any.
+   * Time until a job of those types can be claimed, in milliseconds. It is relative, so that the clocks of two machines
+   * need not agree. Null when no such job is waiting and no job is running.
    */
   readonly waitMs: number | null;
-  /** Jobs that are active, of all types, that one among them. */
+  /** Number of active jobs of all types, including the claimed one. */
   readonly active: number;
 }
 
-/** Names one attempt at a job. */
+/** Identifies one attempt of a job. */
 export interface ClaimedBy {
   readonly id: string;
   readonly token: string;
 }
 
-/** Renews a lease; for the engine only. Result: {@link ClaimAnswered}. */
+/** Renews a lease, for the engine only. Result: {@link ClaimAnswered}. */
 export interface RenewJob extends ClaimedBy {
   readonly type: 'RenewJob';
-  /** From 0 to 1; absent: as it was. */
+  /** From 0 to 1; absent keeps the value. */
   readonly progress?: number;
   readonly leaseMs: number;
 }
 
-/** Makes a job completed; for the engine only. Result: {@link ClaimAnswered}. */
+/** Completes a job, for the engine only. Result: {@link ClaimAnswered}. */
 export interface CompleteJob extends ClaimedBy {
   readonly type: 'CompleteJob';
   readonly result: JsonValue;
 }
 
-/** Gives a job back, as if it had not been taken; for the engine only. Result: {@link ClaimAnswered}. */
+/** Returns a job to the queue without counting a retry, for the engine only. Result: {@link ClaimAnswered}. */
 export interface ReleaseJob extends ClaimedBy {
   readonly type: 'ReleaseJob';
 }
 
-/** What commands about a claim answer. */
+/** Result of commands on a claim. */
 export interface ClaimAnswered extends QueueReply {
-  /** Whether the job was still held by this attempt; otherwise nothing was changed. */
+  /** Whether this attempt still held the job. If not, nothing was changed. */
   readonly isHeld: boolean;
 }
 
-/** Notes that an attempt failed; for the engine only. Result: {@link JobFailed}. */
+/** Records a failed attempt, for the engine only. Result: {@link JobFailed}. */
 export interface FailJob extends ClaimedBy {
   readonly type: 'FailJob';
   readonly error: string;
-  /** How long to wait before it is tried again, in milliseconds; null: never. */
+  /** Delay before the next attempt, in milliseconds; null for no further attempt. */
   readonly retryAfterMs: number | null;
 }
 
-/** What {@link FailJob} answers. */
+/** Result of {@link FailJob}. */
 export interface JobFailed extends QueueReply {
   readonly outcome: FailureOutcome;
 }
 
-/**
- * Takes back what processes that are gone had taken, as failed attempts, and tells where the queue stands; for the
- * engine only. Result: {@link QueueReply}.
- */
+/** Ends the claims of earlier processes as failed attempts, for the engine only. Result: {@link QueueReply}. */
 export interface RecoverJobs {
   readonly type: 'RecoverJobs';
-  /** The process that is there, and whose claims stay. */
+  /** The running process, whose claims are kept. */
   readonly worker: string;
 }
 
-/** Forgets final jobs whose time is up, a bounded number at a time; for the engine only. Result: {@link QueueReply}. */
+/**
+ * Removes final jobs whose retention has ended, a bounded number for each command. For the engine only. Result:
+ * {@link QueueReply}.
+ */
 export interface CleanJobs {
   readonly type: 'CleanJobs';
 }
 
 /**
- * Makes an active job cancelled, for good; one that is cancelled already stays so. Result: undefined.
+ * Cancels an active job permanently. Cancelling a cancelled job changes nothing. Result: undefined.
  *
  * @throws {ServiceError} `NOT_FOUND`; `CONFLICT` when it is completed or failed
  */
@@ -132,7 +132,7 @@ export interface CancelJob {
 }
 
 /**
- * Forgets a job. Result: undefined.
+ * Removes a job. Result: undefined.
  *
  * @throws {ServiceError} `NOT_FOUND`; `CONFLICT` when it is active
  */
@@ -141,13 +141,13 @@ export interface RemoveJob {
   readonly id: string;
 }
 
-/** Forgets those of some jobs that are final. Result: how many. */
+/** Removes the given jobs that are final. Result: their number. */
 export interface RemoveJobs {
   readonly type: 'RemoveJobs';
   readonly ids: readonly string[];
 }
 
-/** Every command of the jobs actor. */
+/** The commands of the jobs actor. */
 export type JobsCommand =
   | EnqueueJob
   | ClaimJob
@@ -161,26 +161,26 @@ export type JobsCommand =
   | RemoveJob
   | RemoveJobs;
 
-/** A job by its id. Answer: {@link JobRecord} or undefined. */
+/** Reads a job by its id. Answer: {@link JobRecord} or undefined. */
 export interface FindJob {
   readonly type: 'FindJob';
   readonly id: string;
 }
 
-/** Jobs, newest first. Answer: array of {@link JobRecord}. */
+/** Lists jobs, newest first. Answer: array of {@link JobRecord}. */
 export interface ListJobs extends JobPage {
   readonly type: 'ListJobs';
 }
 
-/** How many jobs there are. Answer: `JobCounts`. */
+/** Counts jobs. Answer: `JobCounts`. */
 export interface CountJobs {
   readonly type: 'CountJobs';
 }
 
-/** Active jobs, for whoever takes a queue up. Answer: array of their ids. */
+/** Lists the active jobs, for a member that takes over a queue. Answer: array of their ids. */
 export interface ListActiveJobs {
   readonly type: 'ListActiveJobs';
 }
 
-/** Every query of the jobs actor. */
+/** The queries of the jobs actor. */
 export type JobsQuery = FindJob | ListJobs | CountJobs | ListActiveJobs;

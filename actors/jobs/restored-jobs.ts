@@ -5,7 +5,7 @@ import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { allJobs, JobsTable, type JobRow } from './jobs-tables.ts';
 
-/** The jobs of a queue that were waiting or running when it was copied, the oldest first. */
+/** The jobs that were waiting or running when the queue was backed up, the oldest first. */
 export function unfinishedJobs(queue: TableReader): readonly NewJob[] {
   const jobs: NewJob[] = [];
   for (const { value } of queue.range(JobsTable.jobs, allJobs)) {
@@ -19,7 +19,7 @@ export function unfinishedJobs(queue: TableReader): readonly NewJob[] {
 }
 
 /**
- * A job for a restored repository: it begins anew, under an id of that repository, and works on its actors.
+ * Adapts a job to a restored repository: it restarts under an id of that repository and refers to its actors.
  *
  * @param repositoryPart `{name}~{uid}` of the restored repository
  * @param moved id of an actor of the repository → its id in the restored repository

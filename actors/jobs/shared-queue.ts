@@ -11,54 +11,55 @@ import type { JobTicket, JobTickets } from '#runtime/jobs/tickets.ts';
 import { ActorQueue, type ActorQueueEnvironment, FAILED_RETRY_MS } from './actor-queue.ts';
 import type { JobClaimed, QueueReply } from './messages.ts';
 
-/** What a queue tells about itself; nothing of it may throw. */
+/** Receives events of a queue; its methods must not throw. */
 export interface SharedQueueObserver {
-  /** A ticket is in the hands of the servers. */
+  /** The message servers have stored a ticket. */
   issued(): void;
-  /** Somebody who was given a ticket before had not used it up. */
+  /** A ticket was delivered again, because an earlier receiver did not use it up. */
   redelivered(): void;
-  /** A ticket found nothing to claim, and nothing that will be. */
+  /** A ticket found no active job. */
   idle(): void;
 }
 
-/** What the queue of several processes works with. */
+/** Dependencies of the queue of several processes. */
 export interface SharedQueueEnvironment extends ActorQueueEnvironment {
   readonly tickets: JobTickets;
   readonly observer: SharedQueueObserver;
-  /** Told when the queue of a repository cannot be asked, or a ticket not be issued; it is tried again. */
+  /** Called when the queue of a repository cannot be reached or a ticket cannot be issued; it is tried again. */
   readonly onFailure: (scope: JobScope, cause: unknown) => void;
-  /** Default: {@link POLL_MS_MAX}; a test has less time. */
+  /** Default: {@link POLL_MS_MAX}; tests set it lower. */
   readonly pollMsMax?: number;
 }
 
-/** Longest time a ticket that finds a job taken or not due is not looked at again, in milliseconds. */
+/** Longest delay of a ticket that found its job claimed or not due, in milliseconds. */
 const POLL_MS_MAX = 60_000;
 
-/** Shortest such time, in milliseconds: what is due at this moment has been found by somebody else. */
+/** Shortest such delay, in milliseconds: a job that is due now was found by another worker. */
 const LOOK_MS_MIN = 20;
 
-/** Waits of tickets of jobs that this member cannot do, and others can: in the middle of an upgrade. */
+/** Delays of tickets for jobs of types this member does not handle. Other members may, during an upgrade. */
 const STRANGE: Backoff = { firstMs: 250, factor: 2, mostMs: 30_000 };
 
-/** Waits after a ticket could not be issued. */
+/** Backoff after a ticket could not be issued. */
 const ISSUE_RETRIES: Backoff = { firstMs: 250, factor: 2, mostMs: 10_000 };
 
-/** Tickets that are issued at once. */
+/** Most tickets issued concurrently. */
 const ISSUED_AT_ONCE = 32;
 
-/** How often final jobs are looked through for those to be forgotten, in milliseconds. @see docs/interface/jobs.md#attempts */
+/** Interval between two removals of expired final jobs, in milliseconds. @see docs/interface/jobs.md#attempts */
 const CLEAN_EVERY_MS = 3_600_000;
 
 /**
- * The `Queue` of all members of a cluster. The jobs actor of a repository keeps its jobs and says who has which;
- * *tickets* say that there is something to claim, and reach whoever is free.
+ * The `Queue` of all members of a cluster. The jobs actor of a repository stores its jobs and their claims. A *ticket*
+ * announces that a job can be claimed, and is delivered to a free worker.
  *
  * Invariants:
- * 1. For every active job there is a ticket that is not used up, or the owner of its repository is about to issue
- *    one: it does after the commit that enqueued the job, and for all active jobs whenever it has become the owner.
- * 2. A ticket is used up only by the one whose answer ended a job, or by somebody who was told that the repository has
- *    no active job. Hence there are never fewer tickets than active jobs.
- * 3. An attempt that lost its claim leaves its ticket alone: somebody else may be relying on it.
+ * 1. For every active job there is a ticket that is not used up, or the owner of its repository is about to issue one.
+ *    The owner issues a ticket after the commit that enqueued the job, and for all active jobs when it becomes the
+ *    owner.
+ * 2. A ticket is used up only by the attempt that ended a job, or by a worker whose claim was answered that the
+ *    repository has no active job. Hence there are never fewer tickets than active jobs.
+ * 3. An attempt that lost its claim does not use up its ticket: another attempt may depend on it.
  *
  * Enforcement: test/runtime/jobs/queue-conformance.ts, test/cluster/jobs.
  */
@@ -68,11 +69,11 @@ export class SharedQueue extends ActorQueue {
   readonly #onFailure: SharedQueueEnvironment['onFailure'];
   readonly #pollMsMax: number;
   readonly #chance: Random;
-  /** Tickets of the attempts of this process, by their tokens. */
+  /** Tickets of the attempts in this process, by token. */
   readonly #held = new Map<string, JobTicket>();
-  /** Jobs whose tickets are to be issued, the first first. */
+  /** Jobs whose tickets are to be issued, in order. */
   readonly #unissued = new Map<string, JobScope>();
-  /** Repositories that have come to this member, and had jobs. */
+  /** Repositories with jobs that this member owns or has owned. */
   readonly #scopes = new Set<JobScope>();
   #issuing: Promise<void> | undefined;
   #retry: Timer | undefined;
@@ -96,9 +97,7 @@ export class SharedQueue extends ActorQueue {
     return this.#unissued.size;
   }
 
-  /**
-   * Issues tickets for jobs of a repository this member owns; what cannot be issued is tried until it can.
-   */
+  /** Issues tickets for jobs of a repository this member owns. Failed attempts are repeated until they succeed. */
   announce(scope: JobScope, ids: readonly string[]): void {
     if (this.#isClosed) return;
     for (const id of ids) this.#unissued.set(id, scope);
@@ -107,8 +106,8 @@ export class SharedQueue extends ActorQueue {
   }
 
   /**
-   * Takes up the queue of a repository that has come to this member: whether its former owner issued the tickets of
-   * its jobs is not known.
+   * Recovers the queue of a repository this member has taken over. It issues tickets for all active jobs, because the
+   * former owner may not have issued them.
    *
    * @returns whether the repository has a queue
    */
@@ -121,7 +120,7 @@ export class SharedQueue extends ActorQueue {
     return true;
   }
 
-  /** Takes no further ticket, and issues none: the next owner does. */
+  /** Takes and issues no further tickets. The next owner issues them. */
   close(): void {
     this.#isClosed = true;
     this.#cleaning?.cancel();
@@ -200,7 +199,7 @@ export class SharedQueue extends ActorQueue {
       ticket.used();
       return;
     }
-    // What is active is of types that are not done here.
+    // The active jobs are of types this member does not handle.
     const untilMs = waitMs ?? backoffMs(STRANGE, ticket.deliveries - 1, this.#chance);
     ticket.again(Math.min(Math.max(untilMs, LOOK_MS_MIN), this.#pollMsMax));
   }
@@ -211,7 +210,7 @@ export class SharedQueue extends ActorQueue {
     return ticket;
   }
 
-  /** Issues what is to be issued, unless that is under way. */
+  /** Starts to issue the outstanding tickets, unless that is in progress. */
   #issue(): void {
     this.#retry = undefined;
     this.#issuing ??= this.#issueAll().finally(() => {
@@ -255,7 +254,7 @@ export class SharedQueue extends ActorQueue {
     });
   }
 
-  /** Forgets what is to be forgotten, and issues tickets anew: somebody may have removed the stream they were in. */
+  /** Removes expired final jobs and issues all tickets again, because their stream may have been deleted. */
   async #clean(): Promise<void> {
     for (const scope of [...this.#scopes]) {
       try {

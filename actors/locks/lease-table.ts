@@ -1,27 +1,27 @@
 import { PriorityQueue } from '#runtime/base/priority-queue.ts';
 import type { LeaseRow } from './locks-tables.ts';
 
-/** A lease that is held, with its end on the monotonic clock. */
+/** A held lease with its deadline. */
 export interface Lease extends LeaseRow {
-  /** When it may be taken away, on the monotonic clock, in milliseconds. */
+  /** When it may be removed, on the monotonic clock, in milliseconds. */
   readonly deadlineMs: number;
 }
 
-/** A lease as it was when its end was noted; it may have been renewed or released since. */
+/** The deadline of a lease when it was set. The lease may have been renewed or released since. */
 interface Alarm {
   readonly key: string;
   readonly token: number;
   readonly deadlineMs: number;
 }
 
-/** Alarms of leases that are gone or renewed may pile up to this many beyond twice the leases. */
+/** Alarms allowed beyond twice the number of leases, for leases that were removed or renewed. */
 const STALE_ALARMS_MAX = 1_024;
 
 /**
- * The leases of a branch in memory, by key and by when they end.
+ * The leases of a branch in memory, by key and by deadline.
  *
- * Invariant: every lease has an alarm with its deadline, unless {@link LeaseTable.takeDue} handed its key out and
- * nothing was done about it.
+ * Invariant: every lease has an alarm with its deadline, unless {@link LeaseTable.takeDue} returned its key and the
+ * lease was not changed since.
  */
 export class LeaseTable {
   readonly #leases = new Map<string, Lease>();
@@ -36,14 +36,14 @@ export class LeaseTable {
     return this.#leases.get(key);
   }
 
-  /** Adds a lease, or replaces that of the same key. */
+  /** Adds a lease, or replaces the one with the same key. */
   set(key: string, lease: Lease): void {
     this.#leases.set(key, lease);
     this.#alarms.push({ key, token: lease.token, deadlineMs: lease.deadlineMs });
     if (this.#alarms.size > 2 * this.#leases.size + STALE_ALARMS_MAX) this.#rebuildAlarms();
   }
 
-  /** Adds all leases of another table; they replace those of the same keys. */
+  /** Adds all leases of another table; they replace leases with the same keys. */
   setAll(other: LeaseTable): void {
     for (const [key, lease] of other.#leases) this.set(key, lease);
   }
@@ -62,8 +62,8 @@ export class LeaseTable {
   }
 
   /**
-   * The key of a lease that has ended, each once; undefined when there is no further one. Of those that end at one moment
-   * the one that was granted first comes first, so that the order of what follows does not depend on the queue.
+   * Returns the key of an ended lease, each once; undefined when there is no other. Leases with the same deadline are
+   * returned in the order of their grants, so that the result does not depend on the queue.
    */
   takeDue(nowMs: number): string | undefined {
     const deadline = this.nextDeadline();

@@ -72,7 +72,7 @@ export function readOnePool({ pool }: ReadPool, view: TableReader): PoolInfo | u
   return row === undefined ? undefined : { pool, ...row };
 }
 
-/** A cursor is a name; what cannot be one was never handed out. */
+/** A cursor is a name. A text that is no valid name was never issued as a cursor. */
 function requirePlace(after: string | undefined): void {
   if (after !== undefined && !isLockName(after)) throw new ServiceError('INVALID_CURSOR');
 }

@@ -7,13 +7,15 @@ import {
   POOL_UNITS_MAX,
 } from './messages.ts';
 
-/** The characters of Unicode category Cc; a class by property takes four times as long to test. */
+/** The characters of Unicode category Cc. Testing a Unicode property class takes four times as long. */
 const control = /[\u0000-\u001f\u007f-\u009f]/;
 
-/** Whether a text can name a lock or a pool. Keys of a shard are bytes, so each name has bytes of its own. */
+/**
+ * Whether a text is a valid name of a lock or pool. Keys of a shard are bytes, so names must be well-formed Unicode.
+ */
 export function isLockName(text: string): boolean {
   if (text === '' || text.length > LOCK_NAME_LENGTH_MAX) return false;
-  // A client resolves these away before a request with them in its address leaves.
+  // Clients normalize these path segments away before they send a request.
   if (text === '.' || text === '..') return false;
   return text.isWellFormed() && !control.test(text);
 }
@@ -32,18 +34,18 @@ export function requireLockName(text: string, field: 'key' | 'pool'): void {
   );
 }
 
-/** Checks what is said about the owner of a lock. @throws {ServiceError} `VALIDATION_FAILED` */
+/** Checks the owner of a lock. @throws {ServiceError} `VALIDATION_FAILED` */
 export function requireOwner(text: string | null): void {
   if (text === null || (text.length <= LOCK_NAME_LENGTH_MAX && text.isWellFormed())) return;
   throw invalid(`\`owner\` has at most ${LOCK_NAME_LENGTH_MAX} characters`, { field: 'owner' });
 }
 
-/** Checks how long a lease is to last. @throws {ServiceError} `VALIDATION_FAILED` */
+/** Checks the time to live of a lease. @throws {ServiceError} `VALIDATION_FAILED` */
 export function requireTtl(ttlMs: number): void {
   requireBetween('ttl_ms', ttlMs, LOCK_TTL_MS_MIN, LOCK_TTL_MS_MAX);
 }
 
-/** Checks how long an acquire is to wait. @throws {ServiceError} `VALIDATION_FAILED` */
+/** Checks the wait time of an acquire. @throws {ServiceError} `VALIDATION_FAILED` */
 export function requireWait(waitMs: number): void {
   requireBetween('wait_ms', waitMs, 0, LOCK_WAIT_MS_MAX);
 }

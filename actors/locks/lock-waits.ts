@@ -6,10 +6,10 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type AcquireLock, LOCK_ANSWER_MS, type LockGrant, type LockRefused } from './messages.ts';
 import { type InLine, WaitLines } from './wait-lines.ts';
 
-/** Acquires of one branch that may wait. */
+/** Most waiting acquires of one branch. */
 const WAITERS_MAX = 10_000;
 
-/** The answer of an acquire that did not get the lock. */
+/** The answer to an acquire that was not granted the lock. */
 export const refusedLock: LockRefused = Object.freeze({ acquired: false });
 
 /** An acquire that waits. */
@@ -20,7 +20,7 @@ export class Waiter implements InLine {
   /** When it stops waiting, on the monotonic clock, in milliseconds. */
   readonly untilMs: number;
   readonly reply = new DeferredReply();
-  /** Set when it was granted the lock; its caller may not know yet. */
+  /** Set when the lock was granted; the caller may not have the answer yet. */
   token: number | undefined;
 
   constructor({ key, owner, ttlMs }: AcquireLock, untilMs: number) {
@@ -31,25 +31,25 @@ export class Waiter implements InLine {
   }
 }
 
-/** What becomes of a waiter outside of any turn. */
+/** Events of waiters outside of turns. */
 export interface WaitEvents {
-  /** Its time is up and it still stands in line. */
+  /** The wait time has ended and the waiter is still in the queue. */
   timeUp(waiter: Waiter): void;
-  /** Its caller went away after it was granted the lock and before the grant was answered. */
+  /** The caller disconnected after the lock was granted and before the grant was answered. */
   grantUnsent(waiter: Waiter): void;
 }
 
 /**
- * Those who wait for the locks of a branch. They stand in line until they are granted the lock, their time is up,
- * their caller goes away, or everything ends.
+ * The waiters for the locks of a branch. A waiter leaves the queue when it is granted the lock, when its time ends,
+ * when its caller disconnects, or when all waits are ended.
  */
 export class LockWaits {
   readonly #lines = new WaitLines<Waiter>();
-  /** How many acquires of a caller wait. */
+  /** Number of waiting acquires by caller. */
   readonly #byPrincipal = new Map<string, number>();
   readonly #clock: Clock;
   readonly #events: WaitEvents;
-  /** Those the running command has answered: if it is taken back they have lost their place. */
+  /** Waiters the running command has answered. If the command is rolled back, they have lost their place. */
   #answered: Waiter[] = [];
   #lost: Waiter[] = [];
 
@@ -62,12 +62,12 @@ export class LockWaits {
     return this.#lines.size;
   }
 
-  /** How many wait for a lock. */
+  /** Number of waiters for a lock. */
   waitingFor(key: string): number {
     return this.#lines.waitingFor(key);
   }
 
-  /** Whether the running command has answered anybody. */
+  /** Whether the running command has answered a waiter. */
   get hasAnswered(): boolean {
     return this.#answered.length > 0;
   }
@@ -77,14 +77,14 @@ export class LockWaits {
     if (this.#answered.length > 0) this.#answered = [];
   }
 
-  /** @throws {ServiceError} `RATE_LIMITED` when too many wait already, in all or of the caller's */
+  /** @throws {ServiceError} `RATE_LIMITED` when too many acquires wait, in total or of the caller */
   join(command: AcquireLock, caller: Caller): DeferredReply {
     if (this.#lines.size >= WAITERS_MAX) {
       throw new ServiceError('RATE_LIMITED', `At most ${WAITERS_MAX} acquires of a branch may wait`);
     }
     const principal = principalKey(caller.principal);
     const own = this.#byPrincipal.get(principal) ?? 0;
-    // Where it gets tight nobody takes all the places.
+    // When half of the places are taken, one caller may have at most a quarter of all places.
     if (2 * this.#lines.size >= WAITERS_MAX && 4 * own >= WAITERS_MAX) {
       throw new ServiceError('RATE_LIMITED', `At most ${WAITERS_MAX / 4} acquires of one caller may wait`);
     }
@@ -106,10 +106,10 @@ export class LockWaits {
   }
 
   /**
-   * Grants a lock to who has waited longest for it and still waits.
+   * Grants a lock to the waiter that has waited longest.
    *
-   * @param grant makes the answer of a waiter
-   * @returns the waiter, answered; undefined when nobody waits
+   * @param grant makes the answer to a waiter
+   * @returns the answered waiter; undefined without waiters
    */
   grantNext(key: string, turn: Turn, grant: (waiter: Waiter) => LockGrant): Waiter | undefined {
     const nowMs = this.#clock.monotonicMs();
@@ -127,30 +127,30 @@ export class LockWaits {
     return undefined;
   }
 
-  /** The time of a waiter is up: it is told so, unless it got the lock meanwhile. */
+  /** Answers a waiter whose time has ended that the lock was refused, unless it was granted the lock before. */
   end(waiter: Waiter, turn: Turn): void {
     if (!this.#lines.leave(waiter)) return;
     this.#answered.push(waiter);
     waiter.reply.answer(turn, refusedLock);
   }
 
-  /** Takes a waiter out of line with an error. */
+  /** Removes a waiter from the queue and fails it. */
   fail(waiter: Waiter, error: unknown): void {
     if (this.#lines.leave(waiter)) waiter.reply.fail(error);
   }
 
-  /** Takes everybody out of line with an error. */
+  /** Removes and fails every waiter. */
   failAll(error: unknown): void {
     for (const waiter of this.#lines.clear()) waiter.reply.fail(error);
   }
 
-  /** The running command, or the batch it ended, was taken back. */
+  /** Records the waiters that lost their place because the running command, or the batch it ended, was rolled back. */
   forget(): void {
     this.#lost.push(...this.#answered);
     this.#answered = [];
   }
 
-  /** Those who lost their place with a command that was taken back are told; who was answered has heard already. */
+  /** Fails the waiters that lost their place with a rolled back command. Waiters with an answer are not affected. */
   batchEnded(): void {
     for (const waiter of this.#lost.splice(0)) waiter.reply.fail(new ServiceError('OVERLOADED'));
   }
@@ -163,8 +163,8 @@ export class LockWaits {
         waiter.reply.fail(reason);
         return;
       }
-      // With a key the caller can ask again and hear of the grant. Who waits at a member that stops hears of it still:
-      // what was granted is answered before the connections are closed.
+      // A caller with an idempotency key can repeat the request and receive the grant. A caller of a member that stops
+      // still receives it: grants are answered before the connections are closed.
       const isAnswered = waiter.reply.isKept || reason.code === 'SHUTTING_DOWN';
       if (waiter.token !== undefined && !isAnswered) this.#events.grantUnsent(waiter);
     };
@@ -176,7 +176,7 @@ export class LockWaits {
   }
 }
 
-/** Why somebody leaves the line: the member that waits for a client stops, or the client went away. */
+/** Why a wait was aborted: the member of the client stops, or the client disconnected. */
 function reasonOf(signal: AbortSignal | undefined): ServiceError {
   const reason: unknown = signal?.reason;
   return reason instanceof ServiceError ? reason : new ServiceError('REQUEST_CANCELLED');

@@ -20,23 +20,23 @@ import { locksTableNames } from './locks-tables.ts';
 import type { LocksCommand, LocksQuery } from './messages.ts';
 import { Pools } from './pools.ts';
 
-/** What the actor sends itself. */
+/** Commands the actor sends to itself. */
 type OwnCommand =
-  /** Leases have ended. Result: whether there may be more of them. */
+  /** Removes ended leases. Result: whether more may have ended. */
   | { readonly type: 'ExpireLeases' }
-  /** Leases of an earlier process have to end by themselves. Result: where to go on, undefined at the end. */
+  /** Loads leases of an earlier process, so that they expire. Result: where to continue; undefined at the end. */
   | { readonly type: 'AdoptLeases'; readonly after?: string }
-  /** The time of these waiters is up. */
+  /** The wait time of these waiters has ended. */
   | { readonly type: 'EndWaits'; readonly waiters: readonly Waiter[] }
-  /** A write that held releases up has its outcome. */
+  /** The outcome of a write that delayed releases is known. */
   | { readonly type: 'FinishReleases' };
 
 type Command = LocksCommand | OwnCommand;
 
-/** Waiters whose time is up that are told in one command. */
+/** Waiters answered by one command when their wait time has ended. */
 const WAITS_ENDED_AT_ONCE = 256;
 
-/** Waiting time before something the mailbox refused is tried again, in milliseconds. */
+/** Delay before a command the mailbox refused is sent again, in milliseconds. */
 const RETRY_MS = 500;
 
 /**
@@ -48,14 +48,14 @@ class LocksBehaviour implements ActorBehaviour {
   readonly #context: ActorContext;
   readonly #locks: Locks;
   readonly #pools = new Pools();
-  /** Whether the error being thrown left everything as it was. */
+  /** Whether the command that threw an error changed nothing. */
   #isHarmless = false;
   #timer: { readonly atMs: number; readonly timer: Timer } | undefined;
   #isExpiring = false;
-  /** Waiters whose time is up and who have not been told. */
+  /** Waiters whose wait time has ended and that have no answer yet. */
   readonly #ended: Waiter[] = [];
   #isEnding = false;
-  /** Whether stored leases have to be read in: `again` when that has to begin anew. */
+  /** State of loading the stored leases; `again` when loading has to restart. */
   #adoption: 'needed' | 'running' | 'again' | 'done' = 'needed';
   #isClosed = false;
 
@@ -195,7 +195,7 @@ class LocksBehaviour implements ActorBehaviour {
     this.#arm();
   }
 
-  /** The time of many may be up at one moment: one by one they would fill the mailbox. */
+  /** Many waits may end at the same moment. One command for each would fill the mailbox. */
   #endWait(waiter: Waiter): void {
     this.#ended.push(waiter);
     if (!this.#isEnding) void this.#endWaits();
@@ -212,12 +212,12 @@ class LocksBehaviour implements ActorBehaviour {
     this.#isEnding = false;
   }
 
-  /** Nobody knows of the grant: it goes to the next one. Where that fails it ends like any other. */
+  /** The caller did not receive the grant, so the lock is released. If that fails, the lease expires as usual. */
   #giveBack({ key, token }: Waiter): void {
     if (token !== undefined) this.#submit({ type: 'ReleaseLock', key, token }).catch(() => {});
   }
 
-  /** Sees to it that leases end although nobody asks. An earlier timer is left: it looks again when it fires. */
+  /** Sets a timer so that leases expire without a request. An earlier timer is kept: it checks again when it fires. */
   #arm(): void {
     const deadline = this.#locks.nextDeadline;
     if (deadline === undefined || this.#isExpiring || this.#isClosed) return;
@@ -241,10 +241,10 @@ class LocksBehaviour implements ActorBehaviour {
     this.#isExpiring = true;
     let retryMs: number | undefined;
     try {
-      // Ends with the leases that are due.
+      // Stops when no further lease is due.
       while ((await this.#submit({ type: 'ExpireLeases' })) === true);
     } catch {
-      // The mailbox is full or the disk is: a lease that lasts longer harms nobody.
+      // The mailbox or the disk is full. A lease that lasts longer is harmless.
       retryMs = RETRY_MS;
     }
     this.#isExpiring = false;
@@ -253,7 +253,7 @@ class LocksBehaviour implements ActorBehaviour {
     else this.#setTimer(retryMs);
   }
 
-  /** Reads stored leases in, some at a time. */
+  /** Loads the stored leases in batches. */
   async #adopt(): Promise<void> {
     this.#adoption = 'running';
     try {
@@ -266,12 +266,12 @@ class LocksBehaviour implements ActorBehaviour {
       } while (after !== undefined || this.#isToAdoptAgain);
       this.#adoption = 'done';
     } catch {
-      // Tried again with the next batch; until then a lease is read in when its lock is asked for.
+      // The next batch tries again. Until then a lease is loaded when its lock is used.
       this.#adoption = 'needed';
     }
   }
 
-  /** A method, because it changes while somebody waits, which the compiler does not see. */
+  /** An accessor, because the value changes during an `await`, which the compiler does not consider. */
   get #isToAdoptAgain(): boolean {
     return this.#adoption === 'again';
   }
@@ -281,7 +281,7 @@ function requireEngine({ principal }: Caller): void {
   if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
 }
 
-/** Above the tokens of every branch there ever was by this name in the repository. */
+/** The newest fence token of all earlier branches of this name in the repository. */
 function tokenFloorOf({ ask, id }: ActorContext): number {
   const [tenant, repository, branch] = id.split('/').map(decodeURIComponent) as [string, string, string];
   const at = branch.lastIndexOf('~');
@@ -296,7 +296,7 @@ function tokenFloorOf({ ask, id }: ActorContext): number {
 export const locksActor: ActorKind = Object.freeze({
   kind: 'locks',
   tables: locksTableNames,
-  // A lease that cannot be renewed would be cut short; what is not released would be kept from others.
+  // Without space a lease must still be renewed, or it ends early, and a lock must still be released, or it stays held.
   spaceUse: spaceUseByType<Command['type']>([
     'ReleaseLock',
     'RenewLock',
@@ -306,7 +306,7 @@ export const locksActor: ActorKind = Object.freeze({
     'EndWaits',
     'FinishReleases',
   ]),
-  // When a lease ends is a matter of the owner's clock.
+  // Leases end by the clock of the owner.
   isOwnerOnly: true,
   create: (context: ActorContext) => new LocksBehaviour(context),
 });

@@ -7,7 +7,7 @@ import type { Row, TableReader } from '#runtime/shard/shard.ts';
 export const LocksTable = {
   /** key of a lock → {@link LeaseRow}, while it is held */
   leases: FIRST_OWN_TABLE,
-  /** name of a pool → {@link PoolRow}, from its first touch on */
+  /** name of a pool → {@link PoolRow}, from its first claim on */
   pools: FIRST_OWN_TABLE + 1,
 } as const;
 
@@ -17,13 +17,13 @@ export const locksTableNames: readonly string[] = Object.freeze(Object.keys(Lock
 /** Key in `meta` of the newest fence token. */
 const TOKEN_KEY = 'token';
 
-/** A lease as stored. When it ends is known in memory only, by the monotonic clock. */
+/** A lease as stored. Its deadline on the monotonic clock is in memory only. */
 export interface LeaseRow {
   readonly token: number;
   readonly ttlMs: number;
   /** Wall clock. */
   readonly acquiredAtMs: number;
-  /** Wall clock, as the holder was told. */
+  /** Wall clock, as answered to the holder. */
   readonly expiresAtMs: number;
   readonly owner: string | null;
 }
@@ -34,7 +34,7 @@ export interface PoolRow {
   readonly remaining: number;
 }
 
-/** The newest token that was granted here; 0 before the first. @throws {ServiceError} `DATA_CORRUPTED` */
+/** The newest token granted by this actor; 0 before the first. @throws {ServiceError} `DATA_CORRUPTED` */
 export function readToken(reader: TableReader): number {
   const bytes = reader.get(CommonTable.meta, TOKEN_KEY);
   return bytes === undefined ? 0 : (decodeJsonRow(bytes) as number);
@@ -45,12 +45,12 @@ export function writeToken(turn: Turn, token: number): void {
   turn.put(CommonTable.meta, TOKEN_KEY, encodeJsonRow(token));
 }
 
-/** Stores the first lease of a lock nobody holds. */
+/** Stores the lease of a free lock. */
 export function insertLease(turn: Turn, key: string, lease: LeaseRow): void {
   turn.insert(LocksTable.leases, textBytes(key), encodeJsonRow(lease));
 }
 
-/** Stores a lease in the place of another one. */
+/** Replaces a stored lease. */
 export function replaceLease(turn: Turn, key: string, lease: LeaseRow): void {
   turn.put(LocksTable.leases, textBytes(key), encodeJsonRow(lease));
 }
@@ -86,10 +86,10 @@ export interface NamedRow<T> {
   readonly row: T;
 }
 
-/** Behind every key: no UTF-8 text has this byte. */
+/** Sorts after every key: no UTF-8 text has this byte. */
 const END_OF_TABLE = '\u00ff';
 
-/** Before every key, of which none is empty and none begins with a zero byte. */
+/** Sorts before every key: no key is empty or begins with a zero byte. */
 const START_OF_TABLE = '\u0000';
 
 /** Leases after a key, in byte order. @throws {ServiceError} `DATA_CORRUPTED` */

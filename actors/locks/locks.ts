@@ -29,21 +29,21 @@ import type {
   RenewLock,
 } from './messages.ts';
 
-/** Leases of one branch that may be held at a time. */
+/** Most leases of one branch at a time. */
 const LEASES_MAX = 100_000;
 
-/** Leases that one command takes away or reads in, so that none holds the event loop for long. */
+/** Most leases one command removes or loads, so that no command blocks the event loop for long. */
 const LEASES_PER_COMMAND = 500;
 
-/** What the locks of a branch work with. */
+/** Dependencies of the locks of a branch. */
 export interface LocksEnvironment {
   readonly clock: Clock;
   /** @see ActorContext.servingSinceMs */
   readonly servingSinceMs: number;
   /**
-   * The token that every new one must be above, whatever the shard says.
+   * Every new token must be above this one, in addition to the newest token of the shard.
    *
-   * @throws {ServiceError} `BRANCH_NOT_FOUND` when the branch is not there any more
+   * @throws {ServiceError} `BRANCH_NOT_FOUND` when the branch no longer exists
    */
   tokenFloor(): number;
   readonly waits: WaitEvents;
@@ -55,32 +55,32 @@ interface DeferredRelease extends HeldLock {
 }
 
 /**
- * The leases of a branch: who holds which lock, with which token, until when, and who waits for it.
+ * The leases of a branch: the holder, token and end of each lock, and its waiters.
  *
  * Memory is ahead of the shard by the running batch. A lease that was stored before this process began to serve is
- * read in when its key is used, at the latest when {@link Locks.adopt} comes to it, and lasts its whole time
- * from then on that this process serves. When `adopt` has come to the end memory knows every lease there is.
+ * loaded when its key is used, at the latest by {@link Locks.adopt}. Its whole time to live then counts from the moment
+ * this process began to serve. When `adopt` has finished, memory holds every lease.
  */
 export class Locks {
   readonly #environment: LocksEnvironment;
   readonly #waits: LockWaits;
   #leases = new LeaseTable();
-  /** Leases as they were before writes were thrown away: their ends, which the shard does not know. */
+  /** Leases in memory before writes were discarded. They keep the deadlines, which are not in the shard. */
   #former: LeaseTable | undefined;
-  /** Whether nothing has been forgotten since `adopt` last began. */
+  /** Whether no write was discarded since `adopt` last began. */
   #isAdoptionWhole = false;
-  /** Whether every stored lease is in memory, so that the shard need not be asked. */
+  /** Whether every stored lease is in memory, so that the shard need not be read. */
   #knowsAll = false;
-  /** The newest token there ever was. It never goes back, also when a grant is taken back. */
+  /** The newest token ever issued. It never decreases, even when a grant is rolled back. */
   #token: number | undefined;
-  /** Locks under which a write of the branch is under way. */
+  /** Locks that guard a write of the branch in progress. */
   readonly #guarded = new Set<string>();
   #deferred: DeferredRelease[] = [];
-  /** Whether the running batch holds changes that memory has forgotten. */
+  /** Whether the running batch has changes that memory has discarded. */
   #isUncertain = false;
-  /** Deletions of the branch under way. */
+  /** Seals of the deletions of the branch in progress. */
   readonly #seals = new Set<string>();
-  /** Why nobody may wait any more. */
+  /** Error for further waits, once waiting has been stopped. */
   #endReason: unknown;
   #changes = 0;
 
@@ -89,11 +89,11 @@ export class Locks {
     this.#waits = new LockWaits(environment.clock, environment.waits);
   }
 
-  /** Whether something would be lost or late if the actor were closed. */
+  /** Whether closing the actor would lose or delay something. */
   get isBusy(): boolean {
     return (
       this.#leases.size > 0 ||
-      // The ends of leases that are not read in again yet.
+      // The deadlines of leases that are not loaded again yet.
       this.#former !== undefined ||
       this.#waits.size > 0 ||
       this.#guarded.size > 0 ||
@@ -107,17 +107,17 @@ export class Locks {
     return this.#leases.nextDeadline();
   }
 
-  /** Differs from an earlier value when anything has changed since. */
+  /** A counter of changes. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** Whether the running command has answered anybody who waited. */
+  /** Whether the running command has answered a waiter. */
   get hasAnswered(): boolean {
     return this.#waits.hasAnswered;
   }
 
-  /** How many wait for a lock. */
+  /** Number of waiters for a lock. */
   waitingFor(key: string): number {
     return this.#waits.waitingFor(key);
   }
@@ -184,26 +184,26 @@ export class Locks {
   }
 
   /**
-   * Takes away leases that have ended, and grants their locks to who waits for them.
+   * Removes ended leases and grants their locks to the next waiters.
    *
-   * @returns whether there may be more
+   * @returns whether more leases may have ended
    */
   expire(turn: Turn): boolean {
     const nowMs = this.#environment.clock.monotonicMs();
     for (let count = 0; count < LEASES_PER_COMMAND; count += 1) {
       const key = this.#leases.takeDue(nowMs);
       if (key === undefined) return false;
-      // One with a write under way is looked at again when the write has its outcome.
+      // A guarded lease is checked again when the outcome of the write is known.
       if (!this.#guarded.has(key)) this.#passOn(key, turn);
     }
     return true;
   }
 
   /**
-   * Reads in leases that were stored before, so that they end by themselves.
+   * Loads stored leases, so that they expire.
    *
-   * @param after where to go on
-   * @returns where to go on; undefined at the end
+   * @param after the last name of the previous call
+   * @returns where to continue; undefined at the end
    */
   adopt(turn: TableReader, after: string | undefined): string | undefined {
     if (after === undefined) this.#isAdoptionWhole = true;
@@ -213,7 +213,7 @@ export class Locks {
       count += 1;
       if (count === LEASES_PER_COMMAND) return name;
     }
-    // Else it begins anew.
+    // Otherwise loading restarts.
     if (this.#isAdoptionWhole) {
       this.#former = undefined;
       this.#knowsAll = true;
@@ -221,12 +221,12 @@ export class Locks {
     return undefined;
   }
 
-  /** The time of a waiter is up. */
+  /** Ends the wait of a waiter whose time has passed. */
   endWait(waiter: Waiter, turn: Turn): void {
     this.#waits.end(waiter, turn);
   }
 
-  /** The time of a waiter is up, and it could not be told in a turn. */
+  /** Ends a wait with an error when no turn could answer it. */
   failWait(waiter: Waiter, error: unknown): void {
     this.#waits.fail(waiter, error);
   }
@@ -239,18 +239,18 @@ export class Locks {
     return true;
   }
 
-  /** @returns whether releases have waited for this */
+  /** @returns whether releases were deferred */
   settleGuards(): boolean {
     for (const key of this.#guarded) {
       const lease = this.#leases.get(key);
-      // Its alarm may have been handed out in vain.
+      // `takeDue` may have removed its alarm while it was guarded.
       if (lease !== undefined && this.#hasEnded(lease)) this.#leases.set(key, lease);
     }
     this.#guarded.clear();
     return this.#deferred.length > 0;
   }
 
-  /** Does what was put off while a write was under way. */
+  /** Performs the releases that were deferred during a write. */
   finishReleases(turn: Turn): void {
     for (const { key, reply, token } of this.#deferred.splice(0)) {
       this.#changes += 1;
@@ -259,12 +259,12 @@ export class Locks {
     }
   }
 
-  /** Gives up the releases that were put off. */
+  /** Fails the deferred releases. */
   failReleases(error: unknown): void {
     for (const { reply } of this.#deferred.splice(0)) reply.fail(error);
   }
 
-  /** Grants nothing from now on, to nobody who waits either. @returns the newest token there ever was */
+  /** Stops granting locks and fails every waiter. @returns the newest token ever issued */
   seal(name: string, view: TableReader): number {
     this.#seals.add(name);
     this.#waits.failAll(beingDeleted());
@@ -276,16 +276,16 @@ export class Locks {
     this.#seals.delete(name);
   }
 
-  /** A lease as stored, for those who look: undefined when it has ended, though that may not be stored yet. */
+  /** A stored lease, for queries: undefined when it has ended, even if its removal is not stored yet. */
   inForce({ name, row }: NamedRow<LeaseRow>): Lease | undefined {
     const known = this.#leases.get(name);
     const lease = known?.token === row.token ? known : this.#withDeadline(name, row);
     return this.#hasEnded(lease) ? undefined : lease;
   }
 
-  /** Writes were thrown away: everything is read in again, except who waits. */
+  /** Discards the leases in memory after writes were discarded. They are loaded again; waiters are kept. */
   forget(): void {
-    // Of those that are not read in again yet, the ends are known of an earlier time only.
+    // Leases that are not loaded again yet keep the deadlines known from before.
     if (this.#former === undefined) this.#former = this.#leases;
     else this.#former.setAll(this.#leases);
     this.#leases = new LeaseTable();
@@ -295,7 +295,7 @@ export class Locks {
     this.#waits.forget();
   }
 
-  /** @returns whether leases have to be read in again */
+  /** @returns whether leases have to be loaded again */
   batchEnded(): boolean {
     this.#waits.batchEnded();
     const hasForgotten = this.#isUncertain;
@@ -303,14 +303,14 @@ export class Locks {
     return hasForgotten;
   }
 
-  /** Gives up everything that waits, and whoever wants to wait from now on. */
+  /** Fails everything that waits, and refuses further waits. */
   endWaits(reason: unknown): void {
     this.#endReason = reason;
     this.#waits.failAll(reason);
     this.failReleases(reason);
   }
 
-  /** The lease that keeps others from a lock. One that has ended is taken away, unless a write needs it. */
+  /** The lease that blocks a lock. An ended lease is removed unless it guards a write. */
   #held(key: string, turn: Turn): Lease | undefined {
     const lease = this.#leases.get(key) ?? this.#adoptStored(key, turn);
     if (lease === undefined || !this.#hasEnded(lease) || this.#guarded.has(key)) return lease;
@@ -318,7 +318,7 @@ export class Locks {
     return this.#leases.get(key);
   }
 
-  /** Nobody holds a lock any more: who has waited longest gets it, within the same turn. */
+  /** Grants a free lock to its first waiter, within the same turn. Without a waiter the lease is removed. */
   #passOn(key: string, turn: Turn): void {
     this.#changes += 1;
     if (this.#waits.size > 0 && this.#grantNext(key, turn)) return;
@@ -326,7 +326,7 @@ export class Locks {
     removeLease(turn, key);
   }
 
-  /** @returns whether somebody waited */
+  /** @returns whether a waiter was granted the lock */
   #grantNext(key: string, turn: Turn): boolean {
     let grant: LockGrant | undefined;
     const waiter = this.#waits.grantNext(key, turn, ({ ttlMs }) => {
@@ -347,14 +347,14 @@ export class Locks {
     return { acquired: true, key, token, expires_at_ms: turn.wallMs + ttlMs };
   }
 
-  /** Takes note of a grant. @returns the lease to be stored */
+  /** Stores the token of a grant. @returns the lease to store */
   #granted({ expires_at_ms, token }: LockGrant, ttlMs: number, owner: string | null, turn: Turn): LeaseRow {
     this.#token = token;
     writeToken(turn, token);
     return { token, ttlMs, acquiredAtMs: turn.wallMs, expiresAtMs: expires_at_ms, owner };
   }
 
-  /** A lease begins, or begins anew. */
+  /** Starts or restarts a lease in memory. */
   #hold(key: string, row: LeaseRow): void {
     this.#changes += 1;
     this.#leases.set(key, leaseOf(row, this.#environment.clock.monotonicMs() + row.ttlMs));
@@ -378,9 +378,9 @@ export class Locks {
   }
 
   /**
-   * A stored lease of an earlier process had at most its whole time left when this one began to serve. One that
-   * was granted here keeps its end, unless the end is of a renewal that was taken back: then it lasts its whole time
-   * from now on. Never is it cut short.
+   * A stored lease of an earlier process had at most its whole time left when this process began to serve. A lease
+   * granted by this process keeps its deadline. If that deadline comes from a renewal that was rolled back, the whole
+   * time to live counts from now. A lease is never shortened.
    */
   #withDeadline(key: string, row: LeaseRow): Lease {
     const { clock, servingSinceMs } = this.#environment;
@@ -403,7 +403,7 @@ export class Locks {
   }
 }
 
-/** Spelt out, because copying an object of unknown shape takes ten times as long. */
+/** Fields are listed, because copying an object of unknown shape takes ten times as long. */
 function leaseOf({ token, ttlMs, acquiredAtMs, expiresAtMs, owner }: LeaseRow, deadlineMs: number): Lease {
   return { token, ttlMs, acquiredAtMs, expiresAtMs, owner, deadlineMs };
 }

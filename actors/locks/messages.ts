@@ -1,5 +1,5 @@
 /**
- * What the locks of a branch can be told and asked. Values of commands are unchecked: the actor checks them.
+ * Commands and queries of the locks actor of a branch. Values of commands are unchecked: the actor checks them.
  *
  * @see docs/interface/locks.md
  */
@@ -17,8 +17,8 @@ export const LOCK_TTL_MS_MAX = 86_400_000;
 export const LOCK_WAIT_MS_MAX = 60_000;
 
 /**
- * Time between the end of a wait and the deadline of who waits, in milliseconds. An acquire stands in the mailbox as
- * well, and one that begins to wait anew at another owner of the partition ends when it would have ended.
+ * Time between the end of a wait and the deadline of its request, in milliseconds. It covers the time in the mailbox.
+ * An acquire that waits again at another owner of the partition ends its wait at the same time.
  */
 export const LOCK_ANSWER_MS = 30_000;
 
@@ -28,23 +28,24 @@ export const POOL_UNITS_MAX = 1_000_000_000;
 /** Most leases or pools of a page. */
 export const LOCKS_PAGE_MAX = 1_000;
 
-/** Leases or pools of a page when nothing is said. */
+/** Default number of leases or pools of a page. */
 export const LOCKS_PAGE_DEFAULT = 100;
 
-/** A lock somebody says they hold: a write that names it is refused unless they do. */
+/** A lock a caller claims to hold. A write that names it is refused unless the caller holds it. */
 export interface HeldLock {
   readonly key: string;
   /** The fence token the lock was granted with. */
   readonly token: number;
 }
 
-/** A command of a branch with what must hold for it. */
+/** Precondition of a command of a branch. */
 export interface LockPrecondition {
   readonly lock?: HeldLock;
 }
 
 /**
- * Takes a lock if nobody holds it, whoever asks. Result: {@link LockGrant} or {@link LockRefused}.
+ * Acquires a lock if it is free. A holder cannot acquire its lock a second time. Result: {@link LockGrant} or
+ * {@link LockRefused}.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`, `RATE_LIMITED`; `BRANCH_NOT_FOUND` when the branch is being deleted
  */
@@ -52,39 +53,43 @@ export interface AcquireLock {
   readonly type: 'AcquireLock';
   readonly key: string;
   readonly ttlMs: number;
-  /** For people; nothing depends on it. */
+  /** For display; has no effect on locking. */
   readonly owner: string | null;
-  /** How long to wait in line while it is held, in milliseconds; 0: not at all. */
+  /** How long to wait in the queue while the lock is held, in milliseconds; 0 does not wait. */
   readonly waitMs: number;
 }
 
-/** The lock is the caller's. */
+/** The lock was granted. */
 export interface LockGrant {
   readonly acquired: true;
   readonly key: string;
   readonly token: number;
-  /** Wall clock; what counts is the monotonic clock of the server. */
+  /** By the wall clock. The lease itself ends by the monotonic clock of the server. */
   readonly expires_at_ms: number;
 }
 
-/** Somebody holds the lock; who, and with which token, is not said. */
+/** The lock is held by another caller. The answer does not reveal the holder or the token. */
 export interface LockRefused {
   readonly acquired: false;
 }
 
-/** Gives a lock back. Result: {@link LockReleased}. @throws {ServiceError} `VALIDATION_FAILED` */
+/** Releases a lock. Result: {@link LockReleased}. @throws {ServiceError} `VALIDATION_FAILED` */
 export interface ReleaseLock {
   readonly type: 'ReleaseLock';
   readonly key: string;
   readonly token: number;
 }
 
-/** What {@link ReleaseLock} answers: false when the lease was gone or is another's. */
+/** Result of {@link ReleaseLock}: false when the lease has ended or has another token. */
 export interface LockReleased {
   readonly released: boolean;
 }
 
-/** Lets a lease end later, or sooner, counted from now. Result: {@link LockRenewed}. @throws {ServiceError} `VALIDATION_FAILED` */
+/**
+ * Sets a new time to live for a lease, counted from now. Result: {@link LockRenewed}.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
 export interface RenewLock {
   readonly type: 'RenewLock';
   readonly key: string;
@@ -92,13 +97,13 @@ export interface RenewLock {
   readonly ttlMs: number;
 }
 
-/** What {@link RenewLock} answers: false when the lease was lost. */
+/** Result of {@link RenewLock}: false when the lease was lost. */
 export interface LockRenewed {
   readonly renewed: boolean;
 }
 
 /**
- * Takes units from a pool, all or none. The first claim of a pool seeds it. Result: {@link PoolClaim}.
+ * Takes all requested units from a pool, or none. The first claim creates the pool. Result: {@link PoolClaim}.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
@@ -106,17 +111,17 @@ export interface ClaimUnits {
   readonly type: 'ClaimUnits';
   readonly pool: string;
   readonly n: number;
-  /** Counts on first touch only. */
+  /** Used only when the claim creates the pool. */
   readonly capacity: number;
 }
 
-/** What {@link ClaimUnits} answers. */
+/** Result of {@link ClaimUnits}. */
 export type PoolClaim = { readonly claimed: true; readonly remaining: number } | { readonly claimed: false };
 
 /**
- * Puts units back, never beyond the capacity. Result: {@link PoolRelease}.
+ * Returns units to a pool, at most up to its capacity. Result: {@link PoolRelease}.
  *
- * @throws {ServiceError} `VALIDATION_FAILED`; `POOL_NOT_FOUND` for a pool nobody has touched
+ * @throws {ServiceError} `VALIDATION_FAILED`; `POOL_NOT_FOUND` when no claim has created the pool
  */
 export interface ReleaseUnits {
   readonly type: 'ReleaseUnits';
@@ -124,71 +129,71 @@ export interface ReleaseUnits {
   readonly n: number;
 }
 
-/** What {@link ReleaseUnits} answers. */
+/** Result of {@link ReleaseUnits}. */
 export interface PoolRelease {
   readonly remaining: number;
 }
 
-/** Every command of the locks of a branch that somebody may send. */
+/** The commands of the locks of a branch that callers may send. */
 export type LocksCommand = AcquireLock | ReleaseLock | RenewLock | ClaimUnits | ReleaseUnits;
 
 /** A page of names in byte order. */
 interface NamePage {
   readonly limit: number;
-  /** Names after this one; absent: from the first. */
+  /** Names after this one; absent starts at the first. */
   readonly after?: string;
 }
 
-/** The locks that are held, for administrators. Answer: {@link LockPage}. @throws {ServiceError} `INVALID_CURSOR` */
+/** Lists the held locks, for administrators. Answer: {@link LockPage}. @throws {ServiceError} `INVALID_CURSOR` */
 export interface ListLocks extends NamePage {
   readonly type: 'ListLocks';
 }
 
-/** One lock, for administrators. Answer: {@link LockInfo}, or undefined when nobody holds it. */
+/** Reads one lock, for administrators. Answer: {@link LockInfo}, or undefined when the lock is free. */
 export interface ReadLock {
   readonly type: 'ReadLock';
   readonly key: string;
 }
 
-/** A lock that is held, as it is on the wire. */
+/** A held lock, in its wire format. */
 export interface LockInfo {
   readonly key: string;
   readonly token: number;
-  /** Wall clock, from what is left by the monotonic one. */
+  /** Wall clock, computed from the remaining time by the monotonic clock. */
   readonly expires_at_ms: number;
   readonly acquired_at_ms: number;
   readonly ttl_ms: number;
   readonly owner: string | null;
-  /** How many wait in line for it. */
+  /** Number of acquires waiting for the lock. */
   readonly waiting: number;
 }
 
-/** What {@link ListLocks} answers. */
+/** Answer of {@link ListLocks}. */
 export interface LockPage {
   readonly items: readonly LockInfo[];
   /** `after` of the next page; null on the last one. */
   readonly next: string | null;
 }
 
-/** The pools that were touched, for administrators. Answer: {@link PoolPage}. @throws {ServiceError} `INVALID_CURSOR` */
+/** Lists the pools, for administrators. Answer: {@link PoolPage}. @throws {ServiceError} `INVALID_CURSOR` */
 export interface ListPools extends NamePage {
   readonly type: 'ListPools';
 }
 
-/** One pool, for administrators. Answer: {@link PoolInfo}, or undefined when nobody has touched it. */
+/** Reads one pool, for administrators. Answer: {@link PoolInfo}, or undefined when it does not exist. */
 export interface ReadPool {
   readonly type: 'ReadPool';
   readonly pool: string;
 }
 
-/** A pool, as it is on the wire. */
+/** A pool, in its wire format. */
 export interface PoolInfo {
   readonly pool: string;
   readonly capacity: number;
   readonly remaining: number;
 }
 
-/** What {@link ListPools} answers. */
+/** Answer of {@link ListPools}. */
 export interface PoolPage {
   readonly items: readonly PoolInfo[];
   /** `after` of the next page; null on the last one. */
@@ -196,9 +201,9 @@ export interface PoolPage {
 }
 
 /**
- * For the branch, within its own turn: whether a lock is held with a token, by the newest command, durable or not.
- * If so the lock stays held until {@link SettleGuards}, so that nobody else is granted it before the outcome of the
- * write is known. Changes memory only. Answer: boolean.
+ * Sent by the branch within its own turn: checks whether a lock is held with a token. The check includes commands that
+ * are not durable yet. If the token matches, the lock stays held until {@link SettleGuards}, so that it is granted to
+ * no other caller before the outcome of the write is known. Changes memory only. Answer: boolean.
  */
 export interface GuardLock {
   readonly type: 'GuardLock';
@@ -206,10 +211,10 @@ export interface GuardLock {
   readonly token: number;
 }
 
-/** For the branch: the outcome of everything it guarded is known. Answer: undefined. */
+/** Sent by the branch when the outcome of every guarded write is known. Answer: undefined. */
 export interface SettleGuards {
   readonly type: 'SettleGuards';
 }
 
-/** Every query of the locks of a branch, but those of its repository. */
+/** Queries of the locks of a branch, except those sent by its repository. */
 export type LocksQuery = ListLocks | ReadLock | ListPools | ReadPool | GuardLock | SettleGuards;

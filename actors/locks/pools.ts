@@ -4,13 +4,13 @@ import { requireCapacity, requireLockName, requireUnits } from './lock-values.ts
 import { type PoolRow, readPool, writePool } from './locks-tables.ts';
 import type { ClaimUnits, PoolClaim, PoolRelease, ReleaseUnits } from './messages.ts';
 
-/** Pools kept in memory; above it all are let go, and read again when they are next used. */
+/** Most pools kept in memory. Above it the cache is cleared, and pools are read again when next used. */
 const POOLS_KEPT_MAX = 100_000;
 
 const refused: PoolClaim = Object.freeze({ claimed: false });
 
 /**
- * The pools of a branch. Those in use are kept decoded, so that a hot pool costs one small write a command.
+ * The pools of a branch. Pools in use are cached decoded, so that a hot pool costs one small write for each command.
  *
  * Invariant: 0 <= remaining <= capacity, and capacity never changes.
  */
@@ -18,7 +18,7 @@ export class Pools {
   readonly #kept = new Map<string, PoolRow>();
   #changes = 0;
 
-  /** Differs from an earlier value when anything has changed since. */
+  /** A counter of changes. */
   get changes(): number {
     return this.#changes;
   }
@@ -31,7 +31,7 @@ export class Pools {
     const known = this.#find(pool, turn);
     const row = known ?? { capacity, remaining: capacity };
     if (n > row.remaining) {
-      // The first touch counts, whatever comes of it.
+      // The first claim creates the pool even when it is refused.
       if (known === undefined) this.#keep(pool, row, turn);
       return refused;
     }
@@ -52,7 +52,7 @@ export class Pools {
     return { remaining };
   }
 
-  /** Writes were thrown away: what is kept may show them. */
+  /** Clears the cache after writes were discarded, because it may contain them. */
   forget(): void {
     this.#kept.clear();
   }

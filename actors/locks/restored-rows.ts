@@ -2,9 +2,9 @@ import type { StoredRow } from '#runtime/actor/restored-row.ts';
 import { LocksTable } from './locks-tables.ts';
 
 /**
- * What becomes of the rows of locks in restored ones: pools stay, and nobody holds a lock. Who held one in the
- * backup may have released it since, and who holds one now may not be in it; all have to acquire anew, and no token
- * of before is of use any more.
+ * Rows of the locks of a restored branch: pools are kept, leases are removed. The backup may have leases that were
+ * released since, and may lack leases granted since. Every client has to acquire its locks again; tokens from before
+ * the restore are no longer valid.
  */
 export function restoredLocksRow({ table, value }: StoredRow): Uint8Array | null {
   return table === LocksTable.leases ? null : value;

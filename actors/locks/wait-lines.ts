@@ -1,25 +1,25 @@
-/** Somebody who waits for a lock. */
+/** An element of a queue: a waiter for a lock. */
 export interface InLine {
   readonly key: string;
 }
 
-/** Those who wait, in a line for each key, in order of arrival. */
+/** Waiters in one queue for each key, in order of arrival. */
 export class WaitLines<Waiter extends InLine> {
-  /** A set remembers the order things were put in, and lets go of any of them at once. */
+  /** A set keeps insertion order and removes any element in constant time. */
   readonly #lines = new Map<string, Set<Waiter>>();
   #size = 0;
 
-  /** How many wait, over all keys. */
+  /** Number of waiters for all keys. */
   get size(): number {
     return this.#size;
   }
 
-  /** How many wait for a key. */
+  /** Number of waiters for a key. */
   waitingFor(key: string): number {
     return this.#lines.get(key)?.size ?? 0;
   }
 
-  /** Puts somebody at the end of their line. */
+  /** Appends a waiter to the queue of its key. */
   join(waiter: Waiter): void {
     const line = this.#lines.get(waiter.key);
     if (line === undefined) this.#lines.set(waiter.key, new Set([waiter]));
@@ -27,7 +27,7 @@ export class WaitLines<Waiter extends InLine> {
     this.#size += 1;
   }
 
-  /** Takes somebody out of their line. @returns whether they stood in it */
+  /** Removes a waiter from its queue. @returns whether it was in the queue */
   leave(waiter: Waiter): boolean {
     const line = this.#lines.get(waiter.key);
     if (line?.delete(waiter) !== true) return false;
@@ -36,14 +36,14 @@ export class WaitLines<Waiter extends InLine> {
     return true;
   }
 
-  /** Takes out who has waited longest for a key; undefined when nobody waits. */
+  /** Removes and returns the first waiter for a key; undefined without waiters. */
   next(key: string): Waiter | undefined {
     const [first] = this.#lines.get(key) ?? [];
     if (first !== undefined) this.leave(first);
     return first;
   }
 
-  /** Takes everybody out. */
+  /** Removes all waiters. */
   clear(): readonly Waiter[] {
     const everybody = [...this.#lines.values()].flatMap((line) => [...line]);
     this.#lines.clear();

@@ -23,10 +23,10 @@ import type {
 import { EVERY_BRANCH, RepositoryTable } from './repository-tables.ts';
 import { checkAuthor, checkDescription } from './texts.ts';
 
-/** Branches of one repository: each read of the list decodes all of them once. */
+/** Most branches of one repository. Reading the list decodes all of them once. */
 const BRANCHES_MAX = 10_000;
 
-/** Every branch, sorted by name; the same array until something changes. */
+/** Every branch, sorted by name; the same array until a record changes. */
 export function branchList(records: RecordCache): readonly BranchEntry[] {
   return records.derived('branches', (reader) => listRecords<BranchEntry>(reader, RepositoryTable.branches));
 }
@@ -63,7 +63,7 @@ export function registerBranch(
 export function updateBranch(command: UpdateBranch, turn: Turn): BranchEntry {
   const { description, name, upstreamBranch } = command;
   const branch = requireBranch(turn, name);
-  // One that is gone by now may stay: a branch that was read can be sent back.
+  // An unchanged upstream may have been deleted, so that a client can send back the branch it has read.
   const isNew = upstreamBranch !== undefined && upstreamBranch !== branch.upstreamBranch;
   if (isNew && upstreamBranch !== null) requireUpstream(turn, upstreamBranch);
   const changed: BranchEntry = {
@@ -78,10 +78,10 @@ export function updateBranch(command: UpdateBranch, turn: Turn): BranchEntry {
 }
 
 /**
- * Takes a branch off the list. A tag names its revision for good: it passes to another branch that has the
- * revision, else the content of this one stays for it.
+ * Removes a branch from the list. A tag always refers to the same revision, so a tag of the branch moves to another
+ * branch with the revision. Without such a branch the content of this branch is kept.
  *
- * @param retireTokens asks the locks of a branch for their newest fence token; from then on they grant none
+ * @param retireTokens stops the locks of a branch from granting, and returns their newest fence token
  * @see messages.ts, UnregisterBranch
  */
 export function unregisterBranch(
@@ -108,7 +108,7 @@ export function unregisterBranch(
     }
   }
   if (isRetired) writeRecord(turn, RepositoryTable.retired, branch, uid);
-  // Whoever holds a lock of a later branch of this name has a higher token than anybody before.
+  // Tokens of a later branch with this name have to be higher than all tokens of this one.
   const token = retireTokens(branch);
   if (token > tokenFloor(turn, name)) writeRecord(turn, RepositoryTable.tokens, token, name);
   turn.emit(happened('BranchDeleted', name));
@@ -121,15 +121,15 @@ export function findBranch(turn: Turn, name: string): BranchEntry | undefined {
 }
 
 /**
- * The newest fence token there may be of branches of a name: of those that were deleted, of all that were lost when
- * the repository was restored, and of repositories of its name before it. 0 when there is none.
+ * The highest fence token that earlier branches with a name may have issued; 0 when there is none. It covers deleted
+ * branches, branches lost by a restore of the repository, and earlier repositories with its name.
  */
 export function tokenFloor(reader: TableReader, name: string): number {
   const ofName = readRecord<number>(reader, RepositoryTable.tokens, name) ?? 0;
   return Math.max(ofName, readRecord<number>(reader, RepositoryTable.tokens, EVERY_BRANCH) ?? 0);
 }
 
-/** What is told to subscribers. */
+/** The event for subscribers. */
 export function happened(type: NamesChanged['type'], name: string): NamesChanged {
   return { type, name };
 }

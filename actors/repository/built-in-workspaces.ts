@@ -4,16 +4,16 @@ import { parseWorkspaceDefinition } from '#runtime/content/workspace-definition.
 import type { BuiltInsInstalled, BuiltInUpdate, InstallBuiltInWorkspaces } from './messages.ts';
 import type { WorkspaceRow } from './repository-tables.ts';
 
-/** How rows are read and written; given by the actor, so that this file holds rules only. */
+/** Access to the rows, provided by the actor. */
 export interface WorkspaceRows {
   read(name: string): WorkspaceRow | undefined;
   write(row: WorkspaceRow): void;
 }
 
 /**
- * Compares the shipped workspaces with those of the repository.
+ * Compares the shipped workspaces with the workspaces of the repository.
  *
- * @param read a row by name
+ * @param read reads a row by name
  */
 export function pendingBuiltIns(read: (name: string) => WorkspaceRow | undefined): readonly BuiltInUpdate[] {
   return builtInWorkspaces.flatMap((shipped) => {
@@ -25,7 +25,7 @@ export function pendingBuiltIns(read: (name: string) => WorkspaceRow | undefined
         name: shipped.name,
         currentVersion: current?.version ?? null,
         shippedVersion: shipped.version,
-        // Somebody made a workspace of this name before we shipped one: theirs counts as changed.
+        // A workspace of this name that was created before it was shipped counts as changed.
         isChanged: row !== undefined && (current === undefined || current.isChanged),
       },
     ];
@@ -33,10 +33,10 @@ export function pendingBuiltIns(read: (name: string) => WorkspaceRow | undefined
 }
 
 /**
- * Writes the shipped workspaces that are newer than the repository's.
+ * Writes the shipped workspaces that are newer than the workspaces of the repository.
  *
  * @param branch the branch new workspaces are configured for
- * @returns what was written and what was left alone
+ * @returns the written and the skipped workspaces
  */
 export function installBuiltIns(
   { names, force = false }: InstallBuiltInWorkspaces,

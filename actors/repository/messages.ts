@@ -3,31 +3,31 @@ import type { Workspace } from '#runtime/content/workspace-definition.ts';
 import type { JobRequest } from '#runtime/jobs/job.ts';
 
 /**
- * What a repository actor can be told and asked: configuration, languages, workspaces, branches, tags.
+ * Commands and queries of a repository actor: configuration, languages, workspaces, branches, tags.
  *
  * @see docs/interface/repositories.md
  */
 
-/** A branch in the list. Its content lives in an actor named after `uid`. */
+/** A branch in the list. Its content is in an actor named after `uid`. */
 export interface BranchEntry {
   readonly name: string;
   readonly uid: string;
   /** ISO 8601. */
   readonly createdAt: string;
   readonly createdBy: string;
-  /** The revision it was forked at; null for one that began empty. */
+  /** The revision it was forked at; null for a branch created empty. */
   readonly createdFrom: string | null;
-  /** Null when it has been taken away. */
+  /** Null when it was removed. */
   readonly upstreamBranch: string | null;
-  /** Not to be deleted, not to be merged into, its head not to be moved. */
+  /** A protected branch cannot be deleted or merged into, and its head cannot be moved. */
   readonly protected: boolean;
   readonly description: string | null;
 }
 
-/** Which actor has a branch's content. */
+/** Identifies the actor with the content of a branch. */
 export type BranchAddress = Pick<BranchEntry, 'name' | 'uid'>;
 
-/** A name for one revision, for good. @see docs/interface/branches.md#tags */
+/** A name that always refers to the same revision. @see docs/interface/branches.md#tags */
 export interface TagEntry {
   readonly name: string;
   readonly revision: string;
@@ -35,21 +35,21 @@ export interface TagEntry {
   readonly createdAt: string;
   readonly createdBy: string;
   readonly message: string | null;
-  /** Not to be deleted. */
+  /** A protected tag cannot be deleted. */
   readonly protected: boolean;
-  /** The branch that has the revision; it may have been deleted since, its content is kept for the tag then. */
+  /** The branch with the revision. If it was deleted since, its content is kept for the tag. */
   readonly branch: BranchAddress;
 }
 
-/** What a branch actor needs to know of its repository; answered synchronously, inside its turn. */
+/** Settings of the repository that a branch actor uses; answered synchronously, inside the turn of the branch. */
 export interface RepositorySettings {
   readonly workspace: Workspace | undefined;
   readonly languages: LanguageSettings;
 }
 
 /**
- * Fills a new repository actor: settings, the default branch, the built-in workspaces. Filling one that is
- * filled changes nothing. Result: undefined.
+ * Initializes a new repository actor with its settings, the default branch and the built-in workspaces. A repeated
+ * command changes nothing. Result: undefined.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`, `INVALID_BRANCH_NAME`
  */
@@ -61,7 +61,7 @@ export interface InitializeRepository {
   readonly defaultBranchUid: string;
   readonly defaultLanguage: string;
   readonly supportedLanguages: readonly string[];
-  /** Every fence token of the repository is above it. Default: 0, for the first repository of its name. */
+  /** Every fence token of the repository is above this number. Default: 0, for the first repository with its name. */
   readonly tokenFloor?: number;
 }
 
@@ -98,10 +98,10 @@ export interface PutWorkspace {
   readonly definition: unknown;
 }
 
-/** What {@link PutWorkspace} answers. */
+/** Result of {@link PutWorkspace}. */
 export interface WorkspacePut {
   readonly created: boolean;
-  /** The branch that receives the initial structure: the configured one, or the default branch without it. */
+  /** The branch that receives the initial structure: the configured one, else the default branch. */
   readonly branch: string;
 }
 
@@ -117,8 +117,8 @@ export interface PutWorkspaceConfig {
 }
 
 /**
- * Brings the built-in workspaces up to the shipped versions. A workspace that somebody changed keeps its
- * definition unless `force` is set. Result: {@link BuiltInsInstalled}.
+ * Updates the built-in workspaces to the shipped versions. A workspace changed by a user keeps its definition unless
+ * `force` is set. Result: {@link BuiltInsInstalled}.
  */
 export interface InstallBuiltInWorkspaces {
   readonly type: 'InstallBuiltInWorkspaces';
@@ -127,16 +127,16 @@ export interface InstallBuiltInWorkspaces {
   readonly force?: boolean;
 }
 
-/** What {@link InstallBuiltInWorkspaces} answers. */
+/** Result of {@link InstallBuiltInWorkspaces}. */
 export interface BuiltInsInstalled {
-  /** Names of the workspaces that were written. */
+  /** Names of the written workspaces. */
   readonly installed: readonly string[];
-  /** Names of those that somebody changed and that were left alone. */
+  /** Names of workspaces that were changed by a user and not updated. */
   readonly skipped: readonly string[];
 }
 
 /**
- * Puts a branch into the list, which is the moment it exists: its actor is made before. Result: the
+ * Adds a branch to the list. The branch exists from then on; its actor is created before. Result: the
  * {@link BranchEntry}.
  *
  * @throws {ServiceError} `BRANCH_ALREADY_EXISTS`, also for the name of a tag; `BRANCH_NOT_FOUND` for an unknown
@@ -145,14 +145,14 @@ export interface BuiltInsInstalled {
 export interface RegisterBranch {
   readonly type: 'RegisterBranch';
   readonly branch: Omit<BranchEntry, 'createdAt'>;
-  /** Whether the upstream was named by somebody and must exist, which the one that is merely assumed need not. */
+  /** Whether the upstream must exist: true when the request names it, false when it is a default. */
   readonly requiresUpstream: boolean;
-  /** What remains to be done in the background once the branch exists. */
+  /** Job to enqueue when the branch exists. */
   readonly job?: JobRequest;
 }
 
 /**
- * Changes what is said of a branch; absent keys keep their value. Result: the {@link BranchEntry}.
+ * Changes properties of a branch; absent keys keep their value. Result: the {@link BranchEntry}.
  *
  * @throws {ServiceError} `BRANCH_NOT_FOUND`, also for an unknown upstream; `VALIDATION_FAILED`
  */
@@ -165,54 +165,54 @@ export interface UpdateBranch {
 }
 
 /**
- * Takes a branch off the list, which is the moment it is gone. Result: {@link BranchUnregistered}.
+ * Removes a branch from the list. The branch no longer exists from then on. Result: {@link BranchUnregistered}.
  *
  * @throws {ServiceError} `BRANCH_NOT_FOUND`; `FORBIDDEN` for a protected branch and for the default branch
  */
 export interface UnregisterBranch {
   readonly type: 'UnregisterBranch';
   readonly name: string;
-  /** Other branches that have the revision of a tag of this branch, by the name of the tag. */
+  /** By the name of each tag of this branch, another branch with the revision of the tag. */
   readonly successors?: Readonly<Record<string, BranchAddress>>;
-  /** Name of {@link RetireTokens}, a new one each time. */
+  /** The seal of {@link RetireTokens}, unique for each command. */
   readonly seal: string;
 }
 
 /**
- * What a repository asks the locks of a branch, within the turn that takes the branch off the list: from then on
- * they grant nothing. Changes memory only. Answer: the newest fence token there ever was.
+ * Sent by a repository to the locks of a branch, within the turn that removes the branch from the list. From then on
+ * they grant no lock. Changes memory only. Answer: the newest fence token ever issued.
  */
 export interface RetireTokens {
   readonly type: 'RetireTokens';
-  /** Tells apart who asks, so that each undoes its own only. */
+  /** Identifies the sender, so that each reopens only its own seal. */
   readonly seal: string;
 }
 
-/** What a repository asks the locks of a branch that stays after all: they grant again. Answer: undefined. */
+/** Sent by a repository to the locks of a branch that was not removed: they grant locks again. Answer: undefined. */
 export interface ReopenTokens {
   readonly type: 'ReopenTokens';
   readonly seal: string;
 }
 
-/** What the locks of a branch answer to the deletion of the branch. */
+/** Queries a repository sends to the locks of a branch. */
 export type TokenQuery = RetireTokens | ReopenTokens;
 
-/** What {@link UnregisterBranch} answers. */
+/** Result of {@link UnregisterBranch}. */
 export interface BranchUnregistered {
   readonly branch: BranchAddress;
-  /** Whether its content stays, out of sight, because a tag names a revision that no other branch has. */
+  /** Whether its content is kept, hidden, because a tag names a revision that no other branch has. */
   readonly isRetired: boolean;
 }
 
 /**
- * Gives a revision a name, for good. Result: the {@link TagEntry}.
+ * Creates a tag. Result: the {@link TagEntry}.
  *
  * @throws {ServiceError} `TAG_ALREADY_EXISTS`, also for the name of a branch; `REVISION_NOT_FOUND` when the branch
  *   is gone; `INVALID_BRANCH_NAME`, `VALIDATION_FAILED`
  */
 export interface PutTag {
   readonly type: 'PutTag';
-  /** Its `branch` has the revision: the caller has looked. */
+  /** The caller has verified that its `branch` has the revision. */
   readonly tag: Omit<TagEntry, 'createdAt'>;
 }
 
@@ -226,13 +226,13 @@ export interface RemoveTag {
   readonly name: string;
 }
 
-/** What {@link RemoveTag} answers. */
+/** Result of {@link RemoveTag}. */
 export interface TagRemoved {
-  /** The deleted branch whose content stayed for this tag alone, and need not stay any longer. */
+  /** The deleted branch whose content was kept only for this tag and can now be removed. */
   readonly released: BranchAddress | null;
 }
 
-/** Every command of a repository. */
+/** The commands of a repository. */
 export type RepositoryCommand =
   | InitializeRepository
   | UpdateRepository
@@ -256,7 +256,7 @@ export interface RepositoryState {
   readonly branches: readonly string[];
 }
 
-/** Answer: {@link RepositoryState}. @throws {ServiceError} `REPOSITORY_NOT_FOUND` before it is filled */
+/** Answer: {@link RepositoryState}. @throws {ServiceError} `REPOSITORY_NOT_FOUND` before it is initialized */
 export interface ReadRepository {
   readonly type: 'ReadRepository';
 }
@@ -272,14 +272,14 @@ export interface ListBranches {
   readonly type: 'ListBranches';
 }
 
-/** Deleted branches whose content stays for a tag, for the engine only. Answer: array of {@link BranchAddress}. */
+/** Deleted branches whose content is kept for a tag, for the engine only. Answer: array of {@link BranchAddress}. */
 export interface ListRetiredBranches {
   readonly type: 'ListRetiredBranches';
 }
 
 /**
- * The fence token that every token of a branch has to be above: the newest of all branches there were by its name.
- * For the engine only. Answer: number.
+ * The fence token that every token of a branch must exceed: the newest token of all earlier branches with its name. For
+ * the engine only. Answer: number.
  *
  * @throws {ServiceError} `BRANCH_NOT_FOUND` when the branch is not listed
  */
@@ -306,10 +306,10 @@ export interface ListWorkspaces {
   readonly offset?: number;
 }
 
-/** What {@link ListWorkspaces} answers. */
+/** Answer of {@link ListWorkspaces}. */
 export interface WorkspaceList {
   readonly items: readonly Workspace[];
-  /** How many there are. */
+  /** Number of all workspaces. */
   readonly total: number;
 }
 
@@ -319,7 +319,7 @@ export interface ReadWorkspace {
   readonly name: string;
 }
 
-/** What a branch needs to know, for the engine only. Answer: {@link RepositorySettings}. */
+/** Settings for a branch actor, for the engine only. Answer: {@link RepositorySettings}. */
 export interface ReadSettings {
   readonly type: 'ReadSettings';
   readonly workspace: string;
@@ -330,17 +330,17 @@ export interface ListBuiltInUpdates {
   readonly type: 'ListBuiltInUpdates';
 }
 
-/** A built-in workspace whose shipped version is newer than the repository's. */
+/** A built-in workspace whose shipped version is newer than the version of the repository. */
 export interface BuiltInUpdate {
   readonly name: string;
   /** Null when the repository lacks it. */
   readonly currentVersion: number | null;
   readonly shippedVersion: number;
-  /** Whether installing it would replace what somebody changed; it then takes `force`. */
+  /** Whether a user changed the workspace, so that the update requires `force`. */
   readonly isChanged: boolean;
 }
 
-/** Every query of a repository. */
+/** The queries of a repository. */
 export type RepositoryQuery =
   | ReadRepository
   | FindBranch
@@ -354,14 +354,14 @@ export type RepositoryQuery =
   | ReadSettings
   | ListBuiltInUpdates;
 
-/** Settings, workspaces or branches changed: what was remembered of them is to be looked up again. */
+/** Settings, workspaces or branches changed: cached copies have to be read again. */
 export interface RepositoryChanged {
   readonly type: 'RepositoryChanged';
 }
 
-/** What happened to a branch or a tag. */
+/** A branch or tag was created, changed or deleted. */
 export interface NamesChanged {
   readonly type: 'BranchCreated' | 'BranchUpdated' | 'BranchDeleted' | 'TagCreated' | 'TagDeleted';
-  /** Of the branch or tag. */
+  /** Name of the branch or tag. */
   readonly name: string;
 }

@@ -53,21 +53,21 @@ import {
 import { putTag, removeTag } from './tags.ts';
 import { checkDescription } from './texts.ts';
 
-/** Workspaces of one repository: each read of the list decodes all of them once. */
+/** Most workspaces of one repository. Reading the list decodes all of them once. */
 const WORKSPACES_MAX = 10_000;
 
 const repositoryChanged: RepositoryChanged = Object.freeze({ type: 'RepositoryChanged' });
 
 /**
- * The records of one repository: settings, languages, workspaces, branches, tags. Branch actors ask it
- * inside their own turn, so queries answer at once, from records that are decoded once for each state.
+ * The records of one repository: settings, languages, workspaces, branches, tags. Branch actors query it inside their
+ * own turn, so queries answer synchronously, from records that are decoded once for each state.
  *
  * Invariants: invariants.md in this folder.
  */
 class RepositoryActor implements ActorBehaviour {
   readonly #cache = new RecordCache();
   readonly #context: ActorContext;
-  /** Branches whose locks this batch asked to grant nothing more, and under which name. */
+  /** Branches whose locks this batch has sealed, with the seals. */
   readonly #sealed: { readonly branch: BranchAddress; readonly seal: string }[] = [];
 
   constructor(context: ActorContext) {
@@ -162,7 +162,7 @@ class RepositoryActor implements ActorBehaviour {
     for (const { branch, seal } of this.#sealed.splice(0)) this.#reopenTokens(branch, seal);
   }
 
-  /** Nobody has ever used the locks of a branch without an actor for them. */
+  /** A branch without a locks actor has never had a lock, so its newest token is 0. */
   #retireTokens(branch: BranchAddress, seal: string): number {
     const query: RetireTokens = { type: 'RetireTokens', seal };
     this.#sealed.push({ branch, seal });
@@ -174,7 +174,10 @@ class RepositoryActor implements ActorBehaviour {
     }
   }
 
-  /** The locks of a branch that is still listed grant again. Only here it is certain that its removal does not come any more. */
+  /**
+   * Unseals the locks of a branch that is still listed. Only at the end of the batch is it certain that the removal was
+   * discarded.
+   */
   #reopenTokens(branch: BranchAddress, seal: string): void {
     const { ask, id } = this.#context;
     const find: FindBranch = { type: 'FindBranch', name: branch.name };
@@ -183,7 +186,7 @@ class RepositoryActor implements ActorBehaviour {
       const listed = ask(id, find) as BranchEntry | undefined;
       if (listed?.uid === branch.uid) ask(this.#locksOf(branch), query);
     } catch (error) {
-      // Locks that cannot be asked are not open, and whoever opens them knows of no seal.
+      // A locks actor that does not answer is not open. A seal is in memory only, so the actor opens without one.
       if (!(error instanceof ServiceError)) throw error;
     }
   }
@@ -194,7 +197,7 @@ class RepositoryActor implements ActorBehaviour {
   }
 }
 
-/** What finds names for other operations, whose own checks follow. */
+/** Refuses callers other than the engine. The operations that use these queries check permissions themselves. */
 function requireEngine({ principal }: Caller): void {
   if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
 }
@@ -288,7 +291,7 @@ function putWorkspace({ name, definition }: PutWorkspace, turn: Turn): Workspace
   return { created: previous === undefined, branch: isThere ? wanted : defaultBranch };
 }
 
-/** A new workspace that names no branch belongs to the repository's own default branch. */
+/** A new workspace without a branch is configured for the default branch of the repository. */
 function configuredFor(workspace: Workspace, definition: unknown, defaultBranch: string): Workspace {
   const named = (definition as { readonly config?: { readonly default_branch?: unknown } | null }).config;
   if (named !== undefined && named !== null && typeof named.default_branch === 'string') return workspace;

@@ -2,7 +2,7 @@ import { FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
 import type { LanguageSettings } from '#runtime/content/locale.ts';
 import type { Workspace } from '#runtime/content/workspace-definition.ts';
 
-/** Own tables of a repository. Records are JSON with a checksum, each under its name. */
+/** Own tables of a repository. Records are JSON with a checksum; the key is the name. */
 export const RepositoryTable = {
   /** One record: {@link SettingsRow} under {@link SETTINGS}. */
   settings: FIRST_OWN_TABLE,
@@ -12,21 +12,21 @@ export const RepositoryTable = {
   branches: FIRST_OWN_TABLE + 2,
   /** name → TagEntry */
   tags: FIRST_OWN_TABLE + 3,
-  /** uid → BranchAddress of a deleted branch whose content stays for a tag */
+  /** uid → BranchAddress of a deleted branch whose content is kept for a tag */
   retired: FIRST_OWN_TABLE + 4,
-  /** name, or {@link EVERY_BRANCH} → the newest fence token of the deleted branches of this name */
+  /** name, or {@link EVERY_BRANCH} → the newest fence token of the deleted branches with this name */
   tokens: FIRST_OWN_TABLE + 5,
 } as const;
 
 /** Names of the tables, in the order of their numbers. */
 export const repositoryTableNames: readonly string[] = Object.freeze(Object.keys(RepositoryTable));
 
-/** Name of the one record in `settings`. */
+/** Name of the only record in `settings`. */
 export const SETTINGS = 'repository';
 
 /**
- * In `tokens`, what no branch of any name may go below: the repository was restored, or is not the first of its name.
- * No branch has this name.
+ * Key in `tokens` of the floor for branches of every name, set when the repository was restored or is not the first
+ * with its name. It is no valid name of a branch.
  */
 export const EVERY_BRANCH = '*';
 
@@ -43,6 +43,6 @@ export interface SettingsRow {
 /** A workspace as stored. */
 export interface WorkspaceRow {
   readonly workspace: Workspace;
-  /** For a shipped workspace: which version it is, and whether somebody changed it since. */
+  /** For a shipped workspace: its version, and whether a user changed it since. */
   readonly builtIn?: { readonly version: number; readonly isChanged: boolean };
 }

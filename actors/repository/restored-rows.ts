@@ -7,31 +7,31 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import type { BranchAddress, BranchEntry } from './messages.ts';
 import { EVERY_BRANCH, RepositoryTable, SETTINGS, type SettingsRow } from './repository-tables.ts';
 
-/** The row that keeps the floor of the fence tokens of a restored repository. @see restoredTokenFloor */
+/** The row with the fence token floor of a restored repository. @see restoredTokenFloor */
 export function tokenFloorRow(floor: number): StoredRow {
   return { table: RepositoryTable.tokens, key: recordKey(EVERY_BRANCH), value: encodeJsonRow(floor) };
 }
 
-/** When a repository was made, ISO 8601; undefined where its settings are lost. */
+/** When a repository was created, ISO 8601; undefined when its settings are lost. */
 export function storedCreation(repository: TableReader): string | undefined {
   return readRecord<SettingsRow>(repository, RepositoryTable.settings, SETTINGS)?.createdAt;
 }
 
-/** The highest fence token the record of a repository knows of. */
+/** The highest fence token in the records of a repository. */
 export function highestToken(repository: TableReader): number {
   const tokens = listRecords<number>(repository, RepositoryTable.tokens);
   return tokens.reduce((highest, token) => Math.max(highest, token), 0);
 }
 
-/** The branches of a repository whose content must be there: the listed ones, and those that tags keep. */
+/** The branches of a repository whose content must exist: listed branches and branches kept for tags. */
 export function storedBranches(repository: TableReader): readonly BranchAddress[] {
   const listed = listRecords<BranchEntry>(repository, RepositoryTable.branches);
   return [...listed, ...listRecords<BranchAddress>(repository, RepositoryTable.retired)];
 }
 
 /**
- * What becomes of the rows of a repository in a restored one: it has another name, jobs on their way to the queue
- * are enqueued anew, and the floor of the fence tokens is a row of its own, {@link tokenFloorRow}.
+ * Transforms the rows of a repository for a restored one. The restored repository has another name, jobs in the outbox
+ * are enqueued again, and the fence token floor is a separate row, {@link tokenFloorRow}.
  */
 export function restoredRepositoryRow(name: string): RestoreRow {
   const floorKey = recordKey(EVERY_BRANCH);

@@ -7,7 +7,7 @@ import type { BranchAddress, PutTag, RemoveTag, TagEntry, TagRemoved } from './m
 import { RepositoryTable } from './repository-tables.ts';
 import { checkAuthor, checkDescription } from './texts.ts';
 
-/** Tags of one repository: each read of the list decodes all of them once. */
+/** Most tags of one repository. Reading the list decodes all of them once. */
 const TAGS_MAX = 10_000;
 
 /** @see messages.ts, PutTag */
@@ -52,7 +52,7 @@ export function removeTag({ name }: RemoveTag, turn: Turn): TagRemoved {
   return { released: retired };
 }
 
-/** Whether the content of a branch is there: it is listed, or kept for a tag. */
+/** Whether the content of a branch exists: the branch is listed, or kept for a tag. */
 function hasContent(turn: Turn, { name, uid }: BranchAddress): boolean {
   return findBranch(turn, name)?.uid === uid || readRecord(turn, RepositoryTable.retired, uid) !== undefined;
 }

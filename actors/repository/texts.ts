@@ -7,15 +7,15 @@ const DESCRIPTION_CHARACTERS_MAX = 10_000;
 const AUTHOR_CHARACTERS_MAX = 1_000;
 
 /**
- * @param field of the body, for the refusal
+ * @param field field of the body, for the error
  * @returns the text
- * @throws {ServiceError} `VALIDATION_FAILED` when it is too long to be kept with every entry of a list
+ * @throws {ServiceError} `VALIDATION_FAILED` when it is longer than the limit
  */
 export function checkDescription(text: string | null, field = 'description'): string | null {
   return text === null ? null : bounded(text, field, DESCRIPTION_CHARACTERS_MAX);
 }
 
-/** As {@link checkDescription}, for the name of who made something. @throws {ServiceError} `VALIDATION_FAILED` */
+/** Like {@link checkDescription}, for the name of an author. @throws {ServiceError} `VALIDATION_FAILED` */
 export function checkAuthor(name: string): string {
   return bounded(name, 'created_by', AUTHOR_CHARACTERS_MAX);
 }

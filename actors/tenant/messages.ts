@@ -2,8 +2,8 @@ import type { AccessFlags } from '#runtime/access/principal.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 
 /**
- * What a tenant actor can be told and asked: admin accounts and the registry of repositories. The actor of
- * tenant `default` keeps the registry of tenants as well.
+ * Commands and queries of a tenant actor: admin accounts and the registry of repositories. The actor of tenant
+ * `default` also has the registry of tenants.
  *
  * @see docs/interface/accounts.md
  */
@@ -14,13 +14,13 @@ export interface FirstAdmin {
   readonly email: string | null;
   readonly passwordHash: string;
   readonly mustChangePassword: boolean;
-  /** Default: everything but `pgwire_access` and `can_impersonate`. */
+  /** Default: all except `pgwire_access` and `can_impersonate`. */
   readonly accessFlags?: AccessFlags;
 }
 
 /**
- * Makes the tenant with its first admin account; making one that exists changes nothing. Sent by the engine.
- * Result: {@link TenantMade}.
+ * Creates the tenant with its first admin account; changes nothing when the tenant exists. Sent by the engine. Result:
+ * {@link TenantMade}.
  */
 export interface BootstrapTenant {
   readonly type: 'BootstrapTenant';
@@ -28,14 +28,14 @@ export interface BootstrapTenant {
   readonly admin: FirstAdmin;
 }
 
-/** Whether the tenant was made by this command. */
+/** Whether this command created the tenant. */
 export interface TenantMade {
   readonly created: boolean;
 }
 
 /**
- * Stores a new password hash for an admin. Sent for the admin themselves, or by the engine for whoever may read the files
- * of the server. Result: undefined.
+ * Stores a new password hash for an admin. Sent on behalf of the admin, or by the engine on behalf of an operator who
+ * can read the files of the server. Result: undefined.
  *
  * @throws {ServiceError} `USER_NOT_FOUND`; `CONFLICT` when the password was changed meanwhile
  */
@@ -45,11 +45,11 @@ export interface ChangeAdminPassword {
   /** The hash the old password was compared with. */
   readonly oldPasswordHash: string;
   readonly passwordHash: string;
-  /** Default: no. The engine alone may ask for it. */
+  /** Default: false. Only the engine may set it. */
   readonly mustChangePassword?: boolean;
 }
 
-/** Notes a successful login. Sent by the engine. Result: undefined. @throws {ServiceError} `USER_NOT_FOUND` */
+/** Records a successful login. Sent by the engine. Result: undefined. @throws {ServiceError} `USER_NOT_FOUND` */
 export interface RecordAdminLogin {
   readonly type: 'RecordAdminLogin';
   readonly userId: string;
@@ -58,26 +58,30 @@ export interface RecordAdminLogin {
 /**
  * Registers a repository whose actors are ready. Result: its {@link RepositoryEntry}.
  *
- * @throws {ServiceError} `REPOSITORY_ALREADY_EXISTS`; `CONFLICT` when a repository of the name was removed since
- *   {@link ReadNameFloor} was asked
+ * @throws {ServiceError} `REPOSITORY_ALREADY_EXISTS`; `CONFLICT` when a repository with the name was removed after
+ *   {@link ReadNameFloor} was answered
  */
 export interface RegisterRepository {
   readonly type: 'RegisterRepository';
   readonly repositoryId: string;
   readonly uid: string;
-  /** Every fence token of its actors is above it. Default: 0, for the first repository of its name. */
+  /** Every fence token of its actors is above this number. Default: 0, for the first repository with its name. */
   readonly tokenFloor?: number;
 }
 
-/** Takes a repository out of the registry. Result: its {@link RepositoryEntry}. @throws {ServiceError} `REPOSITORY_NOT_FOUND` */
+/**
+ * Removes a repository from the registry. Result: its {@link RepositoryEntry}.
+ *
+ * @throws {ServiceError} `REPOSITORY_NOT_FOUND`
+ */
 export interface UnregisterRepository {
   readonly type: 'UnregisterRepository';
   readonly repositoryId: string;
 }
 
 /**
- * Registers a tenant (tenant `default` only). The row holds what making the tenant takes, so that a crash
- * before {@link CompleteTenant} is finished by the next start. Result: its {@link TenantEntry}.
+ * Registers a tenant (tenant `default` only). The row has all data needed to create the tenant. After a crash before
+ * {@link CompleteTenant} the next start finishes the creation. Result: its {@link TenantEntry}.
  *
  * @throws {ServiceError} `TENANT_ALREADY_EXISTS`
  */
@@ -88,13 +92,13 @@ export interface RegisterTenant {
   readonly admin: FirstAdmin;
 }
 
-/** Notes that a registered tenant has been made. Sent by the engine. Result: undefined. */
+/** Records that a registered tenant has been created. Sent by the engine. Result: undefined. */
 export interface CompleteTenant {
   readonly type: 'CompleteTenant';
   readonly tenantId: string;
 }
 
-/** Every command of a tenant. */
+/** The commands of a tenant. */
 export type TenantCommand =
   | BootstrapTenant
   | ChangeAdminPassword
@@ -104,7 +108,7 @@ export type TenantCommand =
   | RegisterTenant
   | CompleteTenant;
 
-/** An admin account as stored. Never leaves the process as it is. */
+/** An admin account as stored. It has the password hash and is never sent to clients in this form. */
 export interface AdminAccount {
   readonly user_id: string;
   readonly username: string;
@@ -115,7 +119,7 @@ export interface AdminAccount {
   readonly is_active: boolean;
   readonly created_at: string;
   readonly last_login: string | null;
-  /** Milliseconds; tokens issued before are refused. */
+  /** Milliseconds; tokens issued earlier are refused. */
   readonly password_changed_ms: number;
 }
 
@@ -131,7 +135,7 @@ export interface RepositoryEntry {
   readonly repositoryId: string;
   readonly uid: string;
   readonly createdAt: string;
-  /** Every fence token of it is above it; absent stands for 0. */
+  /** Every fence token of the repository is above this number; absent means 0. */
   readonly tokenFloor?: number;
 }
 
@@ -148,13 +152,10 @@ export interface FindRepository {
   readonly repositoryId: string;
 }
 
-/**
- * What the fence tokens of a new repository have to be above, for the engine only. Answer: number, 0 for a name no
- * repository has had.
- */
+/** The fence token floor of a new repository, for the engine only. Answer: number; 0 for a name that was never used. */
 export interface ReadNameFloor {
   readonly type: 'ReadNameFloor';
-  /** Default: the answer is the highest of all names. */
+  /** Absent: the answer is the highest floor of all names. */
   readonly repositoryId?: string;
 }
 
@@ -169,18 +170,20 @@ export interface ListTenants {
   readonly tenantId?: string;
 }
 
-/** Registered tenants that are not made yet, for the engine only. Answer: array of {@link UnfinishedTenant}. */
+/**
+ * Registered tenants whose creation is not finished, for the engine only. Answer: array of {@link UnfinishedTenant}.
+ */
 export interface ListUnfinishedTenants {
   readonly type: 'ListUnfinishedTenants';
 }
 
-/** A tenant whose making was interrupted. */
+/** A tenant whose creation was interrupted. */
 export interface UnfinishedTenant {
   readonly tenantId: string;
   readonly admin: FirstAdmin;
 }
 
-/** Every query of a tenant. */
+/** The queries of a tenant. */
 export type TenantQuery =
   | FindAdmin
   | FindRepository
@@ -189,7 +192,7 @@ export type TenantQuery =
   | ListTenants
   | ListUnfinishedTenants;
 
-/** The registry of a tenant changed: what was remembered of it is to be looked up again. */
+/** The registry of a tenant changed: cached copies have to be read again. */
 export interface RegistryChanged {
   readonly type: 'RegistryChanged';
 }

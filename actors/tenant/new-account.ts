@@ -1,7 +1,7 @@
 import type { AccessFlags } from '#runtime/access/principal.ts';
 import type { AdminAccount, FirstAdmin } from './messages.ts';
 
-/** What the first admin of a tenant may use when nobody says otherwise. @see docs/interface/accounts.md#administrator-accounts */
+/** Default access flags of the first admin of a tenant. @see docs/interface/accounts.md#administrator-accounts */
 const firstAdminFlags: AccessFlags = Object.freeze({
   console_login: true,
   cli_access: true,
@@ -10,7 +10,7 @@ const firstAdminFlags: AccessFlags = Object.freeze({
   can_impersonate: false,
 });
 
-/** The account of the first admin of a tenant. @param wallMs now */
+/** Makes the account of the first admin of a tenant. @param wallMs the present time */
 export function newAccount(admin: FirstAdmin, userId: string, wallMs: number): AdminAccount {
   return {
     user_id: userId,

@@ -5,20 +5,20 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import type { RepositoryEntry } from './messages.ts';
 import { EVERY_NAME, type TenantRow, TenantTable } from './tenant-tables.ts';
 
-/** Which tenants and repositories there are after a restore. */
+/** The tenants and repositories after a restore. */
 export interface RestoredNames {
   /** Whether a tenant was restored. */
   readonly hasTenant: (tenantId: string) => boolean;
-  /** What a restored repository is registered with now; undefined for one that was not restored. */
+  /** The new registration of a restored repository; undefined for a repository that was not restored. */
   readonly repository: (stored: RepositoryEntry) => RestoredRepository | undefined;
 }
 
-/** What of the registration of a repository a restore gives anew. */
+/** The fields of a registration that a restore replaces. */
 export type RestoredRepository = Required<Pick<RepositoryEntry, 'uid' | 'tokenFloor'>>;
 
 /**
- * What becomes of the rows of a tenant in a restored one: it lists what was restored, and no other. What its names
- * were removed with is below the one row {@link nameFloorRow}.
+ * Transforms the rows of a tenant for a restored one. It lists only restored repositories and tenants. One row,
+ * {@link nameFloorRow}, replaces the token floors of all names.
  */
 export function restoredTenantRow({ hasTenant, repository }: RestoredNames): RestoreRow {
   return ({ table, value }) => {
@@ -33,7 +33,7 @@ export function restoredTenantRow({ hasTenant, repository }: RestoredNames): Res
   };
 }
 
-/** The row that keeps the floor of the fence tokens of every repository made in a restored tenant. */
+/** The row with the fence token floor of every repository created in a restored tenant. */
 export function nameFloorRow(floor: number): StoredRow {
   return { table: TenantTable.tokens, key: recordKey(EVERY_NAME), value: encodeJsonRow(floor) };
 }

@@ -7,29 +7,29 @@ import { newAccount } from './new-account.ts';
 import { nameFloorRow } from './restored-rows.ts';
 import { TenantTable } from './tenant-tables.ts';
 
-/** What is known of a registry besides the rows that were left of it. */
+/** What was found for a damaged registry besides its remaining rows. */
 export interface FoundOfRegistry {
-  /** Repositories whose records were found; those that are listed already stay as they are. */
+  /** Repositories whose records were found. Listed repositories are not changed. */
   readonly repositories: readonly RepositoryEntry[];
   /** Tenants whose registries were found; for tenant `default` only. */
   readonly tenants: readonly string[];
-  /** Fence token everything in a new repository is above: which names were removed with which is not known. */
+  /** Fence token floor of new repositories. The floors of single names are not known. */
   readonly tokenFloor: number;
   /**
-   * An account where none is left that somebody could log in with; undefined: one is. It takes the place of one that has its
-   * name and is not active.
+   * A new account, needed when no active account is left; undefined otherwise. It replaces an inactive account with its
+   * name.
    */
   readonly admin: { readonly account: FirstAdmin; readonly userId: string } | undefined;
-  /** Now. */
+  /** The present time. */
   readonly wallMs: number;
 }
 
-/** Whether a registry has an account that somebody could log in with. */
+/** Whether a registry has an active account. */
 export function hasAccounts(registry: TableReader): boolean {
   return listRecords<AdminAccount>(registry, TenantTable.admins).some(({ is_active: isActive }) => isActive);
 }
 
-/** The rows that a registry lacks. @param registry what is left of it */
+/** The rows that a registry lacks. @param registry its remaining rows */
 export function missingRegistryRows(registry: TableReader, found: FoundOfRegistry): readonly StoredRow[] {
   const { admin, repositories, tenants, tokenFloor, wallMs } = found;
   const rows: StoredRow[] = [nameFloorRow(tokenFloor)];
@@ -42,7 +42,7 @@ export function missingRegistryRows(registry: TableReader, found: FoundOfRegistr
     accounts = [...accounts.filter((each) => each !== namesake), account];
     add(TenantTable.admins, account.user_id, account);
   }
-  // A name may be left of an account that is not.
+  // A stored name may belong to an account that is lost.
   for (const { user_id: userId, username } of accounts)
     if (readRecord<{ userId: string }>(registry, TenantTable.adminNames, username)?.userId !== userId)
       add(TenantTable.adminNames, username, { userId });

@@ -36,9 +36,8 @@ import { type TenantRow, TenantTable, tenantTableNames } from './tenant-tables.t
 const registryChanged: RegistryChanged = Object.freeze({ type: 'RegistryChanged' });
 
 /**
- * The records of one tenant: admin accounts and which repositories there are; in tenant `default` also which
- * tenants there are. A repository exists for the outside from the moment its entry is here until it is taken
- * away; the actors behind it are made before and removed after.
+ * The records of one tenant: its admin accounts and repositories; in tenant `default` also the tenants. A repository
+ * exists for clients while it has an entry here. Its actors are created before the entry and removed after it.
  *
  * Invariants: invariants.md in this folder.
  */
@@ -103,7 +102,7 @@ class TenantActor implements ActorBehaviour {
   }
 }
 
-/** What only the process itself may ask for: it carries password hashes, or finds names for other operations. */
+/** Refuses callers other than the engine. These messages carry password hashes, or find names for other operations. */
 function requireEngine({ principal }: Caller): void {
   if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
 }
@@ -114,7 +113,7 @@ function bootstrap({ tenantId, admin }: BootstrapTenant, turn: Turn): TenantMade
   const account = newAccount(admin, userId, turn.wallMs);
   writeRecord(turn, TenantTable.admins, account, userId);
   writeRecord(turn, TenantTable.adminNames, { userId }, admin.username);
-  // The system tenant registers itself: there is nobody before it who could.
+  // The system tenant registers itself, because no other tenant exists before it.
   if (tenantId === SYSTEM_TENANT) {
     const entry: TenantEntry = { tenant_id: tenantId, metadata: {}, created_at: timestampOf(turn) };
     writeRecord(turn, TenantTable.tenants, entry, tenantId);
@@ -141,7 +140,7 @@ function changePassword(command: ChangeAdminPassword, turn: Turn): void {
     ...account,
     password_hash: command.passwordHash,
     must_change_password: mustChangePassword,
-    // Strictly later than before, so that older tokens are told apart even when the clock stands still.
+    // Strictly increasing, so that older tokens are refused even when the clock does not advance.
     password_changed_ms: Math.max(turn.wallMs, account.password_changed_ms + 1),
   };
   writeRecord(turn, TenantTable.admins, changed, command.userId);
@@ -182,7 +181,7 @@ function unregisterRepository(repositoryId: string, turn: Turn): RepositoryEntry
     throw new ServiceError('REPOSITORY_NOT_FOUND', `Repository '${repositoryId}' not found`);
   }
   removeRecord(turn, TenantTable.repositories, repositoryId);
-  // Whoever holds a lock in a later repository of this name has a higher token than anybody before.
+  // Tokens of a later repository with this name have to be higher than all tokens of this one.
   const floor = removedTokenFloor(entry.tokenFloor ?? 0, turn.wallMs - Date.parse(entry.createdAt));
   writeRecord(turn, TenantTable.tokens, floor, repositoryId);
   turn.emit(registryChanged);
@@ -246,7 +245,7 @@ function timestampOf(turn: Turn): string {
 export const tenantActor: ActorKind = Object.freeze({
   kind: 'tenant',
   tables: tenantTableNames,
-  // A tenant that is registered is made to its end.
+  // The creation of a registered tenant is finished even without disk space.
   spaceUse: spaceUseByType<TenantCommand['type']>([
     'UnregisterRepository',
     'BootstrapTenant',

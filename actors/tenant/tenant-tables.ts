@@ -1,7 +1,7 @@
 import { FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
 import type { FirstAdmin, TenantEntry } from './messages.ts';
 
-/** Own tables of a tenant. Records are JSON with a checksum, each under its name. */
+/** Own tables of a tenant. Records are JSON with a checksum; the key is the name. */
 export const TenantTable = {
   /** userId → account */
   admins: FIRST_OWN_TABLE,
@@ -12,8 +12,8 @@ export const TenantTable = {
   /** tenant → {@link TenantRow}; in tenant `default` only */
   tenants: FIRST_OWN_TABLE + 3,
   /**
-   * repository, or {@link EVERY_NAME} → the fence token everything in a new repository of this name is above. A name
-   * that was removed once keeps its row, some 60 bytes, for good.
+   * repository, or {@link EVERY_NAME} → the fence token floor of a new repository with this name. The row of a removed
+   * name, about 60 bytes, is kept permanently.
    */
   tokens: FIRST_OWN_TABLE + 4,
 } as const;
@@ -27,10 +27,13 @@ export const tenantTableNames: readonly string[] = Object.freeze([
   'tokens',
 ]);
 
-/** In `tokens`, what no repository of any name may go below: the tenant was restored. No repository has this name. */
+/**
+ * Key in `tokens` of the floor for repositories of every name, set when the tenant was restored. It is no valid name of
+ * a repository.
+ */
 export const EVERY_NAME = '*';
 
-/** A registered tenant; `admin` stays until the tenant is made. */
+/** A registered tenant; `admin` is kept until the tenant is created. */
 export interface TenantRow extends TenantEntry {
   readonly admin?: FirstAdmin;
 }

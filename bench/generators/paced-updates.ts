@@ -1,9 +1,9 @@
 /**
- * Updates articles at a steady pace until its standard input ends, then writes when each update was due and when
- * it was answered, in milliseconds since 1970, as one line of JSON.
+ * Updates articles at a constant rate until its standard input ends. Then it prints one line of JSON: when each update
+ * was due and when it was answered, in milliseconds since 1970.
  *
- * An update is due at its time whatever became of those before it, and waits in line when no connection is free.
- * A server that stands still for a while is thus charged with everybody who would have come meanwhile.
+ * An update is due at its time regardless of earlier updates, and waits in a queue when no connection is free. The
+ * latencies therefore include every request that would have arrived while the server was stalled.
  *
  * Run: npx node bench/generators/paced-updates.ts <port> <token> <articles> <connections> <updates a second>
  */
@@ -13,7 +13,7 @@ import { articleProperties, articleUrl, nodesUrl } from '../support/corpus.ts';
 const [port, token = '', articles, connections, perSecond] = process.argv.slice(2);
 const agent = new Agent({ keepAlive: true, maxSockets: Number(connections), scheduling: 'fifo' });
 const intervalMs = 1000 / Number(perSecond);
-/** A prime above any number of connections, so that updates under way at once are of different articles. */
+/** A prime above any number of connections, so that concurrent updates are of different articles. */
 const STRIDE = 7_919;
 
 const answered: [dueMs: number, doneMs: number][] = [];

@@ -1,12 +1,12 @@
 import type { Told } from './tally.ts';
 
-/** What a benchmark tells a member of its own to do. */
+/** Orders of a benchmark to a member it started. */
 export type MemberOrder =
-  /** Say in which branch something is committed next. */
+  /** Report the branch of the next commit. */
   | { readonly do: 'listen' }
-  /** Have so many subscribers to a branch in all. */
+  /** Open subscriptions to a branch up to this total number. */
   | { readonly do: 'subscribe'; readonly branch: string; readonly subscribers: number }
-  /** Collect garbage, and say what is left. */
+  /** Collect garbage and report the memory in use. */
   | { readonly do: 'weigh' };
 
 /** Memory in use, in bytes. */
@@ -16,12 +16,12 @@ export interface MemberMemory {
   readonly residentBytes: number;
 }
 
-/** What the member answers. */
+/** Reports of the member. */
 export type MemberReport =
   | { readonly say: 'listening' }
   | { readonly say: 'heard'; readonly branch: string }
-  /** All are subscribed and wait. */
+  /** All subscriptions are open. */
   | { readonly say: 'subscribed' }
   | ({ readonly say: 'weighed' } & MemberMemory)
-  /** Everybody has been told of a revision. */
+  /** All subscribers have received a revision. */
   | ({ readonly say: 'told' } & Told);

@@ -1,6 +1,6 @@
 /**
- * A member as any other, with subscribers to committed changes inside of it, which only take the time they are told at.
- * Driven by messages of its parent process, {@link MemberOrder}; it answers each with a {@link MemberReport}.
+ * An ordinary member with subscribers to committed changes in its process. The subscribers only record the time of each
+ * event. The parent process sends a {@link MemberOrder}; the member answers each with a {@link MemberReport}.
  *
  * Run: node --expose-gc bench/members/subscribed-member.ts, with the environment of server/main.ts
  */
@@ -18,7 +18,7 @@ import { memoryOf } from '../support/process-stat.ts';
 import type { MemberMemory, MemberOrder, MemberReport } from './member-orders.ts';
 import { Tally } from './tally.ts';
 
-/** Subscriptions that are opened at the same time. */
+/** Most subscriptions opened concurrently. */
 const OPENING_MAX = 32;
 
 const options = loadOptions(process.env, (path) => readFileSync(path, 'utf8'));
@@ -60,7 +60,7 @@ async function obey(order: MemberOrder): Promise<void> {
   }
 }
 
-/** Opens subscriptions until there are so many. */
+/** Opens subscriptions up to a total number. */
 async function subscribe(branch: ActorId, subscribers: number): Promise<void> {
   let opened = subscriptions.length;
   const open = async (): Promise<void> => {
@@ -75,7 +75,7 @@ async function subscribe(branch: ActorId, subscribers: number): Promise<void> {
   tally.subscribers = subscriptions.length;
 }
 
-/** The branch something is committed in next. Its id holds what no client is told. */
+/** The branch of the next commit. Clients do not know its actor id. */
 async function nextBranch(bus: Bus): Promise<ActorId> {
   const everything = bus.subscribeUnder('');
   send({ say: 'listening' });
@@ -89,7 +89,7 @@ async function follow(subscription: BusSubscription): Promise<void> {
   try {
     for await (const { event } of subscription) tally.count(event.revision, monotonicMs());
   } catch (error) {
-    // Any other end shows in that not everybody is told.
+    // Any other error is noticed because a subscriber receives no event.
     if (!(error instanceof ServiceError) || error.code !== 'SHUTTING_DOWN')
       log.error('a subscriber', { error });
   }
@@ -102,7 +102,7 @@ function memoryNow(): MemberMemory {
   return { heapBytes: process.memoryUsage().heapUsed, residentBytes: memoryOf(process.pid).anonymous };
 }
 
-/** The one clock that is the same in all processes of a machine. */
+/** A clock shared by all processes of a machine. */
 function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

@@ -1,13 +1,13 @@
-/** When subscribers were told of a revision, in milliseconds on one clock. */
+/** When subscribers received a revision, in milliseconds on one clock. */
 export interface Told {
   readonly revision: string;
   readonly firstMs: number;
-  /** When half of them had been told. */
+  /** When half of them had received it. */
   readonly halfMs: number;
   readonly lastMs: number;
 }
 
-/** Revisions that are counted at once; older ones were not told to everybody and are forgotten. */
+/** Most revisions counted at the same time. Older ones, which did not reach all subscribers, are discarded. */
 const REVISIONS_MAX = 1_000;
 
 interface Count {
@@ -16,19 +16,19 @@ interface Count {
   halfMs: number;
 }
 
-/** Counts who was told of what, and says when all were. */
+/** Counts the subscribers that received each revision. */
 export class Tally {
-  /** How many are to be told. */
+  /** Number of subscribers. */
   subscribers = 0;
   readonly #counts = new Map<string, Count>();
   readonly #complete: (told: Told) => void;
 
-  /** @param complete gets each revision that everybody was told of */
+  /** @param complete called with each revision that all subscribers received */
   constructor(complete: (told: Told) => void) {
     this.#complete = complete;
   }
 
-  /** One more was told. */
+  /** Counts one subscriber. */
   count(revision: string, atMs: number): void {
     let count = this.#counts.get(revision);
     if (count === undefined) {

@@ -1,6 +1,5 @@
 /**
- * The ceiling: uWebSockets.js answering every GET, and every POST when its body has arrived, with the same bytes,
- * looking at nothing.
+ * The upper bound: uWebSockets.js answers every GET, and every POST after its body, with constant bytes.
  *
  * Run: npx node bench/peers/bare-uws.ts <port> <file with the body>
  */

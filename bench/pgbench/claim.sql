@@ -1,2 +1,2 @@
--- One unit of one pool, if one is left.
+-- Claims one unit of a pool, if one is left.
 UPDATE pool SET remaining = remaining - 1 WHERE name = 'hot' AND remaining >= 1;

@@ -1,4 +1,4 @@
--- pgbench takes a colon for a variable, inside of texts too: hence \x3a.
+-- pgbench interprets a colon as a variable, also inside of strings, so \x3a is used.
 \set count :count + 1
 \set folder random(0, :articles / 100 - 1)
 \set author random(0, 99)

@@ -1,5 +1,5 @@
--- A table equal to ours: the same fields, the same secondary indexes, properties as JSONB. Ids and order keys
--- rise, which is kind to the indexes; Grove's do too.
+-- A table with the same fields and secondary indexes as Grove, and properties as JSONB. Ids and order keys ascend,
+-- which favours the indexes; in Grove they ascend too.
 CREATE TABLE node (
   id uuid PRIMARY KEY,
   workspace text NOT NULL,
@@ -21,7 +21,7 @@ CREATE INDEX node_types ON node (workspace, node_type, path);
 CREATE INDEX node_author ON node (workspace, (properties->>'author'), id);
 CREATE INDEX node_rank ON node (workspace, ((properties->>'rank')::numeric), id);
 
--- What every write of Grove stores besides: a revision record, and for an update the version it replaced.
+-- Additional records of every write of Grove: a revision record, and for an update the replaced version.
 CREATE SEQUENCE revision_number;
 CREATE TABLE revision (
   revision bigint PRIMARY KEY DEFAULT nextval('revision_number'),

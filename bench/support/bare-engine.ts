@@ -21,7 +21,7 @@ const workspace = {
 };
 const languages = { defaultLanguage: 'en', supportedLanguages: ['en'], fallbackChains: {} };
 
-/** Says what a branch asks of its repository, and nothing else. */
+/** A repository actor that only answers the queries of a branch. */
 const repository: ActorKind = {
   kind: 'repository',
   tables: [],
@@ -41,16 +41,16 @@ const defaultLimits: HostLimits = {
   idleCloseMs: 300_000,
 };
 
-/** What a bench wants otherwise. */
+/** Options of a benchmark. */
 export interface BareEngineSetup {
   readonly clock?: Clock;
-  /** Besides branches. */
+  /** Kinds of actors besides branches. */
   readonly kinds?: readonly ActorKind[];
   readonly applyPendingBytesMax?: number;
   readonly apply?: HostLimits['apply'];
 }
 
-/** The engine without HTTP, over a journal and actors in a new folder: one branch of one repository. */
+/** The engine without HTTP, with one branch of one repository in a new folder. */
 export class BareEngine {
   readonly host: ActorHost;
   readonly caller: Caller = { principal, policy: policyFor(principal, 'default') };
@@ -84,7 +84,7 @@ export class BareEngine {
     });
   }
 
-  /** Opens it and makes the branch. */
+  /** Opens the engine and creates the branch. */
   static async open(setup: BareEngineSetup = {}): Promise<BareEngine> {
     const folder = mkdtempSync(join(tmpdir(), 'grove-engine-'));
     const journal = await Journal.open({
@@ -112,7 +112,7 @@ export class BareEngine {
     return this.#closed;
   }
 
-  /** Closes everything and removes it. */
+  /** Closes the engine and removes its folder. */
   async remove(): Promise<void> {
     await this.close();
     await this.#journal.close();

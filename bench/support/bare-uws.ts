@@ -15,7 +15,7 @@ export class BareUws {
     this.port = port;
   }
 
-  /** Starts one that answers everything with `body`. */
+  /** Starts a server that answers every request with `body`. */
   static async start(folder: string, body: string): Promise<BareUws> {
     const file = join(folder, 'bare-answer.json');
     writeFileSync(file, body);

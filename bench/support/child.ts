@@ -3,18 +3,18 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { requiredProgram } from './programs.ts';
 
-/** Characters of a failed program's output that are shown: enough for the first reason. */
+/** Characters of the output of a failed program that are shown, enough for the first error. */
 const SAID_CHARACTERS_MAX = 2_000;
 
-/** Characters of the output of a server that are kept. */
+/** Characters of the output of a server kept in memory. */
 const LOG_CHARACTERS_KEPT = 20_000;
 
-/** What was started here and has not ended. */
+/** Running child processes. */
 const living = new Set<ChildProcess>();
 
 /**
- * Starts a program pinned to one core; its threads and children inherit that. It ends with this process, however
- * that ends: what is left behind would take part in everything measured later.
+ * Starts a program pinned to one core; its threads and children inherit the pinning. It ends when this process ends in
+ * any way, because a leftover process would disturb later measurements.
  */
 export function spawnPinned(
   core: number,
@@ -34,16 +34,16 @@ export function spawnPinned(
   return child;
 }
 
-/** Ends everything that was started here and still runs, at once. */
+/** Kills all running child processes. */
 export function killChildren(): void {
   for (const child of living) child.kill('SIGKILL');
 }
 
 /**
- * Runs a program pinned to one core to its end.
+ * Runs a program pinned to one core until it ends.
  *
  * @returns what it wrote to its standard output
- * @throws {Error} with what it wrote, unless it ended with 0
+ * @throws {Error} with its output, unless it ended with 0
  */
 export async function runPinned(
   core: number,
@@ -73,12 +73,12 @@ export async function endChild(child: ChildProcess, signal: NodeJS.Signals): Pro
   return code as number | null;
 }
 
-/** What a program wrote last. */
+/** The last output of a program. */
 export interface Output {
   text: string;
 }
 
-/** Keeps the end of what a program writes: the reason when something goes wrong. */
+/** Keeps the end of the output of a program, for error messages. */
 export function keepOutput(child: ChildProcess): Output {
   const output: Output = { text: '' };
   const keep = (chunk: Buffer): void => {
@@ -89,7 +89,7 @@ export function keepOutput(child: ChildProcess): Output {
   return output;
 }
 
-/** Whether nobody listens on a port at this moment. */
+/** Whether no process listens on a port now. */
 export function isPortFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const server = createServer();
@@ -98,7 +98,7 @@ export function isPortFree(port: number): Promise<boolean> {
   });
 }
 
-/** A port nobody listens on at this moment. */
+/** Finds a port on which no process listens now. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

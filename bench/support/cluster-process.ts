@@ -2,14 +2,14 @@ import type { ChildProcess } from 'node:child_process';
 import type { PlannedProcess, ProcessType } from '#operator/local-cluster/plan.ts';
 import { endChild, keepOutput, type Output, spawnPinned } from './child.ts';
 
-/** Between two looks whether it is ready, and longest time of one, in milliseconds. */
+/** Interval of readiness checks and timeout of one check, in milliseconds. */
 const POLL_MS = 50;
 const LOOK_MS_MAX = 2_000;
 
-/** What a process of a cluster is started with. */
+/** Options of a process of a cluster. */
 export interface ClusterProcessOptions {
   readonly plan: PlannedProcess;
-  /** For the shell; `exec` in it makes the program the process that is signalled. */
+  /** Shell command. With `exec` in it signals reach the program itself. */
   readonly command: string;
   readonly folder: string;
   readonly core: number;
@@ -17,7 +17,7 @@ export interface ClusterProcessOptions {
   readonly isTalkative: boolean;
 }
 
-/** One process of a cluster; it keeps its name, ports and store over restarts. */
+/** A process of a cluster. It keeps its name, ports and store across restarts. */
 export class ClusterProcess {
   readonly #options: ClusterProcessOptions;
   #child: ChildProcess | undefined;
@@ -35,7 +35,7 @@ export class ClusterProcess {
     return this.#options.plan.type;
   }
 
-  /** Where it is reached. */
+  /** Its address. */
   get url(): string {
     return this.#options.plan.url;
   }
@@ -49,18 +49,18 @@ export class ClusterProcess {
     return this.child.pid as number;
   }
 
-  /** @throws {Error} when it does not run */
+  /** @throws {Error} when it is not running */
   get child(): ChildProcess {
     if (this.#child === undefined) throw new Error(`${this.name} does not run`);
     return this.#child;
   }
 
-  /** What it wrote last in its present or last life. */
+  /** The end of the output of its present or last run. */
   get log(): string {
     return this.#output.text;
   }
 
-  /** Starts it and waits until it does its work. @throws {Error} with its log when it takes longer */
+  /** Starts the process and waits until it is ready. @throws {Error} with its log after a timeout */
   async start(readyMsMax: number): Promise<void> {
     const { command, core, folder, isTalkative, plan } = this.#options;
     const child = spawnPinned(core, 'sh', ['-c', command], {

@@ -1,10 +1,10 @@
 /**
- * The content everything is measured on: folders with 100 articles each. An article has a title, two indexed
- * properties, a text and tags, 436 bytes of properties as JSON. The same in PostgreSQL: schema.sql.
+ * The measured content: folders with 100 articles each. An article has a title, two indexed properties, a text and
+ * tags, 436 bytes of properties as JSON. schema.sql has the same content for PostgreSQL.
  */
 
 /**
- * Where the nodes of a branch are.
+ * URL of the nodes of a branch.
  *
  * @param moment `head`, or `rev/` and a revision
  */
@@ -12,10 +12,10 @@ export function nodesUrlOf(branch: string, moment = 'head'): string {
   return `/api/repository/bench/${branch}/${moment}/content`;
 }
 
-/** Repository, branch and workspace of the benchmark. */
+/** URL of the repository, branch and workspace of the benchmark. */
 export const nodesUrl = nodesUrlOf('main');
 
-/** Branches of the repository. */
+/** URL of the branches of the repository. */
 export const branchesUrl = '/api/management/repositories/default/bench/branches';
 
 /** Articles in a folder. */
@@ -34,7 +34,7 @@ const articleType = {
   ],
 };
 
-/** Text of every article: what matters is that it is there, not what it says. */
+/** Text of every article; only its size matters. */
 export const bodyText = 'Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor. '
   .repeat(4)
   .trim();
@@ -50,12 +50,12 @@ export function articleProperties(rank: number): Record<string, unknown> {
   };
 }
 
-/** Where article number `rank` is. */
+/** URL of article number `rank`. */
 export function articleUrl(nodes: string, rank: number): string {
   return `${folderUrl(nodes, rank)}/n-${rank % ARTICLES_PER_FOLDER}`;
 }
 
-/** Where the folder of article number `rank` is. */
+/** URL of the folder of article number `rank`. */
 export function folderUrl(nodes: string, rank: number): string {
   return `${nodes}/f-${Math.floor(rank / ARTICLES_PER_FOLDER)}`;
 }
@@ -70,12 +70,12 @@ export function folderBody(number: number): string {
   return JSON.stringify({ name: `f-${number}`, node_type: 'svc:Folder', properties: {} });
 }
 
-/** A server's way to answer one request. */
+/** Sends one request to a server. */
 interface Caller {
   json(method: string, path: string, body?: unknown): Promise<unknown>;
 }
 
-/** Makes repository, node type and workspace. */
+/** Creates the repository, node type and workspace. */
 export async function defineCorpus(server: Caller): Promise<void> {
   await server.json('POST', '/api/repositories', {
     repo_id: 'bench',

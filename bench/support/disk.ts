@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process';
 
-/** Bytes a folder takes on its disk, in blocks and with everything below it. */
+/** Disk space used by a folder and everything below it, in bytes of allocated blocks. */
 export function diskBytesOf(folder: string): number {
   const said = execFileSync('du', ['-s', '--block-size=1', folder], { encoding: 'utf8' });
   return Number(said.split('\t')[0]);
 }
 
 /**
- * Waits until the disk has everything that was written to the file system of a folder, and has taken note of what
- * became free there: else it would do so while something is measured.
+ * Flushes the file system of a folder, so that outstanding writes and freed blocks are not processed during a
+ * measurement.
  */
 export function settleDisk(folder: string): void {
   execFileSync('sync', ['--file-system', folder]);

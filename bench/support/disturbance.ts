@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { processorSecondsOf, ticksPerSecond } from './process-stat.ts';
 
-/** Processor time of everybody else above which a measurement says little, in cores. */
+/** Processor time of other programs above which a measurement counts as disturbed, in cores. */
 const FOREIGN_CORES_MAX = 0.2;
 
-/** Length of one look at how busy the machine is, milliseconds. */
+/** Length of one sample of the load of the machine, in milliseconds. */
 const LOOK_MS = 500;
 
-/** A look at the processors: who has worked how much so far, in seconds. */
+/** A sample of the processor time used so far, in seconds. */
 export interface Look {
   readonly atMs: number;
   readonly everybody: number;
@@ -15,48 +15,48 @@ export interface Look {
 }
 
 /**
- * Tells whether others worked on this machine while something was measured, and waits for them to finish: no
- * pinning helps when a third program runs on the same cores.
+ * Detects other programs that use the processor during a measurement, and waits until they finish. Pinning does not
+ * help against programs on the same cores.
  */
 export class Disturbance {
   #patienceMs: number;
   #measured = 0;
   #disturbed = 0;
 
-  /** @param patienceMs time it may wait in all */
+  /** @param patienceMs total time it may wait */
   constructor(patienceMs: number) {
     this.#patienceMs = patienceMs;
   }
 
-  /** How many measurements were taken although others worked. */
+  /** How many measurements were disturbed. */
   get report(): string {
     return `${this.#disturbed} of ${this.#measured}`;
   }
 
-  /** Whether waiting and measuring again is still an option. */
+  /** Whether time is left to wait and measure again. */
   get isPatient(): boolean {
     return this.#patienceMs > 0;
   }
 
-  /** Throws a measurement away; its time is gone as if it had been waited for. */
+  /** Discards a measurement; its time counts as waiting time. */
   discard(before: Look): void {
     this.#patienceMs -= performance.now() - before.atMs;
   }
 
-  /** Counts a measurement that is kept. */
+  /** Counts a kept measurement. */
   keep(isDisturbed: boolean): void {
     this.#measured += 1;
     if (isDisturbed) this.#disturbed += 1;
   }
 
-  /** Whether others worked since a look. */
+  /** Whether other programs used the processor since a sample. */
   since(before: Look): boolean {
     const now = look();
     const foreign = now.everybody - before.everybody - (now.ours - before.ours);
     return foreign / ((now.atMs - before.atMs) / 1000) > FOREIGN_CORES_MAX;
   }
 
-  /** Returns when nobody else works, or patience is at its end. */
+  /** Waits until no other program uses the processor, or no time to wait is left. */
   async quiet(): Promise<void> {
     while (this.isPatient) {
       const before = look();
@@ -67,7 +67,7 @@ export class Disturbance {
   }
 }
 
-/** Takes a look. Servers and load generators are children of this process and count as ours. */
+/** Takes a sample. Servers and load generators are children of this process and count as ours. */
 export function look(): Look {
   const fields = readFileSync('/proc/stat', 'utf8').split('\n', 1)[0] as string;
   // user nice system idle iowait irq softirq steal

@@ -8,13 +8,13 @@ import { requiredProgram, versionOf } from './programs.ts';
 const READY_WAIT_MS = 20_000;
 const READY_POLL_MS = 50;
 
-/** What a node says of itself; what is looked at here. */
+/** The used part of the status of a node. */
 interface NodeStatus {
   readonly header: { readonly member_id: string };
   readonly leader: string;
 }
 
-/** One etcd or three that form a cluster, as Debian ships it, with its own settings for flushing, on the server core. */
+/** One etcd node or a cluster of three, as Debian ships it, with its default flushing, on the server core. */
 export class EtcdCluster {
   readonly #children: readonly ChildProcess[];
   readonly #ports: readonly number[];
@@ -25,7 +25,7 @@ export class EtcdCluster {
     this.#ports = ports;
   }
 
-  /** Starts an empty one below `parent`. */
+  /** Starts an empty cluster below `parent`. */
   static async start(parent: string, count: 1 | 3): Promise<EtcdCluster> {
     const folder = mkdtempSync(join(parent, 'etcd-'));
     const nodes: { readonly name: string; readonly port: number; readonly peer: string }[] = [];
@@ -61,12 +61,12 @@ export class EtcdCluster {
     return cluster;
   }
 
-  /** Its version, as it tells it. */
+  /** The version etcd reports. */
   static get version(): string {
     return versionOf(requiredProgram('etcd', 'etcd-server'), '--version');
   }
 
-  /** Where clients reach the leader. */
+  /** Client port of the leader. */
   get port(): number {
     return this.#ports[this.#leader] as number;
   }
@@ -76,7 +76,7 @@ export class EtcdCluster {
     return this.#children[this.#leader]?.pid as number;
   }
 
-  /** The processes of the others. */
+  /** The processes of the followers. */
   get followerPids(): readonly number[] {
     return this.#children.filter((_, index) => index !== this.#leader).map(({ pid }) => pid as number);
   }
@@ -95,7 +95,7 @@ export class EtcdCluster {
     }
   }
 
-  /** @throws {Error} when no node says that it leads */
+  /** @throws {Error} when no node reports that it is the leader */
   async #findLeader(): Promise<void> {
     const statuses = await Promise.all(
       this.#ports.map(async (port) => {

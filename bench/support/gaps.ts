@@ -1,17 +1,17 @@
-/** A stretch of time in which nothing was acknowledged, in milliseconds on one clock. */
+/** An interval without acknowledgements, in milliseconds on one clock. */
 export interface Gap {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
 /**
- * The longest time between two acknowledgements around something that happened. A gap that began before `fromMs` counts
- * from its beginning: whoever waits does not know when the reason came.
+ * The longest time between two acknowledgements around an event. A gap that began before `fromMs` counts from its
+ * beginning, because a client waits for all of it.
  *
  * @param risingMs when writes were acknowledged
  * @param fromMs gaps that end earlier do not count
  * @param toMs gaps that begin later do not count
- * @throws {Error} when nothing was acknowledged before or after: then nobody knows how long the gap is
+ * @throws {Error} when nothing was acknowledged before or after, so that the length of the gap is unknown
  */
 export function longestGap(risingMs: readonly number[], fromMs: number, toMs: number): Gap {
   let longest: Gap | undefined;

@@ -20,39 +20,39 @@ import type { Parts } from './rounds.ts';
 const projectRoot = join(import.meta.dirname, '..', '..');
 const PASSWORD = 'Bench-mark-2026!';
 
-/** Ports are taken from below the range that outgoing connections use, so that no client sits on one. */
+/** Ports are below the range of ephemeral ports, so that no outgoing connection uses them. */
 const PORT_MIN = 12_000;
 const PORT_MAX = 26_000;
 
-/** Time within which a type of process has to get ready, and a cluster to come to rest, in milliseconds. */
+/** Timeout until the processes of a type are ready, and until a cluster has settled, in milliseconds. */
 const READY_MS_MAX = 180_000;
-/** Between two looks, in milliseconds. */
+/** Interval of checks, in milliseconds. */
 const POLL_MS = 100;
 
-/** What the members have in common. */
+/** Secrets shared by the members. */
 const secrets = {
   jwtSecret: 'a secret of more than thirty-two characters',
   masterKey: '0123456789abcdef'.repeat(4),
 } as const;
 
-/** Who logs in to the NATS servers. */
+/** Passwords of the NATS servers. */
 const natsPasswords = {
   members: Object.fromEntries(memberNames.map((name) => [name, 'grove'])),
   route: 'route',
   system: 'system',
 };
 
-/** How a cluster is started, where it is not as `npm run cluster` starts it. */
+/** Settings that differ from `npm run cluster`. */
 export interface ClusterSettings {
-  /** Program of the members, below the project; it has to do all that the ordinary one does. */
+  /** Program of the members, relative to the project; it must do everything the ordinary program does. */
   readonly memberProgram?: string;
-  /** Durability class; default: the best one the NATS servers and members give. */
+  /** Durability class; default: the best one the NATS servers and members support. */
   readonly durability?: string;
-  /** Gets processor profiles of the members. */
+  /** Folder for processor profiles of the members. */
   readonly profileDir?: string | undefined;
 }
 
-/** The state of the cluster as a member tells it; what is looked at here. */
+/** The used part of the state of the cluster, as a member reports it. */
 interface Overview {
   readonly durability: string;
   readonly partitions: readonly {
@@ -64,9 +64,9 @@ interface Overview {
 }
 
 /**
- * What a durability class of a cluster means beside peers that flush before they answer, as a sentence for a table.
+ * A note for a table: the durability class of the cluster compared with peers that flush before they answer.
  *
- * @param durability as {@link GroveCluster.durability} tells it
+ * @param durability as {@link GroveCluster.durability} returns it
  */
 export function flushNote(durability: string): string {
   return durability === 'quorum'
@@ -83,7 +83,7 @@ export interface ClusterAnswer {
 
 /**
  * Three NATS servers, three members and HAProxy, with the configuration `npm run cluster` gives them. Members and NATS
- * servers share the server core, as everything that is measured does; HAProxy runs beside the load generator.
+ * servers share the server core, like everything that is measured. HAProxy runs on the core of the load generator.
  */
 export class GroveCluster {
   readonly members: readonly ClusterProcess[];
@@ -103,7 +103,7 @@ export class GroveCluster {
     this.natsVersion = natsVersion;
   }
 
-  /** Starts one that stores below `parent`, and waits until every member owns its share. */
+  /** Starts a cluster with its data below `parent`, and waits until every member owns its share of the partitions. */
   static async start(parent: string, settings: ClusterSettings = {}): Promise<GroveCluster> {
     const folder = mkdtempSync(join(parent, 'cluster-'));
     const nats = process.env.NATS_SERVER_BIN ?? requiredProgram('nats-server');
@@ -138,12 +138,12 @@ export class GroveCluster {
     return cluster;
   }
 
-  /** Takes every member for it. */
+  /** A token that every member accepts. */
   get token(): string {
     return this.#token;
   }
 
-  /** What the processes wrote last, one after the other. */
+  /** The last output of each process. */
   get log(): string {
     return [...this.natsServers, ...this.members].map(({ log, name }) => `== ${name}\n${log}`).join('\n');
   }
@@ -153,7 +153,7 @@ export class GroveCluster {
     return (await this.#overview()).durability;
   }
 
-  /** One request to a member, or through the load balancer. @throws {Error} unless it is answered with 2xx */
+  /** Sends a request to a member or through the load balancer. @throws {Error} unless it is answered with 2xx */
   async request(
     method: string,
     path: string,
@@ -173,7 +173,7 @@ export class GroveCluster {
     return { status: response.status, headers: response.headers, text };
   }
 
-  /** As {@link request}, for what is answered in JSON. */
+  /** Like {@link request}, for answers in JSON. */
   async json(method: string, path: string, body?: unknown): Promise<unknown> {
     const { text } = await this.request(method, path, body);
     return text === '' ? undefined : JSON.parse(text);
@@ -189,14 +189,14 @@ export class GroveCluster {
     return { owner, others: this.members.filter((each) => each !== owner) };
   }
 
-  /** Whose processor time a request to a repository takes, told apart. */
+  /** The processes that take part in a request to a repository, by role. */
   async partsFor(repository: string): Promise<Parts> {
     const { owner, others } = await this.ownerOf(repository);
     const pidsOf = (some: readonly ClusterProcess[]): number[] => some.map(({ pid }) => pid);
     return { owner: [owner.pid], others: pidsOf(others), nats: pidsOf(this.natsServers) };
   }
 
-  /** Waits until each member owns its share of the partitions, and each of these could be taken over at once. */
+  /** Waits until each member owns its share of the partitions, and each partition can be taken over at once. */
   async settled(): Promise<void> {
     await this.#until('partitions are spread evenly', async () => {
       const { partitions } = await this.#overview();
@@ -209,7 +209,7 @@ export class GroveCluster {
     });
   }
 
-  /** Ends everything as an operator does. @throws {Error} unless the members end with 0 */
+  /** Stops the cluster in the way an operator does. @throws {Error} unless the members end with 0 */
   async stop(): Promise<void> {
     await this.balancer.end('SIGTERM');
     for (const member of this.members) {
@@ -219,7 +219,7 @@ export class GroveCluster {
     await Promise.all(this.natsServers.map((server) => server.end('SIGTERM')));
   }
 
-  /** Every member hashes the password anew, so one is asked once for all. */
+  /** Logs in once for all members, because every login hashes the password. */
   async #logIn(): Promise<void> {
     const body = { username: 'admin', password: PASSWORD };
     const { token } = (await this.json('POST', '/api/svc/sys/default/auth', body)) as { token: string };
@@ -230,7 +230,7 @@ export class GroveCluster {
     return (await this.json('GET', '/api/management/cluster')) as Overview;
   }
 
-  /** The partition of a repository, by the folders of whoever has it already. */
+  /** The partition of a repository, found by its folder on the members. */
   async #partitionOf(repository: string): Promise<number> {
     let found: number | undefined;
     await this.#until(`somebody has ${repository}`, () => {
@@ -252,7 +252,7 @@ export class GroveCluster {
     return undefined;
   }
 
-  /** @throws {Error} with the logs when it takes too long */
+  /** @throws {Error} with the logs after a timeout */
   async #until(what: string, isSo: () => Promise<boolean>): Promise<void> {
     const endMs = performance.now() + READY_MS_MAX;
     while (!(await isSo())) {
@@ -262,7 +262,7 @@ export class GroveCluster {
   }
 }
 
-/** The processes of `npm run cluster`, somewhere nobody listens. */
+/** The processes of `npm run cluster`, on free ports. */
 async function planOnFreePorts(
   folder: string,
   nats: string,

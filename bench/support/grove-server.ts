@@ -10,7 +10,7 @@ const PASSWORD = 'Bench-mark-2026!';
 const READY_WAIT_MS = 120_000;
 const READY_POLL_MS = 2;
 
-/** How `npm start` starts a member: the variables it sets and what it hands to Node. */
+/** How `npm start` starts a member: its environment variables and its arguments of Node. */
 function startCommand(): { readonly env: Record<string, string>; readonly args: string[] } {
   const manifest = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')) as {
     scripts: { start: string };
@@ -27,7 +27,7 @@ export class GroveServer {
   readonly port: number;
   readonly dataDir: string;
   readonly child: ChildProcess;
-  /** From starting the process to the first `ok` of `GET /health`, milliseconds. */
+  /** Time from the start of the process to the first `ok` of `GET /health`, in milliseconds. */
   readonly readyMs: number;
   readonly #output: Output;
   #token = '';
@@ -44,8 +44,8 @@ export class GroveServer {
   /**
    * Starts a member and logs in.
    *
-   * @param dataDir of an earlier one, or the name of a new folder
-   * @param profileDir writes a processor profile of the member there when it ends
+   * @param dataDir folder of an earlier member, or the name of a new folder
+   * @param profileDir folder for a processor profile of the member, written when it ends
    */
   static async start(dataDir: string, profileDir?: string): Promise<GroveServer> {
     const port = await freePort();
@@ -85,7 +85,7 @@ export class GroveServer {
     return this.child.pid as number;
   }
 
-  /** The last lines of its log: the reason when something went wrong. */
+  /** The last lines of its log, for error messages. */
   get log(): string {
     return this.#output.text;
   }
@@ -94,13 +94,13 @@ export class GroveServer {
     return this.#token;
   }
 
-  /** One request. @throws {Error} unless it is answered with 2xx */
+  /** Sends a request. @throws {Error} unless it is answered with 2xx */
   async json(method: string, path: string, body?: unknown): Promise<unknown> {
     const { text } = await this.timed(method, path, body);
     return text === '' ? undefined : JSON.parse(text);
   }
 
-  /** One request with its time, from sending it to the last byte of the answer. @throws {Error} unless it is 2xx */
+  /** Sends a request and measures its time until the last byte of the answer. @throws {Error} unless it is 2xx */
   async timed(method: string, path: string, body?: unknown): Promise<{ text: string; ms: number }> {
     const began = performance.now();
     const response = await fetch(this.url + path, {
@@ -117,29 +117,29 @@ export class GroveServer {
     return { text, ms };
   }
 
-  /** Stops it as an operator does. @throws {Error} unless it ends with 0 */
+  /** Stops the member in the way an operator does. @throws {Error} unless it ends with 0 */
   async stop(): Promise<void> {
     const code = await endChild(this.child, 'SIGTERM');
     if (code !== 0) throw new Error(`the member ended with ${code} on SIGTERM`);
   }
 
-  /** Ends it as a crash would. */
+  /** Kills the member, to simulate a crash. */
   async kill(): Promise<void> {
     await endChild(this.child, 'SIGKILL');
   }
 }
 
-/** What makes a member write a processor profile when it ends. */
+/** Options of Node that make a member write a processor profile when it ends. */
 export function profileFlags(folder: string): readonly string[] {
   return ['--cpu-prof', '--cpu-prof-interval=500', `--cpu-prof-dir=${folder}`];
 }
 
-/** A name for a data directory below `folder`. */
+/** A new name of a data directory below `folder`. */
 export function newDataDir(folder: string): string {
   return mkdtempSync(join(folder, 'grove-'));
 }
 
-/** Without a connection pool, which would hold a connection to a server that is gone. */
+/** Without a connection pool, which would keep a connection to a stopped server. */
 function isHealthy(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const call = request({ host: '127.0.0.1', port, path: '/health', agent: false }, (response) => {

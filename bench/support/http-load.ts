@@ -10,11 +10,11 @@ export interface LoadRequest {
 const CONNECTIONS = 128;
 
 /**
- * Sends requests over many connections, one at a time on each, and looks at every answer. Plain sockets:
- * an HTTP client of comfort takes more processor time than the server does.
+ * Sends requests over many connections, one at a time on each, and checks every answer. It uses plain sockets, because
+ * a full HTTP client takes more processor time than the server.
  *
  * @param requests taken one by one as connections become free
- * @param onAnswer gets each body of an answer, and which request it belongs to
+ * @param onAnswer called with the body of each answer and its request
  * @throws {Error} for the first answer that is not 2xx
  */
 export async function sendAll(

@@ -2,14 +2,14 @@ import { appendFileSync } from 'node:fs';
 import { ARTICLES_PER_FOLDER, articleBody, folderBody, nodesUrl } from './corpus.ts';
 import { type LoadRequest, sendAll } from './http-load.ts';
 
-/** Ids are read out of the answers and kept one to a line, so that reads by id can pick any. */
+/** Length of an id. Ids are taken from the answers and stored one to a line, so that reads by id can choose any. */
 const ID_CHARACTERS = 36;
 
 /**
- * Creates articles number `from` to `to` by one durable request each, so that there are as many revisions as
- * nodes. Folders come first.
+ * Creates articles number `from` to `to` with one durable request each, so that there are as many revisions as nodes.
+ * Folders come first.
  *
- * @param idsFile gets the ids of the articles, one to a line
+ * @param idsFile file for the ids of the articles, one to a line
  */
 export async function loadArticles(
   server: { readonly port: number; readonly token: string },

@@ -2,22 +2,22 @@ import { execFileSync } from 'node:child_process';
 import { cpus, loadavg, release, totalmem, type } from 'node:os';
 import { requiredProgram } from './programs.ts';
 
-/** Core of every server that is measured. All of its threads and processes stay there. */
+/** Core of every measured server, with all of its threads and processes. */
 export const SERVER_CORE = 0;
 
-/** Core of whatever makes the load, so that it takes nothing from the server. */
+/** Core of the load generator, so that it takes no time from the server. */
 export const GENERATOR_CORE = 1;
 
-/** What a table has to say about where and when it was measured. */
+/** Description of the machine and the time of a measurement. */
 export interface Machine {
   readonly text: string;
   readonly loadAverage: string;
 }
 
 /**
- * Describes this machine and its load right now.
+ * Describes this machine and its present load.
  *
- * @throws {Error} with fewer than two cores: server and generator would measure each other
+ * @throws {Error} with fewer than two cores, because the server and the load generator would disturb each other
  */
 export function describeMachine(): Machine {
   const cores = cpus();
@@ -34,7 +34,10 @@ export function describeMachine(): Machine {
   };
 }
 
-/** Takes this process off the server's core, with all of its threads: it loads stores and times single requests. */
+/**
+ * Moves this process with all of its threads off the core of the server, because it loads stores and times single
+ * requests.
+ */
 export function leaveServerCore(): void {
   const taskset = requiredProgram('taskset', 'util-linux');
   execFileSync(taskset, ['-acp', String(GENERATOR_CORE), String(process.pid)], { stdio: 'pipe' });

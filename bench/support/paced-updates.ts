@@ -7,7 +7,7 @@ import type { LoadedGrove } from './stage.ts';
 
 const program = join(import.meta.dirname, '..', 'generators', 'paced-updates.ts');
 
-/** A stretch of time, in milliseconds since 1970. */
+/** An interval, in milliseconds since 1970. */
 export interface Span {
   readonly fromMs: number;
   readonly toMs: number;
@@ -16,18 +16,18 @@ export interface Span {
 /** One update: when it was due and when it was answered. */
 type Update = readonly [dueMs: number, doneMs: number];
 
-/** The present moment as {@link Span} counts, good to a fraction of a millisecond. */
+/** The present time on the clock of {@link Span}, with a precision below a millisecond. */
 export function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
-/** Somebody who goes on updating articles while something else happens. */
+/** Updates articles at a constant rate in another process. */
 export class PacedUpdates {
   readonly #child: ChildProcess;
   #output = '';
   #complaints = '';
 
-  /** @param perSecond far below what the server can take: what is measured is how long an update waits */
+  /** @param perSecond far below the capacity of the server, because the wait of an update is measured */
   constructor({ server, articles }: LoadedGrove, connections: number, perSecond: number) {
     const settings = [server.port, server.token, articles, connections, perSecond];
     this.#child = spawnPinned(GENERATOR_CORE, process.execPath, [program, ...settings.map(String)], {});
@@ -36,7 +36,7 @@ export class PacedUpdates {
   }
 
   /**
-   * Stops it and waits for the last answer.
+   * Stops the updates and waits for the last answer.
    *
    * @throws {Error} when an update was not answered 200
    */
@@ -49,7 +49,7 @@ export class PacedUpdates {
   }
 }
 
-/** How long updates took. */
+/** Latencies of updates. */
 export class Latencies {
   readonly #updates: readonly Update[];
 
@@ -57,7 +57,7 @@ export class Latencies {
     this.#updates = updates;
   }
 
-  /** Of the updates that waited at some moment of the spans, in milliseconds and rising. */
+  /** Latencies of the updates that overlap the spans, in milliseconds, ascending. */
   during(spans: readonly Span[]): number[] {
     return this.#updates
       .filter(([due, done]) => spans.some(({ fromMs, toMs }) => due <= toMs && done >= fromMs))

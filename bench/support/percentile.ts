@@ -1,9 +1,9 @@
-/** The value that a share of rising ones does not exceed; not a number when there are none. */
+/** The percentile of ascending values at `share`; NaN without values. */
 export function percentile(rising: readonly number[], share: number): number {
   return rising[Math.max(0, Math.ceil(rising.length * share) - 1)] ?? Number.NaN;
 }
 
-/** Values in rising order. */
+/** Values in ascending order. */
 export function rising(values: Iterable<number>): number[] {
   return [...values].sort((a, b) => a - b);
 }

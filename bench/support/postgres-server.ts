@@ -23,7 +23,7 @@ export type PgbenchScript =
   | 'update-revision'
   | 'claim';
 
-/** User a server runs as that refuses to run as root. */
+/** Unprivileged user of a server that refuses to run as root. */
 interface User {
   readonly uid: number;
   readonly gid: number;
@@ -46,7 +46,7 @@ export class PostgresServer {
     this.#folder = folder;
   }
 
-  /** Makes a new cluster below `parent` and starts it. */
+  /** Creates a new database cluster below `parent` and starts it. */
   static async start(parent: string): Promise<PostgresServer> {
     const initdb = requiredProgram('initdb', 'postgresql');
     const folder = mkdtempSync(join(parent, 'postgres-'));
@@ -81,22 +81,22 @@ export class PostgresServer {
     return this.#child.pid as number;
   }
 
-  /** Makes the table and fills it. */
+  /** Creates and fills the table. */
   async load(articles: number): Promise<void> {
     this.#articles = articles;
     await this.#psql('-f', join(scripts, 'schema.sql'));
     await this.#psql('-v', `articles=${articles}`, '-v', `text=${bodyText}`, '-f', join(scripts, 'load.sql'));
   }
 
-  /** Answer of a query that has one value. */
+  /** Runs a query with a single value. */
   async value(sql: string): Promise<string> {
     return (await this.#psql('-A', '-t', '-c', sql)).trim();
   }
 
   /**
-   * Tells what one transaction takes: bytes the database is longer by after a checkpoint, bytes of write-ahead log,
-   * bytes written to the disk. As many run before, uncounted: after a checkpoint, the first change of each page logs
-   * the whole page.
+   * Measures one transaction: growth of the database after a checkpoint, bytes of write-ahead log, bytes written to the
+   * disk. The same number of transactions runs before without being counted, because after a checkpoint the first
+   * change of each page logs the whole page.
    */
   async bytesOf(
     script: PgbenchScript,
@@ -123,10 +123,10 @@ export class PostgresServer {
   }
 
   /**
-   * Copies the database with the table into a new one and removes that again. Nobody may be connected meanwhile.
+   * Copies the database with the table and removes the copy. No connection to the database may be open.
    *
    * @param strategy `file_copy` and `wal_log` since PostgreSQL 15
-   * @returns time of the copy in milliseconds, and the bytes it takes
+   * @returns duration of the copy in milliseconds, and its size in bytes
    */
   async copyDatabase(strategy: 'file_copy' | 'wal_log'): Promise<{ ms: number; bytes: number }> {
     const said = await this.#psqlIn(
@@ -140,7 +140,7 @@ export class PostgresServer {
   }
 
   /**
-   * Keeps `clients` prepared transactions under way for a while.
+   * Runs prepared transactions with `clients` concurrent clients.
    *
    * @throws {Error} when a transaction failed
    */
@@ -151,7 +151,7 @@ export class PostgresServer {
   async #run(script: PgbenchScript, clients: number, length: readonly string[]): Promise<Load> {
     this.#runs += 1;
     const file = join(this.#folder, 'scripts', `${script}.sql`);
-    // pgbench has variables for numbers only; the text is put in its place here.
+    // pgbench has variables for numbers only, so the text is substituted here.
     writeFileSync(
       file,
       readFileSync(join(scripts, `${script}.sql`), 'utf8').replaceAll('BODY_TEXT', bodyText),
@@ -168,7 +168,7 @@ export class PostgresServer {
     return { requests, perSecond };
   }
 
-  /** Ends it. The cluster is of no further use. */
+  /** Stops the server. The database cluster cannot be used again. */
   async stop(): Promise<void> {
     await endChild(this.#child, 'SIGINT');
   }
@@ -196,7 +196,7 @@ export class PostgresServer {
   }
 }
 
-/** PostgreSQL refuses to run as root; Debian's package brings a user for it. */
+/** PostgreSQL refuses to run as root; the Debian package has a user for it. */
 function unprivilegedUser(): User | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const ask = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));

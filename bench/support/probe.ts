@@ -1,10 +1,10 @@
 import type { GroveServer } from './grove-server.ts';
 
 /**
- * Asks once for what is about to be asked many times, so that a load of quick wrong answers is not measured.
+ * Sends a request once before the load, so that fast wrong answers are not measured.
  *
  * @returns the answer's body
- * @throws {Error} unless it is 2xx and holds `expected`
+ * @throws {Error} unless it is 2xx and contains `expected`
  */
 export async function probe(server: GroveServer, path: string, expected: string): Promise<string> {
   const response = await fetch(server.url + path, { headers: { authorization: `Bearer ${server.token}` } });

@@ -8,7 +8,7 @@ export const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { enco
 export interface Memory {
   /** Its own pages. */
   readonly anonymous: number;
-  /** Pages of mapped files, which the kernel may drop at any time: for Grove mostly LMDB. */
+  /** Pages of mapped files, which the kernel may drop at any time. For Grove they are mostly of LMDB. */
   readonly mapped: number;
 }
 
@@ -20,7 +20,7 @@ export function memoryOf(pid: number): Memory {
   return { anonymous: read('RssAnon'), mapped: read('RssFile') + read('RssShmem') };
 }
 
-/** Bytes a process and everything below it had the disk write so far, ended children included. */
+/** Bytes written to the disk so far by a process and its descendants, including ended children. */
 export function writtenBytesOf(pid: number): number {
   return familyOf(pid).reduce((sum, stat) => sum + writtenBytesAlone(stat.pid), 0);
 }
@@ -29,26 +29,26 @@ function writtenBytesAlone(pid: number): number {
   try {
     return Number(/^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]);
   } catch {
-    // It ended since the look; its parent has its bytes now.
+    // The process ended after the listing; its bytes are now counted for its parent.
     return 0;
   }
 }
 
 /**
- * Processor seconds of a process and everything below it, ended children included. A PostgreSQL server is
- * many processes; its postmaster collects the time of those that are gone.
+ * Processor seconds of a process and its descendants, including ended children. A PostgreSQL server has many processes;
+ * its postmaster collects the time of ended ones.
  */
 export function processorSecondsOf(pid: number): number {
   return familyOf(pid).reduce((sum, stat) => sum + stat.ticks, 0) / ticksPerSecond;
 }
 
-/** A process and everything below it that is alive. */
+/** A process and its running descendants. */
 function familyOf(pid: number): readonly Stat[] {
   const stats = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .flatMap((name) => readStat(Number(name)));
   const wanted = new Set([pid]);
-  // A child has a higher place in the list only by habit, so go over it until nothing is added.
+  // Children usually but not always follow their parents in the list, so repeat until nothing is added.
   for (let size = 0; size !== wanted.size; ) {
     size = wanted.size;
     for (const stat of stats) if (wanted.has(stat.parent)) wanted.add(stat.pid);
@@ -65,12 +65,12 @@ interface Stat {
 function readStat(pid: number): Stat[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name in brackets may hold anything; fields are counted from behind it.
+    // The name in parentheses may contain any character, so fields are counted after it.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
     return [{ pid, parent: Number(fields[1]), ticks }];
   } catch {
-    // It ended between the listing and the look.
+    // The process ended after the listing.
     return [];
   }
 }

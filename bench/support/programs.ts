@@ -2,15 +2,15 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where Debian keeps the server programs of PostgreSQL, one folder a major version. */
+/** Folder of the server programs of PostgreSQL on Debian, with one folder for each major version. */
 const POSTGRES_ROOT = '/usr/lib/postgresql';
 
 /**
- * Path of a program the benchmark needs. Looked up on the PATH (and among the server programs of PostgreSQL,
- * which Debian leaves out of it); where this process is root on Debian a missing one is installed.
+ * Finds a program of the benchmark on the PATH, or among the server programs of PostgreSQL, which Debian does not add
+ * to the PATH. A missing program is installed if this process is root on Debian.
  *
  * @param name the program, `wrk`
- * @param packageName the Debian package that has it
+ * @param packageName the Debian package with the program
  * @throws {Error} naming exactly what to install
  */
 export function requiredProgram(name: string, packageName = name): string {
@@ -54,7 +54,7 @@ function postgresFolders(): string[] {
   }
 }
 
-/** First line of what a program says of its version, or `unknown`. */
+/** First line of the version a program prints, or `unknown`. */
 export function versionOf(program: string, ...args: string[]): string {
   const { stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
   return `${stdout}\n${stderr}`.trim().split('\n')[0] || 'unknown';

@@ -2,23 +2,23 @@ import type { Answer } from './answer.ts';
 import type { Effort } from './rounds.ts';
 import type { Stage } from './stage.ts';
 
-/** Sizes and times of a run. */
+/** Sizes and durations of a run. */
 export interface Plan extends Effort {
-  /** Articles in the store the peers are compared on. */
+  /** Articles in the store for the comparison with peers. */
   readonly articles: number;
-  /** Numbers of nodes at which growth, forks and merges are measured, rising. */
+  /** Numbers of nodes at which growth, forks and merges are measured, ascending. */
   readonly sizes: readonly number[];
-  /** Numbers of changes that are merged, rising. */
+  /** Numbers of merged changes, ascending. */
   readonly changes: readonly number[];
-  /** States every node goes through where old ones are read. */
+  /** Versions of every node in the benchmark of past reads. */
   readonly versions: number;
-  /** Connections the peers are compared at. */
+  /** Numbers of connections for the comparison with peers. */
   readonly connections: readonly number[];
 }
 
-/** One question, one file of bench/. */
+/** A benchmark; each is one file of bench/. */
 export interface Question {
-  /** What selects it on the command line. */
+  /** Name that selects it on the command line. */
   readonly name: string;
   readonly title: string;
   measure(plan: Plan, stage: Stage): Promise<Answer>;

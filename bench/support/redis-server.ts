@@ -9,10 +9,10 @@ import type { Load } from './rounds.ts';
 const READY_WAIT_MS = 10_000;
 const READY_POLL_MS = 50;
 
-/** Requests that tell how many fit into the time of a measurement. */
+/** Requests of a trial run, which determines the number of requests of a measurement. */
 const TRIAL_REQUESTS = 10_000;
 
-/** Different keys asked for: nearly every one is free. */
+/** Number of different keys; nearly every requested key is free. */
 const KEYS = 100_000_000;
 
 /** Redis as Debian ships it, with an append-only file that is flushed before every answer, on the server core. */
@@ -26,7 +26,7 @@ export class RedisServer {
     this.#port = port;
   }
 
-  /** Starts an empty one whose file is below `parent`. */
+  /** Starts an empty server with its file below `parent`. */
   static async start(parent: string): Promise<RedisServer> {
     const folder = mkdtempSync(join(parent, 'redis-'));
     const port = await freePort();
@@ -44,7 +44,7 @@ export class RedisServer {
     return server;
   }
 
-  /** Its version, as it tells it. */
+  /** The version Redis reports. */
   static get version(): string {
     return versionOf(requiredProgram('redis-server'), '--version').replace(/ sha=.*/, '');
   }
@@ -53,7 +53,7 @@ export class RedisServer {
     return this.#child.pid as number;
   }
 
-  /** Keeps `clients` conditional sets with an expiry under way for a while: the usual lock. */
+  /** Runs conditional sets with an expiry, the usual lock, with `clients` concurrent clients. */
   async setIfFree(clients: number, seconds: number): Promise<Load> {
     if (this.#perSecond === 0) this.#perSecond = (await this.#benchmark(clients, TRIAL_REQUESTS)).perSecond;
     return await this.#benchmark(clients, Math.ceil(this.#perSecond * seconds));
@@ -63,7 +63,7 @@ export class RedisServer {
     await endChild(this.#child, 'SIGTERM');
   }
 
-  /** @throws {Error} when it cannot be read what was measured */
+  /** @throws {Error} when the output cannot be parsed */
   async #benchmark(clients: number, requests: number): Promise<Load> {
     const output = await runPinned(GENERATOR_CORE, requiredProgram('redis-benchmark', 'redis-tools'), [
       ...['-h', '127.0.0.1', '-p', String(this.#port), '-c', String(clients), '-n', String(requests)],

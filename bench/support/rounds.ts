@@ -1,35 +1,35 @@
 import { type Disturbance, look } from './disturbance.ts';
 import { processorSecondsOf } from './process-stat.ts';
 
-/** What a load generator saw. */
+/** Result of a load generator. */
 export interface Load {
   readonly requests: number;
   readonly perSecond: number;
-  /** Absent where the generator does not tell. */
+  /** Absent when the generator does not report it. */
   readonly p50Ms?: number;
   readonly p99Ms?: number;
 }
 
 /** One measurement. */
 export interface Sample extends Load {
-  /** Processor time of the server for one request, microseconds. */
+  /** Processor time of the server for one request, in microseconds. */
   readonly cpuUs: number;
-  /** The same, told apart by {@link Parts}; empty for a server that is one process. */
+  /** The same for each of {@link Parts}; empty for a server with one process. */
   readonly partsUs: Readonly<Record<string, number>>;
 }
 
-/** Processes that serve together, by what they do there. */
+/** Processes of one system, by role. */
 export type Parts = Readonly<Record<string, readonly number[]>>;
 
-/** One of those that are compared. */
+/** One of the compared systems. */
 export interface Contender {
   readonly name: string;
-  /** Process whose processor time is counted, with all of its children; or several. */
+  /** Processes whose processor time is counted, with all of their children. */
   readonly pid: number | Parts;
   run(seconds: number): Promise<Load>;
 }
 
-/** How long and how often. */
+/** Duration and number of measurements. */
 export interface Effort {
   readonly rounds: number;
   readonly seconds: number;
@@ -37,8 +37,8 @@ export interface Effort {
 }
 
 /**
- * Measures the contenders in turn, round by round, each round beginning with another one: what disturbs the
- * machine for a while disturbs all of them. What others disturbed is measured again.
+ * Measures the contenders in turn, in rounds that each begin with another contender. A temporary disturbance of the
+ * machine thus affects all of them. Disturbed measurements are repeated.
  *
  * @returns the samples of each, in the order of the contenders
  */
@@ -58,7 +58,7 @@ export async function alternate(effort: Effort, contenders: readonly Contender[]
 
 const SETTLE_MS = 100;
 
-/** Measures when nobody else works, and again when others worked meanwhile, as long as there is patience. */
+/** Measures when no other program uses the processor. Repeats a disturbed measurement while time to wait is left. */
 export async function undisturbed<T>(disturbance: Disturbance, measure: () => Promise<T>): Promise<T> {
   for (;;) {
     await disturbance.quiet();
@@ -78,7 +78,7 @@ async function sample({ pid, run }: Contender, seconds: number): Promise<Sample>
   const parts = typeof pid === 'number' ? { '': [pid] } : pid;
   const before = secondsOf(parts);
   const load = await run(seconds);
-  // A backend of PostgreSQL has to be gone and collected before its time counts.
+  // A backend of PostgreSQL must have ended and been collected before its time is counted.
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   const after = secondsOf(parts);
   const used = Object.keys(parts).map((part): [string, number] => [
@@ -101,7 +101,7 @@ function secondsOf(parts: Parts): Record<string, number> {
   );
 }
 
-/** The middle value; of an even number the mean of the two in the middle. */
+/** The median: the middle value, or the mean of the two middle values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const half = sorted.length >> 1;
@@ -109,7 +109,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : (upper + (sorted[half - 1] as number)) / 2;
 }
 
-/** The median of one figure over samples; not a number when they lack it. */
+/** The median of one figure over samples; NaN when they lack it. */
 export function medianOf(samples: readonly Sample[], figure: Exclude<keyof Sample, 'partsUs'>): number {
   return median(samples.map((one) => one[figure] ?? Number.NaN));
 }

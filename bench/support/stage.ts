@@ -9,14 +9,14 @@ import { PostgresServer } from './postgres-server.ts';
 import { StoreShelf } from './store-shelf.ts';
 import { whole } from './table.ts';
 
-/** Grove with content in it. */
+/** A Grove server with content. */
 export interface LoadedGrove {
   readonly server: GroveServer;
   readonly articles: number;
   readonly idsFile: string;
 }
 
-/** The servers the questions share: each is started and filled when the first question asks for it. */
+/** The servers shared by the questions. Each is started and filled when a question first uses it. */
 export class Stage {
   readonly folder: string;
   readonly #profileDir: string | undefined;
@@ -27,18 +27,18 @@ export class Stage {
   #latestCluster: GroveCluster | undefined;
 
   /**
-   * @param parent folder on the disk that is measured
-   * @param profileDir gets processor profiles of the members
+   * @param parent folder on the measured disk
+   * @param profileDir folder for processor profiles of the members
    */
   constructor(parent: string, profileDir: string | undefined) {
     this.folder = mkdtempSync(join(parent, 'grove-bench-'));
-    // PostgreSQL runs as a user of its own and has to get to its folder.
+    // PostgreSQL runs as another user and must be able to reach its folder.
     chmodSync(this.folder, 0o711);
     this.#profileDir = profileDir;
     this.#shelf = new StoreShelf(this.folder);
   }
 
-  /** Grove with a number of articles; always the same one. */
+  /** Returns the shared Grove server with a number of articles. */
   async grove(articles: number): Promise<LoadedGrove> {
     if (this.#grove === undefined) {
       const server = await this.startGrove(newDataDir(this.folder));
@@ -51,8 +51,8 @@ export class Stage {
   }
 
   /**
-   * Grove with a number of nodes, each made by a request of its own. It belongs to the caller, who may write to it
-   * and ends it with {@link Stage.discard}.
+   * Starts a Grove server with a number of nodes, each created by its own request. It belongs to the caller, who may
+   * write to it and ends it with {@link Stage.discard}.
    */
   async sizedGrove(nodes: number): Promise<LoadedGrove> {
     progress(`getting a store of ${whole(nodes)} nodes`);
@@ -84,12 +84,12 @@ export class Stage {
     return this.#latestCluster;
   }
 
-  /** The last lines in the logs of the member and of the cluster that were started last. */
+  /** The last lines in the logs of the most recently started member and cluster. */
   get log(): string {
     return `${this.#latest?.log ?? ''}\n${this.#latestCluster?.log ?? ''}`;
   }
 
-  /** PostgreSQL with a number of rows; always the same one. */
+  /** Returns the shared PostgreSQL server with a number of rows. */
   async postgres(articles: number): Promise<PostgresServer> {
     if (this.#postgres === undefined) {
       this.#postgres = await PostgresServer.start(this.folder);
@@ -105,13 +105,13 @@ export class Stage {
     await this.#postgres?.stop();
   }
 
-  /** Removes everything that was stored. Those that were killed may write their last meanwhile. */
+  /** Removes all stored data. Killed processes may still be writing meanwhile. */
   clear(): void {
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 
-/** Says what happens, apart from the tables. */
+/** Prints progress separately from the tables. */
 export function progress(text: string): void {
   console.error(`  ${text}`);
 }

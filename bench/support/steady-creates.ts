@@ -1,26 +1,26 @@
 import { Agent, request } from 'node:http';
 
-/** Longest time a client waits for its answer, in milliseconds: longer than any answer of the load balancer takes. */
+/** Timeout of an answer, in milliseconds; longer than any answer of the load balancer takes. */
 const PATIENCE_MS = 70_000;
 
-/** How long a client waits that was refused, in milliseconds. */
+/** Pause of a client after a refused write, in milliseconds. */
 const PAUSE_MS = 50;
 
-/** Between two looks whether something was acknowledged, in milliseconds. */
+/** Interval of checks for acknowledgements, in milliseconds. */
 const POLL_MS = 5;
 
-/** Names in one page of a listing. */
+/** Number of names in one page of a listing. */
 const PAGE = 1_000;
 
-/** Where writes are sent. */
+/** Target of the writes. */
 export interface CreateTarget {
   readonly port: number;
   readonly token: string;
-  /** The folder they make nodes in: `/api/repository/{repository}/main/head/{workspace}/{name}`. */
+  /** The folder of the created nodes: `/api/repository/{repository}/main/head/{workspace}/{name}`. */
   readonly folderUrl: string;
 }
 
-/** Writes that were refused, or that nobody knows the outcome of. */
+/** A write that was refused or whose outcome is unknown. */
 export interface Failure {
   readonly atMs: number;
   /** Status of the answer; 0 when none came. */
@@ -28,8 +28,8 @@ export interface Failure {
 }
 
 /**
- * Clients that create nodes at a steady pace, whatever happens to the servers. None repeats a write: each attempt has a
- * name of its own, so that afterwards every acknowledgement can be held against what is there.
+ * Clients that create nodes at a constant rate regardless of failures of the servers. No write is repeated: each
+ * attempt has a unique name, so that afterwards every acknowledgement can be compared with the stored nodes.
  */
 export class SteadyCreates {
   readonly #target: CreateTarget;
@@ -39,11 +39,11 @@ export class SteadyCreates {
   readonly #acknowledgedMs: number[] = [];
   readonly #acknowledged: string[] = [];
   readonly failures: Failure[] = [];
-  /** Newest moment a write was sent at that was acknowledged since. */
+  /** Latest send time of an acknowledged write. */
   #newestSentMs = 0;
   #isEnding = false;
 
-  /** @param perSecond of all clients together, when each answer comes at once */
+  /** @param perSecond rate of all clients together, if answers are immediate */
   constructor(target: CreateTarget, clients: number, perSecond: number) {
     this.#target = target;
     this.#agent = new Agent({ keepAlive: true, maxSockets: clients });
@@ -51,12 +51,12 @@ export class SteadyCreates {
     this.#clients = Array.from({ length: clients }, (_, client) => this.#work(client, clients));
   }
 
-  /** When writes were acknowledged, rising, on the clock of `performance.now`. */
+  /** When writes were acknowledged, ascending, on the clock of `performance.now`. */
   get acknowledgedMs(): readonly number[] {
     return this.#acknowledgedMs;
   }
 
-  /** Resolves when a write was acknowledged that was sent after a moment. @throws {Error} after `msMax` */
+  /** Resolves when a write sent after a given time was acknowledged. @throws {Error} after `msMax` */
   async acknowledgedSince(sentMs: number, msMax: number): Promise<void> {
     for (const endMs = performance.now() + msMax; this.#newestSentMs <= sentMs; ) {
       if (performance.now() > endMs) throw new Error(`no write was acknowledged for ${msMax} ms`);
@@ -64,14 +64,14 @@ export class SteadyCreates {
     }
   }
 
-  /** Lets every client finish its write. */
+  /** Stops the clients after their present writes. */
   async end(): Promise<void> {
     this.#isEnding = true;
     await Promise.all(this.#clients);
     this.#agent.destroy();
   }
 
-  /** Names that were acknowledged and are not there. Call it after {@link SteadyCreates.end}. */
+  /** Names of acknowledged nodes that are missing. Call it after {@link SteadyCreates.end}. */
   async missing(): Promise<readonly string[]> {
     const there = new Set<string>();
     let cursor = '';
@@ -90,7 +90,7 @@ export class SteadyCreates {
   }
 
   async #work(client: number, clients: number): Promise<void> {
-    // One after the other, so that the writes of a moment are spread over the interval.
+    // Clients start one after the other, so that their writes are spread over the interval.
     let dueMs = performance.now() + (this.#intervalMs * client) / clients;
     for (let index = 0; !this.#isEnding; index++) {
       await pause(Math.max(0, dueMs - performance.now()));

@@ -13,15 +13,14 @@ export interface ShelvedStore {
 }
 
 /**
- * Data directories with a number of nodes, each made by a request of its own. Loading takes most of the time of a
- * run, so what one question had loaded is kept as it was for the next one, and a larger store grows out of a
- * smaller one.
+ * Data directories with a number of nodes, each created by its own request. Loading takes most of the time of a run, so
+ * a loaded store is kept for the next question, and a larger store is made from a smaller one.
  */
 export class StoreShelf {
   readonly #folder: string;
   readonly #stores: ShelvedStore[] = [];
 
-  /** @param folder on the disk that is measured */
+  /** @param folder folder on the measured disk */
   constructor(folder: string) {
     this.#folder = folder;
   }

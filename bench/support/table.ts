@@ -7,7 +7,7 @@ export function whole(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-/** Median rate with the lowest and highest seen: `12,345 (12,001–12,500)`. */
+/** Median rate with the lowest and highest: `12,345 (12,001–12,500)`. */
 export function rate(samples: readonly Sample[]): string {
   const rates = samples.map((one) => one.perSecond);
   return `${whole(medianOf(samples, 'perSecond'))} (${whole(Math.min(...rates))}–${whole(Math.max(...rates))})`;
@@ -23,17 +23,17 @@ export function cpuOf(samples: readonly Sample[], part: string): string {
   return median(samples.map(({ partsUs }) => partsUs[part] ?? Number.NaN)).toFixed(1);
 }
 
-/** Median rate of one over the median rate of another: `0.62`. */
+/** Ratio of two median rates: `0.62`. */
 export function ratio(ours: readonly Sample[], theirs: readonly Sample[]): string {
   return (medianOf(ours, 'perSecond') / medianOf(theirs, 'perSecond')).toFixed(2);
 }
 
-/** Median latency: `0.41 / 1.90`, half of all answers and 99 of 100, milliseconds. */
+/** Medians of p50 and p99 latency in milliseconds: `0.41 / 1.90`. */
 export function latency(samples: readonly Sample[]): string {
   return `${medianOf(samples, 'p50Ms').toFixed(2)} / ${medianOf(samples, 'p99Ms').toFixed(2)}`;
 }
 
-/** Median time with the shortest and longest seen: `12.3 ms (11.9–15.0)`. */
+/** Median time with the shortest and longest: `12.3 ms (11.9–15.0)`. */
 export function milliseconds(times: readonly number[]): string {
   const [shortest, longest] = [Math.min(...times), Math.max(...times)];
   return `${median(times).toFixed(1)} ms (${shortest.toFixed(1)}–${longest.toFixed(1)})`;
@@ -44,7 +44,7 @@ export function megabytes(bytes: number): string {
   return `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-/** The table and its notes as Markdown. Columns line up, so that it reads in a terminal too. */
+/** The table and its notes as Markdown. Columns are aligned, so that it is readable in a terminal too. */
 export function toMarkdown({ columns, rows, notes }: Answer): string {
   const widths = columns.map((column, index) =>
     Math.max(column.length, ...rows.map((row) => (row[index] ?? '').length), 3),

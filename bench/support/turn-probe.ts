@@ -1,21 +1,21 @@
 /**
- * Loaded into a member before anything else (`--import`): appends each long turn of its event loop to the file that
- * `GROVE_TURNS_FILE` names, one JSON object to a line.
+ * Loaded into a member before all other modules (`--import`). Appends each long turn of its event loop to the file
+ * named by `GROVE_TURNS_FILE`, one JSON object to a line.
  */
 import { appendFileSync } from 'node:fs';
 import { workedMs } from './worked.ts';
 
-/** A turn as the probe tells it. */
+/** A turn as reported by the probe. */
 export interface LongTurn {
   /** When it ended, in microseconds of the monotonic clock. */
   readonly endUs: number;
-  /** Processor time of the main thread, in milliseconds; the system counts it every few milliseconds only. */
+  /** Processor time of the main thread, in milliseconds; the system updates it only every few milliseconds. */
   readonly workedMs: number;
-  /** What a clock on the wall says, in milliseconds: more when others use the machine. */
+  /** Elapsed time, in milliseconds; longer than the processor time when other programs use the machine. */
   readonly tookMs: number;
 }
 
-/** Turns that are shorter are not told, in milliseconds. */
+/** Shortest reported turn, in milliseconds. */
 const TOLD_MS = 8;
 
 const file = process.env.GROVE_TURNS_FILE;

@@ -11,11 +11,11 @@ export interface WriteScripts {
   readonly name: 'create' | 'update';
   /** The write alone. */
   readonly plain: PgbenchScript;
-  /** The write with what Grove stores besides. */
+  /** The write with the additional records Grove stores. */
   readonly withHistory: PgbenchScript;
 }
 
-/** Measures one kind of durable write against PostgreSQL, both waiting for their disk. */
+/** Compares one kind of durable write with PostgreSQL; both flush to disk before they answer. */
 export async function measureWrites(plan: Plan, stage: Stage, scripts: WriteScripts): Promise<Answer> {
   const { server, articles, idsFile } = await stage.grove(plan.articles);
   const postgres = await stage.postgres(plan.articles);
@@ -30,7 +30,7 @@ export async function measureWrites(plan: Plan, stage: Stage, scripts: WriteScri
   };
   await write(64, 2);
   const rows: string[][] = [];
-  // The most connections first: they are the row with a target, and creates make the store grow.
+  // The largest number of connections comes first: it is the row with a target, and creates make the store grow.
   for (const connections of plan.connections.toReversed()) {
     progress(`${scripts.name}s at ${connections} connections`);
     const sql = (script: PgbenchScript) => ({

@@ -18,25 +18,25 @@ export type WrkScript =
   | 'claim'
   | 'etcd-lock';
 
-/** What a script about articles sends. */
+/** Target of a script that uses articles. */
 export interface WrkTarget {
   readonly script: WrkScript;
   readonly port: number;
   readonly token: string;
-  /** Where the nodes are. Default: at the head of the main branch. */
+  /** URL of the nodes. Default: the head of the main branch. */
   readonly nodesUrl?: string;
-  /** Articles there are to choose from. */
+  /** Number of articles. */
   readonly articles: number;
   readonly idsFile: string;
   /** Sent with every request, by name. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Told apart in names of created articles. */
+/** Number of runs, part of the names of created articles. */
 let runs = 0;
 
 /**
- * Keeps `connections` requests about articles under way for a while.
+ * Sends requests for articles over `connections` concurrent connections.
  *
  * @throws {Error} when an answer was not 2xx or a connection broke
  */
@@ -54,7 +54,7 @@ export function wrk(target: WrkTarget, connections: number, seconds: number): Pr
 }
 
 /**
- * Keeps `connections` requests of a script under way for a while.
+ * Sends the requests of a script over `connections` concurrent connections.
  *
  * @param settings environment variables the script reads
  * @throws {Error} when an answer was above 399 or a connection broke

@@ -1,4 +1,4 @@
--- One unit of one pool that does not run out.
+-- Claims one unit of a pool that does not run out.
 dofile(os.getenv("BENCH_WRK_DIR") .. "/report.lua")
 
 local before, after = with_body("POST")

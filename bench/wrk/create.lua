@@ -1,4 +1,4 @@
--- A new article in any folder. Names are unique: the run's own tag and a counter (wrk runs one thread).
+-- Creates an article in any folder. Names are unique: the tag of the run and a counter (wrk runs one thread).
 dofile(os.getenv("BENCH_WRK_DIR") .. "/report.lua")
 
 local before, after = with_body("POST")

@@ -1,7 +1,7 @@
--- A key is made if nobody has it, and removed again: a lock of etcd without its lease.
+-- Creates a key if it does not exist and removes it again: a lock of etcd without its lease.
 dofile(os.getenv("BENCH_WRK_DIR") .. "/report.lua")
 
--- Without a token: a server that has no users refuses one.
+-- Without a token: a server without users refuses one.
 local after = " HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: "
 local put = "POST /v3/kv/txn" .. after
 local remove = "POST /v3/kv/deleterange" .. after

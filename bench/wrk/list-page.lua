@@ -1,4 +1,4 @@
--- The first page of 100 children of any folder.
+-- Reads the first page of 100 children of any folder.
 dofile(os.getenv("BENCH_WRK_DIR") .. "/report.lua")
 
 local before, after = head("GET")

@@ -1,4 +1,4 @@
--- A lock is taken, and given back with the token of the answer; every key is of one client at a time.
+-- Acquires a lock and releases it with the token of the answer. Each key is used by one client at a time.
 dofile(os.getenv("BENCH_WRK_DIR") .. "/report.lua")
 
 local before, after = with_body("POST")

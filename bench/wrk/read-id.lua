@@ -1,4 +1,4 @@
--- Any article by its id, all of them equally likely. The ids stand in a file, one to a line.
+-- Reads an article by its id, each equally likely. The ids are in a file, one to a line.
 dofile(os.getenv("BENCH_WRK_DIR") .. "/report.lua")
 
 local file = assert(io.open(os.getenv("BENCH_IDS_FILE"), "r"))

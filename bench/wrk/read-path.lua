@@ -1,4 +1,4 @@
--- Any article by its path, all of them equally likely.
+-- Reads an article by its path, each equally likely.
 dofile(os.getenv("BENCH_WRK_DIR") .. "/report.lua")
 
 local before, after = head("GET")

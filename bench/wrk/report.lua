@@ -1,6 +1,6 @@
--- Shared by the request scripts: the head of a request, and the result as one line of JSON.
--- BENCH_HEADERS holds more header lines, each with its end.
--- Only answers above 399 are counted by wrk as failed, so the runner probes each kind of request first.
+-- Shared by the request scripts: the head of a request, and the result as one line of JSON. BENCH_HEADERS has
+-- additional header lines with their line ends. wrk counts only answers above 399 as failed, so the runner sends each
+-- kind of request once first.
 
 local setting = os.getenv
 

@@ -1,4 +1,4 @@
--- Other properties for any article, both indexed ones included.
+-- Updates all properties of any article, including both indexed ones.
 dofile(os.getenv("BENCH_WRK_DIR") .. "/report.lua")
 
 local before, after = with_body("PUT")

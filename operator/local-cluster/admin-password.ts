@@ -4,9 +4,9 @@ import { randomPassword } from '#runtime/access/random-password.ts';
 import type { Random } from '#runtime/base/random.ts';
 
 /**
- * The password of the first administrator of a cluster that may take several starts to come about. It is kept in a
- * file until it has been shown to work, so that a start that failed half-way does not leave an account nobody knows
- * the password of; then only the person who read it has it.
+ * The password of the first administrator of a cluster. It is kept in a file until a start has succeeded and the
+ * password has been shown. A failed start thus leaves no account with an unknown password. Afterwards the file is
+ * removed.
  */
 export class FirstPassword {
   readonly #file: string;
@@ -17,7 +17,7 @@ export class FirstPassword {
     this.#shown = join(folder, 'first-admin-shown');
   }
 
-  /** The password to start with; undefined when it has been shown before. */
+  /** The password for this start; undefined when it has been shown before. */
   toStartWith(random: Random): string | undefined {
     if (existsSync(this.#shown)) return undefined;
     if (existsSync(this.#file)) return readFileSync(this.#file, 'utf8').trim();
@@ -26,7 +26,7 @@ export class FirstPassword {
     return password;
   }
 
-  /** Forgets it: from now on it is not used or shown any more. */
+  /** Removes the password, so that it is no longer used or shown. */
   forget(): void {
     writeFileSync(this.#shown, '');
     if (existsSync(this.#file)) unlinkSync(this.#file);

@@ -2,16 +2,16 @@ import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject, sign
 import { isIPv4 } from 'node:net';
 import type { Random } from '#runtime/base/random.ts';
 
-/*
- * X.509 certificates (RFC 5280) for the servers of a cluster on one machine: an authority that signs once and is
- * forgotten, and what it signed. ECDSA over P-256 with SHA-256, which every TLS library of the last decade takes. Only
- * what is needed is encoded (DER, X.690); nothing here reads a certificate.
+/**
+ * X.509 certificates (RFC 5280) for the servers of a cluster on one machine: an authority, whose key is discarded after
+ * use, and the certificates it signed. They use ECDSA over P-256 with SHA-256, which every TLS library of the last
+ * decade supports. Only the needed part of DER (X.690) is encoded; certificates are not parsed.
  */
 
-/** How long the certificates hold, in milliseconds: ten years. They are made anew at each start of the cluster. */
+/** Validity of the certificates, in milliseconds: ten years. Every start of the cluster creates new ones. */
 const VALID_MS = 10 * 365 * 86_400_000;
 
-/** How far before now they begin to hold, in milliseconds: clocks differ. */
+/** How far in the past the validity begins, in milliseconds, because clocks differ. */
 const EARLY_MS = 86_400_000;
 
 /** Bytes of a serial number; RFC 5280 allows 20. */
@@ -49,18 +49,18 @@ export interface CertificatePair {
   readonly key: string;
 }
 
-/** An authority and what it signed. */
+/** An authority and the certificate it signed. */
 export interface ServerCertificates {
   /** Certificate of the authority; its key is not kept. */
   readonly authority: string;
-  /** For the servers: they show it to clients, and to each other from both sides. */
+  /** For the servers, which present it to clients, and to each other in both directions. */
   readonly server: CertificatePair;
 }
 
 /**
- * Makes an authority, and a certificate of it for servers.
+ * Makes an authority and a server certificate signed by it.
  *
- * @param hosts names and IPv4 addresses the servers are reached by
+ * @param hosts names and IPv4 addresses of the servers
  * @param nowMs milliseconds since the Unix epoch
  */
 export function makeServerCertificates(
@@ -76,7 +76,7 @@ export function makeServerCertificates(
     pem('CERTIFICATE', signed({ subject, publicKey, issuer, validity, extensions }, random));
   return {
     authority: make(issuer.name, authority.publicKey, [
-      // Signs certificates of servers and nothing below them.
+      // Path length 0: the authority may sign server certificates, but no further authorities.
       extension(OID.basicConstraints, sequence(der(TAG.boolean, [0xff]), integer([0])), true),
       // keyCertSign
       extension(OID.keyUsage, der(TAG.bitString, [2, 0x04]), true),
@@ -94,7 +94,7 @@ export function makeServerCertificates(
   };
 }
 
-/** By way of PEM, so that the type is the one `sign` takes whatever the runtime returns. */
+/** Converted through PEM, so that the type is the one `sign` accepts. */
 function newKeys(): { readonly publicKey: KeyObject; readonly privateKey: KeyObject } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
   return { publicKey, privateKey: createPrivateKey(privateKey.export({ type: 'pkcs8', format: 'pem' })) };
@@ -136,7 +136,7 @@ function signed(fields: CertificateFields, random: Random): Buffer {
   return sequence(toSign, algorithm, der(TAG.bitString, Buffer.concat([Buffer.of(0), signature])));
 }
 
-/** Names a key: RFC 7093 method 1, the first 160 bits of the SHA-256 of it. */
+/** Key identifier by RFC 7093, method 1: the first 160 bits of the SHA-256 of the key. */
 function keyId(key: KeyObject): Buffer {
   return createHash('sha256')
     .update(key.export({ type: 'spki', format: 'der' }))
@@ -158,7 +158,7 @@ function distinguishedName(commonName: string): Buffer {
   return sequence(der(TAG.set, sequence(hex(OID.commonName), der(TAG.utf8, Buffer.from(commonName)))));
 }
 
-/** As RFC 5280 wants it: UTCTime before 2050, GeneralizedTime from then on. */
+/** A time as RFC 5280 requires: UTCTime before 2050, GeneralizedTime from then on. */
 function time(ms: number): Buffer {
   const digits = new Date(ms)
     .toISOString()

@@ -3,26 +3,26 @@ import { constants, accessSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { OperatorError } from '#operator/operator-error.ts';
 
-/** Where programs that servers run are, and the PATH of ordinary users on some systems lacks. */
+/** Folders of server programs. On some systems the PATH of ordinary users lacks them. */
 const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
-/** A program that has to be there. */
+/** A required program. */
 export interface NeededProgram {
   /** `nats-server` */
   readonly name: string;
-  /** Environment variable that names another file. */
+  /** Environment variable with the path of the program, to override the search. */
   readonly variable?: string;
-  /** Debian package that has it; default: called like the program. */
+  /** Debian package with the program; default: the name of the program. */
   readonly packageName?: string;
-  /** What it is wanted for, as the beginning of a sentence: `npm run cluster starts`. */
+  /** Why it is needed, as the beginning of a sentence: `npm run cluster starts`. */
   readonly purpose: string;
   /** Where else to get it. */
   readonly source?: string;
 }
 
 /**
- * Path of a program: the one the variable names, else the first on the PATH, else it is installed where this process
- * is root on Debian.
+ * Finds a program: by its variable, else on the PATH. If it is missing and this process is root on Debian, it is
+ * installed.
  *
  * @throws {OperatorError} naming exactly what to install
  */

@@ -5,40 +5,45 @@ import { OperatorError } from '#operator/operator-error.ts';
 import { type Exit, exitText, LocalProcess } from './local-process.ts';
 import { type PlannedProcess, type ProcessType, processTypes } from './plan.ts';
 
-/** Time a type of process has to get ready, in milliseconds: three members make 32 streams at their first start. */
+/**
+ * Time until all processes of a type must be ready, in milliseconds. At their first start three members create 32
+ * streams.
+ */
 const READY_MS_MAX = 180_000;
 
-/** Time between two looks whether a process is ready, in milliseconds, and time one look may take. */
+/** Interval of readiness checks of a process, in milliseconds, and the timeout of one check. */
 const POLL_MS = 200;
 const POLL_MS_MAX = 2_000;
 
-/** Time until a process that died is started again, in milliseconds: long enough to see what its death does. */
+/**
+ * Delay before a process that died is restarted, in milliseconds. It is long enough to observe the effect of the death.
+ */
 const RESTART_MS = 2_000;
 
-/** A process that dies sooner than this after its start, so often in a row, is not started again. */
+/** A process that dies within this time after its start, this many times in a row, is not restarted. */
 const SHORT_LIFE_MS = 10_000;
 const SHORT_LIVES_MAX = 3;
 
-/** Lines of a log that are shown of a process that died. */
+/** Lines of the log shown for a process that died. */
 const TAIL_LINES = 12;
 
-/** How a type is asked to end, and after how many milliseconds it is killed. */
+/** The signal that asks each type of process to end, and the time until it is killed, in milliseconds. */
 const stopping: Readonly<Record<ProcessType, { readonly signal: NodeJS.Signals; readonly graceMs: number }>> =
   {
-    // It takes no more connections, and lets what is under way end.
+    // Accepts no more connections and finishes open requests.
     balancer: { signal: 'SIGUSR1', graceMs: 5_000 },
     member: { signal: 'SIGTERM', graceMs: 30_000 },
     nats: { signal: 'SIGTERM', graceMs: 10_000 },
   };
 
-/** What a person calls them. */
+/** Names of the types in messages to people. */
 export const typeTitles: Readonly<Record<ProcessType, string>> = {
   nats: 'NATS servers',
   member: 'members',
   balancer: 'load balancer',
 };
 
-/** What a cluster on this machine works with. */
+/** Options of a cluster on this machine. */
 export interface LocalClusterOptions {
   readonly processes: readonly PlannedProcess[];
   /** Command of each process type. */
@@ -46,14 +51,14 @@ export interface LocalClusterOptions {
   /** Folder the commands run in. */
   readonly folder: string;
   readonly logFolder: string;
-  /** What all of them have in their environment. */
+  /** Environment variables of all processes. */
   readonly env: NodeJS.ProcessEnv;
-  /** Put before each command; see {@link LocalProcess}. */
+  /** Prepended to each command; see {@link LocalProcess}. */
   readonly prefix: readonly string[];
-  /** Whether one that dies is started again. */
+  /** Whether a process that dies is restarted. */
   readonly restarts: boolean;
   readonly clock: Clock;
-  /** Takes lines for the person at the terminal. */
+  /** Receives lines for the terminal. */
   readonly tell: (line: string) => void;
 }
 
@@ -63,20 +68,20 @@ interface Running {
   shortLives: number;
 }
 
-/** The start was ended by {@link LocalCluster.stop}. */
+/** The start was aborted by {@link LocalCluster.stop}. */
 export class StartStoppedSignal extends Error {
   override readonly name = 'StartStoppedSignal';
 }
 
 /**
- * Runs the processes of a cluster on this machine: starts them type by type, each when the one before does its work,
- * tells of one that dies and starts it again, and stops them in the opposite order.
+ * Runs the processes of a cluster on this machine. It starts them type by type, each when the previous one is ready,
+ * reports and restarts processes that die, and stops them in the reverse order.
  */
 export class LocalCluster {
   readonly #options: LocalClusterOptions;
   readonly #running: readonly Running[];
   #state: 'new' | 'starting' | 'running' | 'stopping' = 'new';
-  /** What died while it all started. */
+  /** The first process that died during the start. */
   #failure: OperatorError | undefined;
   #stopped: Promise<void> | undefined;
 
@@ -99,7 +104,7 @@ export class LocalCluster {
     });
   }
 
-  /** Process id by name, of those that run. */
+  /** Process ids of the running processes, by name. */
   get pids(): ReadonlyMap<string, number> {
     return new Map(
       this.#running.flatMap(({ plan, process }) =>
@@ -111,7 +116,7 @@ export class LocalCluster {
   /**
    * Starts everything.
    *
-   * @throws {OperatorError} when one of them dies or does not get ready, with the end of its log
+   * @throws {OperatorError} when a process dies or does not become ready, with the end of its log
    * @throws {StartStoppedSignal} when it was stopped meanwhile
    */
   async start(): Promise<void> {
@@ -133,7 +138,7 @@ export class LocalCluster {
     return this.#stopped;
   }
 
-  /** Ends everything at once. */
+  /** Kills all processes. */
   kill(): void {
     this.#state = 'stopping';
     for (const { process } of this.#running) process.kill();
@@ -220,7 +225,7 @@ export class LocalCluster {
 
 function deathText({ plan, process }: Running, exit: Exit): string {
   const what = `${plan.name} ${exitText(exit)}.`;
-  // One that somebody killed has not written why.
+  // The log of a killed process does not have the reason.
   return exit.signal === 'SIGKILL' ? what : `${what} ${tailText(process)}`;
 }
 
@@ -230,7 +235,7 @@ function tailText(process: LocalProcess): string {
   );
 }
 
-/** Asks a page whether a process does its work. */
+/** Requests the readiness page of a process. */
 async function look(url: string): Promise<{ readonly isReady: boolean; readonly said: string }> {
   try {
     const answer = await fetch(url, { signal: AbortSignal.timeout(POLL_MS_MAX) });

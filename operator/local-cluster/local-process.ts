@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, fstatSync, openSync, readSync, renameSync } from 'node:fs';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 
-/** Bytes at the end of a log that are looked at for its last lines. */
+/** Bytes at the end of a log that are read for its last lines. */
 const TAIL_BYTES = 16 * 1024;
 
 /** How a process ended. */
@@ -13,23 +13,23 @@ export interface Exit {
   readonly ranMs: number;
 }
 
-/** What a process is started with. */
+/** Options of a process. */
 export interface LocalProcessOptions {
   readonly name: string;
-  /** For the shell; `exec` in it makes the program the process that is signalled. */
+  /** Shell command. With `exec` in it signals reach the program itself. */
   readonly command: string;
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Takes its output; the one of the start before is kept beside it. */
+  /** Receives the output; the log of the previous start is kept beside it. */
   readonly logFile: string;
-  /** Put before the shell: what makes it die with this process. */
+  /** Prepended to the shell: a program that makes it die with this process. */
   readonly prefix: readonly string[];
   readonly clock: Clock;
 }
 
 /**
- * One process, which may be started again. It has a session of its own, so that Ctrl-C in the terminal reaches this
- * process alone, and they can be stopped in order.
+ * A process that can be restarted. It has its own session, so that Ctrl-C in the terminal reaches only the parent,
+ * which stops all processes in order.
  */
 export class LocalProcess {
   readonly name: string;
@@ -54,7 +54,7 @@ export class LocalProcess {
     return this.#options.logFile;
   }
 
-  /** Starts it. @returns how it ended, when it has */
+  /** Starts the process. @returns how it ended, when it ends */
   start(): Promise<Exit> {
     const { clock, command, env, folder, logFile, prefix } = this.#options;
     if (existsSync(logFile)) renameSync(logFile, `${logFile}.1`);
@@ -82,7 +82,7 @@ export class LocalProcess {
   }
 
   /**
-   * Asks it to end, and kills it when it does not.
+   * Signals the process to end, and kills it after a timeout.
    *
    * @param graceMs time until it is killed
    * @returns how it ended; undefined when it did not run
@@ -119,7 +119,7 @@ export class LocalProcess {
   }
 }
 
-/** How a process ended, in words: `ended with code 1`, `was ended by SIGKILL`. */
+/** How a process ended, as text: `ended with code 1`, `was ended by SIGKILL`. */
 export function exitText({ code, signal }: Exit): string {
   if (signal !== null) return `was ended by ${signal}`;
   return code === null ? 'could not be started' : `ended with code ${code}`;

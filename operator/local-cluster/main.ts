@@ -111,7 +111,7 @@ function portOf(option: string, text: string | undefined, byDefault: number, max
   throw new OperatorError(`${option} takes a port from 1 to ${max}, not '${text}'.`);
 }
 
-/** The lock of a data directory, in the words of this program. */
+/** Locks the data directory, with errors for the user of this program. */
 async function lockFolder(folder: string): Promise<void> {
   try {
     await acquireDataDirectory(folder, claimNothing);
@@ -141,7 +141,7 @@ function programs(): ClusterSettings['programs'] {
   };
 }
 
-/** A password for NATS, made once. */
+/** A password for NATS, created once and stored. */
 function storedPassword(folder: string, name: string, random: Random): string {
   const file = join(folder, 'secrets', name);
   try {
@@ -158,10 +158,10 @@ function secretOf(text: string | undefined): Secret | undefined {
   return text === undefined || text === '' ? undefined : new Secret(text);
 }
 
-/** A cluster, and the version of its NATS servers as they print it. */
+/** Settings of a cluster, with the version its NATS servers print. */
 type Prepared = ClusterSettings & { readonly natsVersion: string };
 
-/** Writes what the processes read, and says what they are. */
+/** Writes the files of the processes and returns the settings of the cluster. */
 function prepare({ folder, natsPort, port }: Arguments, password: FirstPassword): Prepared {
   const { env } = process;
   const found = programs();
@@ -199,7 +199,7 @@ function prepare({ folder, natsPort, port }: Arguments, password: FirstPassword)
   };
 }
 
-/** What names in NATS begin with: the configuration of the members may say something else than the default. */
+/** The prefix of names in NATS. The configuration of the members may override the default. */
 function clusterName(processes: readonly PlannedProcess[]): string {
   const member = processes.find(({ type }) => type === 'member');
   return loadOptions({ ...process.env, ...member?.env }, readIfThere).cluster.name;
@@ -209,7 +209,7 @@ function readIfThere(path: string): string | undefined {
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
 }
 
-/** @throws {OperatorError} naming every port that is taken, and the option that moves it */
+/** @throws {OperatorError} that names every port in use and the option that changes it */
 async function requireFreePorts(processes: readonly PlannedProcess[]): Promise<void> {
   const clashes = clashingPorts(processes);
   if (clashes.length > 0) throw new OperatorError(clashes.join('\n'));
@@ -229,14 +229,14 @@ function isFree({ host, port }: PlannedPort): Promise<boolean> {
   });
 }
 
-/** On Linux they are asked to end when this process dies without a chance to stop them. */
+/** On Linux the processes receive a signal to end when this process dies without stopping them. */
 function dyingWithParent(): readonly string[] {
   if (process.platform !== 'linux') return [];
   const isThere = spawnSync('setpriv', ['--pdeathsig', 'TERM', 'true'], { stdio: 'ignore' }).status === 0;
   return isThere ? ['setpriv', '--pdeathsig', 'TERM'] : [];
 }
 
-/** Shows the password when it works, once. */
+/** Shows the password once, after it has been verified. */
 async function firstAdminText(
   settings: ClusterSettings,
   url: string,
@@ -245,7 +245,7 @@ async function firstAdminText(
   if (process.env.SVC_ADMIN_PASSWORD || settings.adminPassword === undefined) return [];
   const isTaken = await new AdminClient(url).logIn('admin', settings.adminPassword);
   password.forget();
-  // An account of an earlier start, whose password was chosen by whoever started it.
+  // The account is from an earlier start with a password chosen by the user.
   if (!isTaken) return [];
   return [
     '',
@@ -336,7 +336,7 @@ async function main(): Promise<void> {
     const admin = await firstAdminText(settings, front.url, password);
     print([...summary(processes, cluster, given.folder), ...admin, ''].join('\n'));
   } catch (error) {
-    // Whoever stopped it ends the process when everything has ended.
+    // The handler that stopped the start ends this process when all others have ended.
     if (error instanceof StartStoppedSignal) return;
     await cluster.stop();
     throw error;

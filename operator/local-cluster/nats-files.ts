@@ -8,27 +8,27 @@ import { makeServerCertificates } from './certificates.ts';
 import { natsConfigFor } from './nats-config.ts';
 import { natsFiles, type NatsPasswords } from './plan.ts';
 
-/** What may be read by nobody else. */
+/** Mode of files that only their owner may read. */
 const SECRET_MODE = 0o600;
 
-/** Names certificates are for: everything runs here. */
+/** Hosts of the certificates; all servers run on this machine. */
 const HOSTS = ['127.0.0.1', 'localhost'];
 
-/** What the files are made from. */
+/** Settings for the files. */
 export interface NatsFilesSettings {
   readonly folder: string;
   /** As `nats-server --version` prints it. */
   readonly version: string;
   readonly passwords: NatsPasswords;
-  /** `[cluster] name`; default: that of the members. */
+  /** `[cluster] name`; default: the default of the members. */
   readonly name?: string;
   readonly clock: Clock;
   readonly random: Random;
 }
 
 /**
- * Writes what the NATS servers of a cluster on this machine read: their configuration, the users of the members with
- * their permissions, and certificates of an authority that is made anew at each start and forgotten.
+ * Writes the files of the NATS servers of a cluster on this machine: their configuration, the users of the members with
+ * their permissions, and certificates. Every start creates a new authority and discards its key.
  */
 export function writeNatsFiles({ clock, folder, name, passwords, random, version }: NatsFilesSettings): void {
   mkdirSync(join(folder, 'secrets'), { recursive: true, mode: 0o700 });

@@ -1,34 +1,34 @@
 import { join } from 'node:path';
 
-/** How many of each there are: the fewest that survive the loss of any one. */
+/** Number of processes of each replicated type: the fewest that tolerate the loss of one. */
 const COUNT = 3;
 
-/** Distance of the other ports of a NATS server from the one for clients, as NATS chooses them. */
+/** Offsets of the other ports of a NATS server from its client port, the same as the defaults of NATS. */
 const ROUTE_OFFSET = 2_000;
 const MONITOR_OFFSET = 4_000;
 
-/** Everything runs here, and is reached from here only. */
+/** All processes except the load balancer listen on this address only. */
 const LOOPBACK = '127.0.0.1';
 
-/** The types of processes, in the order they are started in. */
+/** The types of processes, in the order of their start. */
 export const processTypes = ['nats', 'member', 'balancer'] as const;
 
-/** One of {@link processTypes}: the name it has in the Procfile. */
+/** A type of process: its name in the Procfile. */
 export type ProcessType = (typeof processTypes)[number];
 
-/** How many members there are. */
+/** Names of the members. */
 export const memberNames: readonly string[] = each((index) => `member-${index + 1}`);
 
-/** Passwords of those who connect to the NATS servers. */
+/** Passwords of the clients of the NATS servers. */
 export interface NatsPasswords {
   /** By the name of the member. */
   readonly members: Readonly<Record<string, string>>;
-  /** Of the servers among each other. */
+  /** Between the servers. */
   readonly route: string;
   readonly system: string;
 }
 
-/** Files the NATS servers have in common, in the folder of the cluster. */
+/** Files shared by the NATS servers, in the folder of the cluster. */
 export const natsFiles = Object.freeze({
   configuration: 'nats.conf',
   users: 'users.conf',
@@ -37,20 +37,20 @@ export const natsFiles = Object.freeze({
   key: 'secrets/nats-key.pem',
 });
 
-/** What a cluster on this machine is made from. */
+/** Settings of a cluster on this machine. */
 export interface ClusterSettings {
-  /** Everything it stores; absolute. */
+  /** Folder of all its data; absolute. */
   readonly folder: string;
-  /** Where the load balancer listens. */
+  /** Address the load balancer listens on. */
   readonly host: string;
-  /** Port of the load balancer; the members have those above it. */
+  /** Port of the load balancer; the members use the next ports. */
   readonly port: number;
   /** Port of the first NATS server. */
   readonly natsPort: number;
   /** Shared by the members. */
   readonly secrets: { readonly jwtSecret: string; readonly masterKey: string };
   readonly natsPasswords: NatsPasswords;
-  /** Of the first administrator; undefined when that account is there already. */
+  /** Password of the first administrator; undefined when the account exists. */
   readonly adminPassword: string | undefined;
   readonly programs: { readonly nats: string; readonly balancer: string };
   /** Configuration file of the members. */
@@ -61,22 +61,22 @@ export interface ClusterSettings {
 export interface PlannedPort {
   readonly host: string;
   readonly port: number;
-  /** Option that moves it. */
+  /** Option that changes it. */
   readonly option: '--port' | '--nats-port';
 }
 
-/** A process to be started. */
+/** A process to start. */
 export interface PlannedProcess {
   /** `member-1` */
   readonly name: string;
   readonly type: ProcessType;
-  /** Where others reach it. */
+  /** Address for its clients. */
   readonly url: string;
-  /** The page that answers 200 when it does its work. */
+  /** The page that answers 200 when the process is ready. */
   readonly readyUrl: string;
   readonly ports: readonly PlannedPort[];
   readonly env: Readonly<Record<string, string>>;
-  /** Files and folders it keeps what it stores in. */
+  /** Files and folders with its data. */
   readonly folders: readonly string[];
 }
 
@@ -85,7 +85,7 @@ export function planCluster(settings: ClusterSettings): readonly PlannedProcess[
   return [...natsServers(settings), ...members(settings), balancer(settings)];
 }
 
-/** Ports that two processes would have; each as a sentence. */
+/** Ports that two processes would share, each as a sentence. */
 export function clashingPorts(processes: readonly PlannedProcess[]): readonly string[] {
   const holders = new Map<number, string>();
   return processes.flatMap(({ name, ports }) =>
@@ -106,10 +106,10 @@ export function natsMonitorUrls(natsPort: number): readonly string[] {
   return each((index) => `http://${LOOPBACK}:${natsPort + MONITOR_OFFSET + index}`);
 }
 
-/** The highest port the load balancer may have, so that those of the members exist. */
+/** The highest port the load balancer may have, so that the ports of the members are valid. */
 export const portMax = 65_535 - COUNT;
 
-/** The highest port the first NATS server may have, so that all that follow from it exist. */
+/** The highest port the first NATS server may have, so that all ports derived from it are valid. */
 export const natsPortMax = 65_535 - MONITOR_OFFSET - COUNT;
 
 function each<T>(make: (index: number) => T): T[] {
@@ -173,7 +173,7 @@ function members(settings: ClusterSettings): PlannedProcess[] {
         SVC_NATS_CA: join(folder, natsFiles.authority),
         SVC_MEMBER_ID: name,
         SVC_CONFIG: memberConfig,
-        // The load balancer replaces what clients say of themselves.
+        // The load balancer replaces forwarding headers of clients.
         SVC_TRUST_FORWARDED_HEADERS: 'true',
         JWT_SECRET: secrets.jwtSecret,
         SVC_MASTER_KEY: secrets.masterKey,
@@ -190,7 +190,7 @@ function memberPort({ port }: ClusterSettings, index: number): number {
 
 function balancer(settings: ClusterSettings): PlannedProcess {
   const { host, port, programs } = settings;
-  // A person on this machine opens this one also where it listens to all networks.
+  // The address for users of this machine, also when the balancer listens on all networks.
   const url = `http://${host === '0.0.0.0' ? LOOPBACK : host}:${port}`;
   const targets = each((index) => [`MEMBER_${index + 1}`, `${LOOPBACK}:${memberPort(settings, index)}`]);
   return {

@@ -1,10 +1,10 @@
 import { OperatorError } from '#operator/operator-error.ts';
 
 /**
- * Reads a Procfile: a line `type: command` for each process type; anything else is a comment.
+ * Parses a Procfile: a line `type: command` for each process type; other lines are comments.
  *
  * @returns the command of each type, in the order of the file
- * @throws {OperatorError} when a type stands there twice
+ * @throws {OperatorError} when a type occurs twice
  */
 export function parseProcfile(text: string): ReadonlyMap<string, string> {
   const commands = new Map<string, string>();

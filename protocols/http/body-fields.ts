@@ -3,11 +3,11 @@ import { otherSpelling } from './other-spelling.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The JSON name of a value's type, as error texts use it. */
+/** The JSON name of a value's type, for error messages. */
 function typeName(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
-  // A whole number that a double does not keep.
+  // An integer that a double cannot represent.
   return typeof value === 'bigint' ? 'number' : typeof value;
 }
 
@@ -16,9 +16,9 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Longest text of a field, in UTF-16 units. Texts of fields are names, keys and short notes; whoever looks one up hashes
- * and compares all of it, so one of 16 MiB would hold the event loop. Longer texts stand in properties of nodes, which
- * are no fields.
+ * Longest text of a field, in UTF-16 units. Fields hold names, keys and short notes. A lookup hashes and compares the
+ * whole text, so one of 16 MiB would block the event loop. Longer texts belong in properties of nodes, which are not
+ * fields.
  */
 export const FIELD_TEXT_LENGTH_MAX = 131_072;
 
@@ -50,19 +50,18 @@ const arrayKind: Kind<readonly unknown[]> = {
 };
 
 /**
- * Reads the fields of a JSON body and refuses what is missing or of the wrong type.
+ * Reads the fields of a JSON body and refuses missing fields and wrong types.
  *
- * Every reader takes the documented name of a field and also accepts its other spelling (camelCase or
- * snake_case) and any further aliases; the first one present counts. For an optional reader `null` is the same
- * as absent.
+ * Every reader takes the documented name of a field and also accepts its other spelling (camelCase or snake_case) and
+ * any further aliases; the first one present counts. For an optional reader `null` counts as absent.
  *
- * @throws {ServiceError} from every reader: `UNPROCESSABLE_BODY` with "missing field `name`" or "invalid type
- * for `name`: expected string, found number"; nested names are dotted (`changes.0.id`). From readers of texts:
- * `VALIDATION_FAILED` above {@link FIELD_TEXT_LENGTH_MAX}
+ * @throws {ServiceError} from every reader: `UNPROCESSABLE_BODY` with "missing field `name`" or "invalid type for
+ *   `name`: expected string, found number"; nested names are dotted (`changes.0.id`). From readers of texts:
+ *   `VALIDATION_FAILED` above {@link FIELD_TEXT_LENGTH_MAX}
  * @see docs/interface/conventions.md#requests
  */
 export class BodyFields {
-  /** The object itself. */
+  /** The parsed object. */
   readonly raw: JsonObject;
   readonly #at: string;
 
@@ -78,7 +77,7 @@ export class BodyFields {
   }
 
   #find(name: string, aliases: readonly string[]): unknown {
-    // Nearly always it is spelt as documented; finding the other spelling takes longer than all else here.
+    // Most fields use the documented spelling; computing the other one costs more than the rest of this method.
     if (Object.hasOwn(this.raw, name)) return this.raw[name];
     const other = otherSpelling(name);
     if (Object.hasOwn(this.raw, other)) return this.raw[other];
@@ -104,7 +103,7 @@ export class BodyFields {
     return value;
   }
 
-  /** Whether the field is there and not `null`. */
+  /** Whether the field is present and not `null`. */
   has(name: string, ...aliases: string[]): boolean {
     const value = this.#find(name, aliases);
     return value !== undefined && value !== null;
@@ -127,7 +126,7 @@ export class BodyFields {
     return this.#optional(numberKind, name, aliases);
   }
 
-  /** A whole number that a double holds exactly. */
+  /** An integer that a double represents exactly. */
   integer(name: string, ...aliases: string[]): number {
     return this.#required(integerKind, name, aliases);
   }
@@ -204,6 +203,7 @@ export class BodyFields {
 
   /**
    * One of a closed set of strings.
+   *
    * @throws {ServiceError} `VALIDATION_FAILED` for a string outside the set
    */
   oneOf<T extends string>(name: string, allowed: readonly T[], ...aliases: string[]): T {
@@ -211,7 +211,8 @@ export class BodyFields {
   }
 
   /**
-   * One of a closed set of strings, if it is there.
+   * One of a closed set of strings, if it is present.
+   *
    * @throws {ServiceError} `VALIDATION_FAILED` for a string outside the set
    */
   optionalOneOf<T extends string>(name: string, allowed: readonly T[], ...aliases: string[]): T | undefined {
@@ -248,9 +249,9 @@ function requireShort(value: unknown, nameOf: () => string): void {
 }
 
 /**
- * A required field is absent.
+ * The error for an absent required field.
  *
- * @param besides what else is wrong, which may be the reason
+ * @param besides a further fault, which may be the reason
  * @returns `UNPROCESSABLE_BODY`
  */
 export function missingField(field: string, besides?: string): ServiceError {

@@ -9,12 +9,12 @@ export function takesBody({ body }: { readonly body: BodyKind }): boolean {
 }
 
 /**
- * Refuses a body by what its head says of it, before any of it is read.
+ * Refuses a body by its headers, before any of it is read.
  *
- * @param contentLength as the head has it
+ * @param contentLength the header's value
  * @param bytesMax for routes without a bound of their own
- * @throws {ServiceError} `PAYLOAD_TOO_LARGE`; `UNSUPPORTED_MEDIA_TYPE` for a coding, and for a media type that the route
- *   does not take
+ * @throws {ServiceError} `PAYLOAD_TOO_LARGE`; `UNSUPPORTED_MEDIA_TYPE` for a content coding, and for a media type
+ *   that the route does not take
  */
 export function checkBodyHead<Principal>(
   request: Pick<HttpRequest<Principal>, 'header' | 'route'>,

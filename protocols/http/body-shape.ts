@@ -6,35 +6,36 @@ import { otherSpelling } from './other-spelling.ts';
 import type { JsonSchema } from './route.ts';
 
 /**
- * What a body may have, of the schema that documents it. Objects with `additionalProperties: false` are looked at, and
- * what is within them; everything else is left to whoever reads the body. Of the keywords of JSON Schema these count:
+ * Checks a body against the schema that documents it. Objects with `additionalProperties: false` are checked, with
+ * their contents; everything else is left to the reader of the body. These keywords of JSON Schema are used:
  *
- * - `properties`, under both spellings and those that `x-aliases` lists, of which a body may have one;
- * - `readOnly` of a property: it is let through and does not count, so that what was read can be sent back;
- * - `required`: a field that is missing is told before one that is not known;
- * - `items`, and `additionalProperties` that are a schema;
- * - `$ref` to a schema by its name; `oneOf` with a `discriminator`; `allOf` of one such schema and what else it requires.
+ * - `properties`, under both spellings and those that `x-aliases` lists; a body may have one of them;
+ * - `readOnly` of a property: it is accepted and ignored, so that a client can send back what it read;
+ * - `required`: a missing field is reported before an unknown one;
+ * - `items`, and an `additionalProperties` that is a schema;
+ * - `$ref` to a schema by its name; `oneOf` with a `discriminator`; `allOf` of one such schema and additional
+ *   `required`.
  *
- * Made once for each route or command.
+ * Built once for each route or command.
  */
 export interface BodyShape {
   /**
-   * Refuses the first field that is not known, with the nearest name, one that is there in two spellings with different
-   * values, and a body that has nothing but read-only fields: who sends it means to change them.
+   * Refuses the first unknown field, suggesting the nearest name; a field given in two spellings with different
+   * values; and a body with read-only fields only, because its sender means to change them.
    *
-   * @param body anything; what has a wrong type is for whoever reads it
-   * @throws {ServiceError} `VALIDATION_FAILED`; `UNPROCESSABLE_BODY` when a required field is missing besides
+   * @param body any value; wrong types are left to the reader of the body
+   * @throws {ServiceError} `VALIDATION_FAILED`; `UNPROCESSABLE_BODY` when a required field is missing as well
    */
   refuseUnknown(body: unknown): void;
 }
 
 /** A part of a body. */
 interface Part {
-  /** What is refused of it; its place is told by the whole, which is not asked for places of what is taken. */
+  /** Why a value is refused, if it is. The enclosing parts add its place, so that accepted values cost no place. */
   refusal(value: unknown): Refusal | undefined;
 }
 
-/** Why a body is refused, and where in it; the places grow on the way out. */
+/** Why a body is refused, and where. Enclosing parts extend the places as the refusal is passed outwards. */
 class Refusal {
   readonly #name: string;
   readonly #reason: RefusalReason;
@@ -53,7 +54,7 @@ class Refusal {
     return this;
   }
 
-  /** What is missing is told first. */
+  /** A missing field is reported first. */
   besides(missing: string): this {
     this.#missing = { name: missing, place: '' };
     return this;
@@ -81,7 +82,7 @@ class Refusal {
 /** What is wrong with a field. */
 type RefusalReason =
   | { readonly is: 'unknown' | 'read-only'; readonly known: KnownNames }
-  /** It is there in another spelling. */
+  /** It is also present in another spelling. */
   | { readonly is: 'twice'; readonly other: string };
 
 function nameIn(reference: string): string {
@@ -93,11 +94,11 @@ function placeIn(key: string | number, place: string): string {
 }
 
 /**
- * Makes the shape of a body.
+ * Builds the shape of a body.
  *
  * @param schema of the body
  * @param schemas that `$ref` names, by the last part of the reference
- * @returns undefined when the schema leaves everything open
+ * @returns undefined when the schema restricts nothing
  */
 export function bodyShape(
   schema: JsonSchema,
@@ -113,7 +114,7 @@ export function bodyShape(
   };
 }
 
-/** Fields that answers have and bodies may have, where they change nothing. */
+/** Fields that responses have and that bodies may have without effect. */
 export function readOnly(
   properties: Readonly<Record<string, JsonSchema>>,
 ): Readonly<Record<string, JsonSchema>> {
@@ -145,7 +146,7 @@ class ShapeReader {
     return this.#object(properties as Readonly<Record<string, JsonSchema>>, required);
   }
 
-  /** A schema may refer to itself. */
+  /** Resolved lazily: a schema may refer to itself. */
   #referred(name: string): Part | undefined {
     const schema = this.#schemas[name];
     if (schema === undefined) return undefined;
@@ -207,7 +208,7 @@ class ShapeReader {
 
 interface Field {
   readonly name: string;
-  /** Every name it may be sent under. */
+  /** Every name under which it may be sent. */
   readonly spellings: readonly string[];
   readonly isReadOnly: boolean;
   readonly isRequired: boolean;
@@ -257,7 +258,7 @@ class ObjectPart implements Part {
   }
 }
 
-/** Another spelling of a field that a body has, with another value than under this one. */
+/** Another spelling of a field that the body also has, with a different value. */
 function otherIn(
   body: Readonly<Record<string, unknown>>,
   key: string,
@@ -285,7 +286,7 @@ class ListPart implements Part {
   }
 }
 
-/** An object whose keys are free. */
+/** An object with arbitrary keys. */
 class ValuesPart implements Part {
   readonly #value: Part;
 

@@ -1,6 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 
-/** Bytes that everything of one kind in a server may hold together. */
+/** A bound on the bytes that all objects of one kind in a server hold together. */
 export class ByteBudget {
   readonly #bytesMax: number;
   #used = 0;

@@ -1,9 +1,6 @@
 import { textSlices } from '#runtime/base/sliced-text.ts';
 
-/**
- * The bytes of a body in pieces that can be made one after the other: a text of many megabytes takes tens of milliseconds
- * to encode.
- */
+/** Encodes a body in pieces, one at a time: encoding a text of many megabytes takes tens of milliseconds. */
 export function* bytePieces(body: string | Uint8Array): Generator<Uint8Array, void> {
   if (typeof body !== 'string') {
     yield body;

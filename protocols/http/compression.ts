@@ -10,14 +10,14 @@ export type ContentCoding = 'br' | 'gzip';
 const brotli = promisify(brotliCompress);
 const gzipped = promisify(gzip);
 
-/** Level 4 of Brotli and 5 of gzip cost about the same time as a default gzip and give smaller text. */
+/** Brotli at level 4 and gzip at level 5 take about as long as gzip at its default level and give smaller text. */
 const brotliQuality = 4;
 const gzipLevel = 5;
 
 const compressible =
   /^(?:text\/(?!event-stream)|application\/(?:json|javascript|xml|sql|yaml|[\w.+-]+\+(?:json|xml))|image\/svg)/i;
 
-/** Whether bodies of this content type shrink enough to be worth it. */
+/** Whether bodies of this content type compress well enough. */
 export function isCompressible(contentType: string): boolean {
   return compressible.test(contentType);
 }
@@ -32,7 +32,7 @@ function weightOf(acceptEncoding: string, coding: string): number | undefined {
 }
 
 /**
- * The coding to apply for an `Accept-Encoding` header: the heavier weight, Brotli on a tie.
+ * The coding to apply for an `Accept-Encoding` header: the highest weight, Brotli on a tie.
  *
  * @returns `undefined` when neither is accepted
  * @see RFC 9110 section 12.5.3
@@ -47,19 +47,19 @@ export function codingFor(acceptEncoding: string | undefined): ContentCoding | u
 }
 
 /**
- * Compresses on the thread pool, a bounded number of bodies at once: durable flushes and password hashing
- * wait for the same threads, so a burst of large answers must not fill them.
+ * Compresses on the thread pool, a bounded number of bodies at once: durable flushes and password hashing use the
+ * same threads, so a burst of large responses must not occupy all of them.
  */
 export class Compressor {
   readonly #atOnceMax: number;
   #running = 0;
 
-  /** @param atOnceMax bodies that may be in compression together */
+  /** @param atOnceMax maximum number of concurrent compressions */
   constructor(atOnceMax: number) {
     this.#atOnceMax = atOnceMax;
   }
 
-  /** @returns the compressed bytes, or `undefined` at once when too many are running */
+  /** @returns the compressed bytes, or `undefined` at once when too many compressions are running */
   compress(body: string | Uint8Array, coding: ContentCoding): Promise<Buffer> | undefined {
     if (this.#running >= this.#atOnceMax) return undefined;
     this.#running += 1;
@@ -79,21 +79,21 @@ export class Compressor {
   }
 }
 
-/** How a reply that is worth compressing goes out. */
+/** How a compressible reply is sent. */
 export interface CompressionPlan {
   /** `undefined` when the client accepts none. */
   readonly coding: ContentCoding | undefined;
   /** Headers of the uncompressed form. */
   readonly plainHeaders: ReplyHeaders;
-  /** Headers of the compressed form: the coding, and the entity tag that form has. */
+  /** Headers of the compressed form: the coding, and the entity tag of that form. */
   readonly codedHeaders: ReplyHeaders;
 }
 
 /**
- * Decides how a long reply goes out; either form says that it varies by `Accept-Encoding`.
+ * Decides how a long reply is sent; both forms declare that they vary by `Accept-Encoding`.
  *
- * @returns `undefined` for a reply that must stay as it is: another kind of content, a part of one, one that is
- * coded already or forbids transformation
+ * @returns `undefined` for a reply that must not be changed: incompressible content, a range, a reply that has a
+ *   coding already or forbids transformation
  */
 export function planCompression(
   reply: HttpReply,

@@ -1,21 +1,21 @@
 import { readFileSync } from 'node:fs';
 import type { Clock } from '#runtime/base/clock.ts';
 
-/** How many connections a server keeps. */
+/** Limits on the connections of a server. */
 export interface ConnectionLimits {
-  /** All of them; a further one is closed as soon as it is there. */
+  /** Over all addresses; a further connection is closed as soon as it is accepted. */
   readonly connectionsMax: number;
-  /** Those of one address, an IPv6 network of 64 bits counting as one; undefined: no bound. */
+  /** Per address; an IPv6 network of 64 bits counts as one address. Undefined: unlimited. */
   readonly perAddressMax?: number;
 }
 
-/** Least time between two looks at what the system knows of connections, in milliseconds. */
+/** Minimum time between two reads of the system's connection table, in milliseconds. */
 const RECOUNT_MS = 100;
 
-/** Addresses that are remembered beyond the number of connections before those without any are forgotten. */
+/** Addresses cached beyond the number of connections before those without connections are dropped. */
 const SPARE_ADDRESSES = 1_024;
 
-/** Reads a table of the system, `tcp` or `tcp6`; undefined where there is none. */
+/** Reads a table of the system, `tcp` or `tcp6`; undefined if it is not available. */
 export type ReadTable = (name: 'tcp' | 'tcp6') => string | undefined;
 
 function readSystemTable(name: 'tcp' | 'tcp6'): string | undefined {
@@ -27,12 +27,12 @@ function readSystemTable(name: 'tcp' | 'tcp6'): string | undefined {
 }
 
 /**
- * Decides whether a new connection is kept, so that no flood of them takes what the process needs otherwise: every
- * connection is an open file.
+ * Decides whether a new connection is kept. Every connection is an open file, so a flood of them must not use up the
+ * files that the process needs.
  *
- * The library tells when a connection is closed, but not whose it was. So connections of an address are counted when
- * they come, and only when that count reaches the bound does the number that are still there have to be known: Linux
- * lists them. Where it cannot be asked, the bound of an address does not hold, the overall one always does.
+ * The library reports when a connection is closed, but not its address. So connections are counted by address when
+ * they are opened. Only when that count reaches the bound is the number of open ones needed: Linux lists them. Where
+ * the list is not available, only the overall bound is enforced.
  */
 export class ConnectionGate {
   readonly #limits: ConnectionLimits;
@@ -40,10 +40,10 @@ export class ConnectionGate {
   readonly #readTable: ReadTable;
   readonly #ports = new Set<number>();
   #count = 0;
-  /** By address: at least the connections that are open; those that were closed since the last look are in it. */
+  /** Upper bound of the open connections by address; it includes those that were closed since the last recount. */
   #byAddress = new Map<string, number>();
   #recountedMs = Number.NEGATIVE_INFINITY;
-  /** Whether any connection is kept; while the server starts none is. */
+  /** Whether connections are kept; false while the server starts. */
   isOpen = true;
 
   constructor(limits: ConnectionLimits, clock: Clock, readTable: ReadTable = readSystemTable) {
@@ -52,21 +52,21 @@ export class ConnectionGate {
     this.#readTable = readTable;
   }
 
-  /** Connections that are open. */
+  /** Open connections. */
   get count(): number {
     return this.#count;
   }
 
-  /** Connections to this port are asked about. */
+  /** Sets the port whose connections are counted. */
   listensOn(port: number): void {
     this.#ports.add(port);
   }
 
   /**
-   * A connection has come.
+   * Records an opened connection.
    *
    * @param address of the peer, 4 or 16 bytes
-   * @returns whether it is kept; one that is not has to be closed, which is told as of any other
+   * @returns whether to keep it; a connection that is not kept must be closed, and `closed` is called for it too
    */
   opened(address: Uint8Array): boolean {
     this.#count += 1;
@@ -82,12 +82,12 @@ export class ConnectionGate {
     return true;
   }
 
-  /** A connection is gone. */
+  /** Records a closed connection. */
   closed(): void {
     this.#count -= 1;
   }
 
-  /** @returns whether the counts are those of the system now, the newest connection included */
+  /** @returns whether the counts are now those of the system, including the newest connection */
   #recount(): boolean {
     const nowMs = this.#clock.monotonicMs();
     if (nowMs - this.#recountedMs < RECOUNT_MS) return false;
@@ -102,7 +102,7 @@ export class ConnectionGate {
   }
 }
 
-/** What counts as one address: all of an IPv4 one, the network of an IPv6 one, in hexadecimal. */
+/** The key under which an address counts, in hexadecimal: all of an IPv4 address, the network of an IPv6 one. */
 function groupOf(address: Uint8Array): string {
   const hex = Buffer.from(address).toString('hex');
   if (hex.length !== 32) return hex;
@@ -120,7 +120,7 @@ function countPeers(table: string, ports: ReadonlySet<number>, counts: Map<strin
   }
 }
 
-/** The system writes addresses as words of the machine, which are little endian on every one we run on. */
+/** Decodes an address. The system writes it as machine words, which are little endian on every supported machine. */
 function addressOf(words: string): Uint8Array {
   return Buffer.from(words, 'hex').swap32();
 }

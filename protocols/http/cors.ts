@@ -1,6 +1,6 @@
 /**
- * Says which origins may call a path from a browser: exact origins (`https://app.example`) or `*`.
- * The list is resolved folder, repository, tenant, server by whoever implements it.
+ * Returns the origins that may call a path from a browser: exact origins (`https://app.example`) or `*`. The
+ * implementation resolves the list from the folder, repository, tenant and server, in this order.
  *
  * @param origin the caller's `Origin` header
  * @param path the raw path
@@ -8,7 +8,7 @@
  */
 export type CorsPolicy = (origin: string, path: string) => readonly string[] | Promise<readonly string[]>;
 
-/** What one origin is granted. */
+/** The access granted to one origin. */
 export type CorsGrant = 'none' | 'any' | 'credentialed';
 
 const preflightSecondsMax = 86_400;
@@ -40,15 +40,15 @@ const exposedHeaders = [
   'X-Svc-Revision',
 ].join(', ');
 
-/** What a list of allowed origins grants: an origin it names wins over `*`. */
+/** The grant of a list of allowed origins: an exact match wins over `*`. */
 export function corsGrantOf(origin: string, allowedOrigins: readonly string[]): CorsGrant {
   if (allowedOrigins.includes(origin)) return origin === '*' ? 'none' : 'credentialed';
   return allowedOrigins.includes('*') ? 'any' : 'none';
 }
 
 /**
- * Headers an answer carries for a granted origin: an explicit origin is reflected with credentials, `*` goes
- * without; nothing for `none`. `Vary: Origin` is on every answer of a server that has a policy, not here.
+ * CORS headers of a response: an explicitly listed origin is reflected with credentials, `*` is sent without; none
+ * for `none`. Every response of a server with a policy has `Vary: Origin`; it is not set here.
  *
  * @see docs/interface/conventions.md#pages-from-other-origins
  */
@@ -63,7 +63,7 @@ export function corsHeaders(grant: CorsGrant, origin: string): Record<string, st
   };
 }
 
-/** What the answer to a preflight carries beside `corsHeaders`; nothing for `none`. */
+/** Headers of a preflight response besides `corsHeaders`; none for `none`. */
 export function preflightHeaders(grant: CorsGrant): Record<string, string> {
   if (grant === 'none') return {};
   return {

@@ -3,10 +3,10 @@ import { type ErrorCode, errorRegistry } from '#runtime/errors/error-registry.ts
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ErrorShape, HttpReply } from './route.ts';
 
-/** Seconds a caller is told to wait when the error does not say: by HTTP status. */
+/** Default seconds of `Retry-After`, by HTTP status, for errors without a value of their own. */
 const retryAfterSeconds: Readonly<Record<number, number>> = { 429: 30, 503: 1 };
 
-/** What `{error, message}` answers carry in `error`. */
+/** The `error` field of `{error, message}` bodies. */
 function queryErrorName(status: number): string {
   if (status >= 500) return 'Internal';
   return (STATUS_CODES[status] ?? 'Bad Request').replaceAll(' ', '');
@@ -41,18 +41,18 @@ function headersOf(error: ServiceError): Record<string, string> {
   return headers;
 }
 
-/** An error as the edge sees it: a `ServiceError` stays, anything else becomes `INTERNAL_SERVER_ERROR`. */
+/** Converts a thrown value: a `ServiceError` is kept, anything else becomes `INTERNAL_SERVER_ERROR`. */
 export function serviceErrorOf(thrown: unknown): ServiceError {
   if (thrown instanceof ServiceError) return thrown;
   return new ServiceError('INTERNAL_SERVER_ERROR', undefined, { cause: thrown });
 }
 
 /**
- * The answer for an error. A code that is not public is answered with its registry title only.
- * `UNPROCESSABLE_BODY` is the plain text of its message, whatever the shape. `details.retry_after_seconds`
- * of a 429 or 503 sets `Retry-After`, `details.allow` of a 405 `Allow`, `details.accept_patch` of a 415 `Accept-Patch`.
+ * The response for an error. A code that is not public is sent with its registry title only. `UNPROCESSABLE_BODY` is
+ * sent as the plain text of its message, whatever the shape. `details.retry_after_seconds` of a 429 or 503 sets
+ * `Retry-After`, `details.allow` of a 405 `Allow`, `details.accept_patch` of a 415 `Accept-Patch`.
  *
- * @param thrown whatever was thrown
+ * @param thrown the thrown value
  * @param nowMs milliseconds since the Unix epoch, for `timestamp`
  * @see docs/interface/conventions.md#errors
  */
@@ -68,7 +68,7 @@ export function errorReply(thrown: unknown, shape: ErrorShape, nowMs: number): H
   return { status: entry.status, headers, json: bodyOf(shown, message, shape, nowMs) };
 }
 
-/** Whether the cause of an error belongs in the log: ours, not the caller's. */
+/** Whether the cause of an error is logged: it is a fault of the server, not of the caller. */
 export function isOurFault(code: ErrorCode): boolean {
   return errorRegistry[code].status === 500;
 }

@@ -1,14 +1,14 @@
 /** An entity tag of a header. @see RFC 9110 section 8.8.3 */
 export interface EntityTag {
-  /** What stands between the quotes. */
+  /** The text between the quotes. */
   readonly opaque: string;
   readonly isWeak: boolean;
 }
 
-/** One tag of a list, with what may stand before it. A tag holds no quotes, but may hold commas. */
+/** One tag of a list, with its leading separators. A tag holds no quotes, but may hold commas. */
 const listed = /^[ \t,]*(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?=,|$)/;
 
-/** What may stand behind the last tag of a list. */
+/** Separators allowed after the last tag of a list. */
 const restOfList = /^[ \t,]*$/;
 
 /**
@@ -28,13 +28,13 @@ export function parseEntityTags(header: string): '*' | readonly EntityTag[] | un
   return tags.length > 0 && restOfList.test(rest) ? tags : undefined;
 }
 
-/** Content codings that an answer may be sent in, as its tag names them. */
+/** Content codings of responses, as their tags name them. */
 const codings = ['br', 'gzip'] as const;
 
 /**
- * The tag of a coded form of an answer. It is another representation, with other bytes, so it has a tag of its own;
- * a strong one, because equal answers are coded to equal bytes. (A weak one would never match in `If-Match`, and most
- * clients are sent compressed answers.) What is weak stays as it is.
+ * The tag of a compressed form of a response. That form is another representation with other bytes, so it has its own
+ * tag. The tag is strong, because equal responses compress to equal bytes. (A weak tag would never match in
+ * `If-Match`, and most clients receive compressed responses.) A weak tag is returned unchanged.
  *
  * @param etag with its quotes
  * @see RFC 9110 section 8.8.3.3; docs/decisions/0045-entity-tags-and-preconditions.md
@@ -43,7 +43,7 @@ export function codedEtag(etag: string, coding: (typeof codings)[number]): strin
   return etag.startsWith('W/') ? etag : `${etag.slice(0, -1)}.${coding}"`;
 }
 
-/** The text of a tag without the coding {@link codedEtag} adds, and without quotes on both sides. */
+/** The text of a tag without the coding that {@link codedEtag} adds; both sides without quotes. */
 export function uncodedTag(opaque: string): string {
   const coding = codings.find((each) => opaque.endsWith(`.${each}`));
   return coding === undefined ? opaque : opaque.slice(0, -coding.length - 1);

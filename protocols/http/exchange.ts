@@ -14,7 +14,7 @@ import { parseQuery } from './query-parameters.ts';
 import type { HttpRequest, QueryParameters, Route } from './route.ts';
 import type { UwsCallbacks } from './uws-callbacks.ts';
 
-/** What the exchanges of one server share. */
+/** State shared by the exchanges of one server. */
 export interface ExchangeContext<Principal> {
   readonly clock: Clock;
   readonly limits: HttpLimits;
@@ -22,18 +22,18 @@ export interface ExchangeContext<Principal> {
   readonly shares: InFlightShares;
   readonly callbacks: UwsCallbacks;
   readonly trustForwardedHeaders: boolean;
-  /** Makes a request id. */
+  /** Generates a request id. */
   nextRequestId(): string;
   /** Called once per exchange, when it is over. */
   onOver(exchange: HttpExchange<Principal>, status: number): void;
-  /** Answers an exchange whose time is up; `isBodyLate` also gives the connection up. */
+  /** Responds to an exchange that has timed out; `isBodyLate` also closes the connection. */
   onTimeout(exchange: HttpExchange<Principal>, error: ServiceError, isBodyLate: boolean): void;
 }
 
-/** Client input that may be taken over as a request id. */
+/** Request ids accepted from clients. */
 const requestIdPattern = /^[\w.:/+=-]{1,128}$/;
 
-/** Status an aborted request is observed with. */
+/** The status under which an aborted request is observed. */
 const abortedStatus = 499;
 
 const utf8 = new TextDecoder();
@@ -41,16 +41,16 @@ const utf8 = new TextDecoder();
 let copied: string[] = [];
 const copyOne = (name: string, value: string): void => void copied.push(name, value);
 
-/** The headers of a request, names and values in turns; one callback for all requests saves a closure each. */
+/** The headers of a request, names and values alternating; one shared callback saves a closure per request. */
 function copyHeaders(request: UwsRequest): readonly string[] {
   copied = [];
   request.forEach(copyOne);
   return copied;
 }
 
-/** Something the exchange tells when the peer goes away or time passes: a body reader or a reply writer. */
+/** The part of an exchange that is notified of disconnects and elapsed time: a body reader or a reply writer. */
 export interface ExchangePart {
-  /** The exchange ends early: the peer went away (the response may no longer be touched) or time is up. */
+  /** The exchange ends early: the peer disconnected (the response may no longer be used) or a timeout expired. */
   cancel(reason: ServiceError): void;
   /** @returns the error that ends the exchange, or `undefined` to go on */
   sweep(nowMs: number): ServiceError | undefined;
@@ -58,23 +58,23 @@ export interface ExchangePart {
 
 /** A body that is still being read. */
 export interface BodyPart extends ExchangePart {
-  /** Drops what has been read and reads past the rest, so that the connection can go on. */
+  /** Drops the bytes read so far and discards the rest, so that the connection can be reused. */
   release(): void;
 }
 
-/** So much of a body may be on its way when its request is answered, in bytes: it arrives at once or never. */
+/** Bytes of a body that may be outstanding when the response is sent: so few arrive at once or never. */
 const AWAITED_BYTES_MAX = 64 * 1024;
 
 /**
- * One request and its answer, as handlers (through `HttpRequest`) and the adapter see it.
+ * One request and its response, as handlers (through `HttpRequest`) and the adapter see it.
  *
  * Invariants:
- * 1. uWebSockets.js's request may be asked only within the turn that brought it, so `detach` copies what may
- *    be wanted later and must be called before that turn ends unless the answer has been written.
- * 2. uWebSockets.js's response may be touched only while `isOpen`. The abort event, and everything that ends
- *    the answer, clears it.
- * 3. A detached exchange is in flight until its answer is over **and** its handler has settled, so that work
- *    whose caller has gone still counts against the bound.
+ * 1. uWebSockets.js's request may be read only within the turn that delivered it. So `detach` copies all that may be
+ *    needed later, and must be called before that turn ends unless the response has been written.
+ * 2. uWebSockets.js's response may be used only while `isOpen`. The abort event, and every way in which the response
+ *    ends, clears it.
+ * 3. A detached exchange is in flight until its response is over **and** its handler has settled, so that work whose
+ *    caller has gone still counts against the bound.
  */
 export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepable {
   readonly response: UwsResponse;
@@ -87,19 +87,19 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
   isOpen = true;
   isDetached = false;
   /**
-   * Whether the connection ends with the answer, because it is not certain where the request ends: the library takes
-   * what follows the last chunk of a body, its trailers, for another request. While an answer is outstanding it cuts a
-   * connection that brings one, so such an exchange is never answered in a turn that brought bytes of it.
+   * Whether the connection ends with the response because the end of the request is uncertain: the library parses the
+   * trailers after the last chunk of a body as another request. It closes a connection that receives a request while
+   * a response is outstanding, so such an exchange is never finished in a turn that delivered bytes of it.
    */
   endsConnection = false;
-  /** Bytes of the body that were announced and have not arrived, of a body whose length was announced. */
+  /** Bytes that `Content-Length` announced and that have not arrived. */
   awaitedBytes = 0;
   inFlightAt: number | undefined = undefined;
   /** Whether the handler has been called and has not settled. */
   isHandling = false;
-  /** Whether the answer's first byte has been handed over. */
+  /** Whether the first byte of the response has been handed to the library. */
   hasBegun = false;
-  /** The status sent, 499 when the peer went away first; 0 while neither. */
+  /** The status sent; 499 when the peer disconnected first; 0 before either. */
   status = 0;
   body: unknown = undefined;
   readonly #context: ExchangeContext<Principal>;
@@ -171,7 +171,7 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     let value: string | undefined;
     if (headers === undefined) value = this.#uwsRequest?.getHeader(name);
     else {
-      // One pass over copied headers costs less than a call into the library for each question.
+      // One pass over copied headers costs less than a call into the library for each lookup.
       for (let index = 0; index < headers.length && value === undefined; index += 2) {
         if (headers[index] === name) value = headers[index + 1];
       }
@@ -236,7 +236,7 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     return this.isOpen ? utf8.decode(this.response.getRemoteAddressAsText()) : '';
   }
 
-  /** @param holder whom the request counts for while it is in flight */
+  /** @param holder whose share the request counts against while it is in flight */
   setPrincipal(principal: Principal, holder?: ShareHolder): void {
     this.#principal = principal;
     this.#hasPrincipal = true;
@@ -244,7 +244,7 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#enterShare();
   }
 
-  /** By what the long work of callers is told apart, see `SliceOwner`. */
+  /** The owner of this request's long-running work, see `SliceOwner`. */
   get sliceKey(): string {
     return this.#holder?.principal ?? '';
   }
@@ -266,7 +266,7 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#bytes = bytes;
   }
 
-  /** Offers the body of a `stream` route. */
+  /** Provides the body of a `stream` route. */
   setStream(open: () => AsyncIterable<Uint8Array>): void {
     this.#openStream = open;
   }
@@ -275,15 +275,15 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#bodyPart = part;
   }
 
-  /** Lets go of what is left of the body: the answer is about to be written. */
+  /** Releases the rest of the body: the response is about to be written. */
   releaseBody(): void {
     this.#bodyPart?.release();
     this.#bodyPart = undefined;
   }
 
   /**
-   * Counts bytes of the body against a budget until the exchange is over and its handler has settled: so long the
-   * body, or what was made of it, is in memory.
+   * Counts bytes of the body against a budget until the exchange is over and its handler has settled: the body, or
+   * values parsed from it, stay in memory that long.
    *
    * @returns whether there was room
    */
@@ -295,12 +295,12 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     return true;
   }
 
-  /** What the body is counted with against its budget, in bytes. */
+  /** Bytes of the body that count against its budget. */
   get heldBytes(): number {
     return this.#heldBytes;
   }
 
-  /** The body is not in memory any more. Idempotent. */
+  /** Returns the bytes to the budget: the body is no longer in memory. Idempotent. */
   giveBytesBack(): void {
     this.#heldOf?.give(this.#heldBytes);
     this.#heldBytes = 0;
@@ -310,15 +310,15 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#replyPart = part;
   }
 
-  /** The time the answer must have begun counts from now: the body has arrived. */
+  /** Restarts the time until the response must begin: the body has arrived. */
   restartDeadline(): void {
     const { clock, limits } = this.#context;
     this.deadlineMs = clock.monotonicMs() + (this.route.requestMsMax ?? limits.requestMsMax);
   }
 
   /**
-   * Makes the exchange outlive its turn: copies the head, listens for the peer going away, counts it in
-   * flight. Idempotent.
+   * Lets the exchange outlive its turn: copies the head, listens for disconnects, counts the request as in flight.
+   * Idempotent.
    */
   detach(): void {
     if (this.isDetached) return;
@@ -333,7 +333,7 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#enterShare();
   }
 
-  /** Has the pieces of the body handed over as they come; each is valid only during the call. */
+  /** Registers a callback for the chunks of the body; each chunk is valid only during the call. */
   onData(take: (chunk: ArrayBuffer, isLast: boolean) => void): void {
     this.#context.callbacks.onData(this.response, (chunk, isLast) => {
       this.awaitedBytes -= chunk.byteLength;
@@ -342,31 +342,31 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
   }
 
   /**
-   * Whether the peer is asked to use the connection for nothing else after an answer that is sent now. The library
-   * closes it some ten seconds after an answer, even while the rest of the body arrives. A client that has sent all of
-   * it by then would take the connection for one that it can use.
+   * Whether a response sent now asks the peer not to reuse the connection. The library closes it some ten seconds
+   * after a response, even while the rest of the body arrives. A client that has sent the whole body by then would
+   * assume that it can reuse the connection.
    */
   get leavesBody(): boolean {
     return this.awaitedBytes > AWAITED_BYTES_MAX;
   }
 
-  /** Has it told when the peer takes more. @param goOn says whether the peer took everything */
+  /** Registers a callback for when the peer can take more. @param goOn returns whether the peer took everything */
   onWritable(goOn: (offset: number) => boolean): void {
     this.#context.callbacks.onWritable(this.response, goOn);
   }
 
   /**
-   * Reads nothing more from a connection that ends with the answer. To be called before the last of the answer is
-   * written; the library closes the connection when its peer has not done so within some ten seconds.
+   * Stops reading from a connection that ends with the response. Call it before the last part of the response is
+   * written. The library closes the connection when its peer has not done so within some ten seconds.
    */
   stopReading(): void {
     if (this.endsConnection) this.response.pause();
   }
 
-  /** How the head says where the request ends; to be asked in the turn that brought it. */
+  /** How the head delimits the request; call it in the turn that delivered the request. */
   framing(): Framing {
     assert(this.#uwsRequest !== undefined, 'the head is checked in the turn that brought it');
-    // Everybody who asks for a header later looks into the copy, which costs less than asking the library.
+    // Later header lookups use the copy, which costs less than calls into the library.
     this.#headers ??= copyHeaders(this.#uwsRequest);
     return framingOf(this.#headers);
   }
@@ -377,7 +377,7 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#end(abortedStatus);
   }
 
-  /** Tells the handler, the body and the reply to stop; the first reason counts. */
+  /** Stops the handler, the body and the reply; the first reason counts. */
   cancel(reason: ServiceError): void {
     if (this.#abortReason !== undefined) return;
     this.#abortReason = reason;
@@ -386,13 +386,13 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     this.#replyPart?.cancel(reason);
   }
 
-  /** The handler has settled. */
+  /** Called when the handler has settled. */
   settle(): void {
     this.isHandling = false;
     if (!this.isOpen) this.#leave();
   }
 
-  /** The answer has been handed over whole: the response may no longer be touched. */
+  /** Called when the whole response has been handed to the library: the response may no longer be used. */
   finish(status: number): void {
     this.isOpen = false;
     this.#end(status);

@@ -1,23 +1,23 @@
-/** How a head says where its request ends. */
+/** How a head delimits its request. */
 export interface Framing {
   /** The `Content-Length`, if there is one. */
   readonly contentLength: string | undefined;
-  /** Whether the body comes in chunks. */
+  /** Whether the body uses chunked transfer encoding. */
   readonly isChunked: boolean;
-  /** What is wrong with it, for people; then nobody knows where the request ends. */
+  /** What is wrong with the head, for people; the end of the request is then unknown. */
   readonly fault: string | undefined;
 }
 
-/** Of most requests without a body. */
+/** The framing of most requests without a body. */
 const nothing: Framing = Object.freeze({ contentLength: undefined, isChunked: false, fault: undefined });
 
 /**
- * Reads what a head says of the length of its request. uWebSockets.js goes by the first `Content-Length`, takes an empty
- * one for none, and takes any `Transfer-Encoding` for chunks: wherever somebody before or behind it may read the same
- * head in another way, one request could be hidden in another, so such heads are refused. So are heads with two hosts,
- * of which somebody before it may have taken the other one.
+ * Reads the framing headers of a request. uWebSockets.js uses the first `Content-Length`, treats an empty one as
+ * absent, and treats any `Transfer-Encoding` as chunked. Where a proxy before it or a server behind it may read the
+ * same head in another way, one request could be smuggled in another, so such heads are refused. So are heads with
+ * two hosts, because a proxy may have used the other one.
  *
- * @param headers names in lower case and values, in turns
+ * @param headers names in lower case and values, alternating
  * @see RFC 9112 sections 3.2 and 6.3
  */
 export function framingOf(headers: readonly string[]): Framing {

@@ -1,28 +1,28 @@
-/** Whom a request counts for. */
+/** The caller and tenant that a request counts against. */
 export interface ShareHolder {
-  /** The same for every request of one caller, another one for every other caller. */
+  /** Identifies the caller: equal for all requests of one caller, different for others. */
   readonly principal: string;
   readonly tenant: string;
 }
 
 /**
- * Divides the requests that may be in flight between callers and tenants. While there is room anybody may use it; above
- * half of the bound a caller may have a quarter of it, above three quarters a tenant half of it. So a caller who lets
- * thousands of requests wait leaves half to the others, and a tenant a quarter.
+ * Divides the requests in flight between callers and tenants. There is no limit while half of the bound is free.
+ * Above half of the bound a caller may have a quarter of it; above three quarters a tenant may have half of it. So a
+ * caller with thousands of waiting requests leaves half to the others, and a tenant a quarter.
  *
- * Requests are counted once they outlive their turn of the event loop: most reads never are.
+ * Requests are counted once they outlive their turn of the event loop: most reads do not.
  */
 export class InFlightShares {
   readonly #max: number;
   readonly #byPrincipal = new Map<string, number>();
   readonly #byTenant = new Map<string, number>();
 
-  /** @param max requests that may be in flight */
+  /** @param max maximum number of requests in flight */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** Whether somebody has their share, so that another request of theirs is refused. @param total requests in flight */
+  /** Whether a holder has used up their share, so that another request is refused. @param total requests in flight */
   isOver({ principal, tenant }: ShareHolder, total: number): boolean {
     const max = this.#max;
     if (2 * total < max) return false;

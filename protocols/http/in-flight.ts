@@ -1,24 +1,24 @@
 import type { Clock } from '#runtime/base/clock.ts';
 
-/** Lateness of a look from which on this process has stood still, in milliseconds. */
+/** Delay of a sweep above which the process counts as having been suspended, in milliseconds. */
 const LATE_MS = 500;
 
-/** Time for looks in one turn of the event loop: those whose time is up are answered, and all of them may be. */
+/** Time for sweeps in one turn of the event loop. Every request may time out at once, and each gets a response. */
 const SWEEPS_MS = 4;
 
-/** Something that is looked at from time to time until it is over. */
+/** An object that is checked periodically until it is over. */
 export interface Sweepable {
   /** Applies the time limits. @param nowMs on the clock's `monotonicMs` */
   sweep(nowMs: number): void;
-  /** For {@link InFlight}: its place among the others, undefined while it is not in flight. */
+  /** For {@link InFlight}: its index among the others, undefined while it is not in flight. */
   inFlightAt: number | undefined;
 }
 
 /**
- * The requests that were not answered in their own turn of the event loop. One timer watches the time limits
- * of all of them, so that a request costs a place in a list and no timer of its own; it runs only while needed.
+ * The requests that were not answered in their own turn of the event loop. One timer enforces the time limits of all
+ * of them, so that a request costs a place in a list and no timer of its own. The timer runs only while needed.
  *
- * Every member knows its place: a set would hash each of them, which costs ten times as much.
+ * Every member knows its index: a set would hash each of them, which costs ten times as much.
  */
 export class InFlight {
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class InFlight {
   #wasLate = false;
   #idleWaiters: (() => void)[] = [];
 
-  /** @param sweepMs time between two looks, milliseconds */
+  /** @param sweepMs interval between sweeps, in milliseconds */
   constructor(clock: Clock, sweepMs: number) {
     this.#clock = clock;
     this.#sweepMs = sweepMs;
@@ -77,14 +77,14 @@ export class InFlight {
     const dueMs = this.#clock.monotonicMs() + this.#sweepMs;
     this.#clock.after(this.#sweepMs, () => {
       const nowMs = this.#clock.monotonicMs();
-      // After a standstill of this process peers have a turn first to show that they have gone on meanwhile.
+      // After a suspension of this process, peers get one turn to deliver what they sent meanwhile.
       this.#wasLate = !this.#wasLate && nowMs - dueMs > LATE_MS;
       if (this.#wasLate) return this.#arm();
       this.#sweep([...this.#members], nowMs);
     });
   }
 
-  /** @param members the last of them is next */
+  /** @param members processed from the end */
   #sweep(members: Sweepable[], nowMs: number): void {
     const startedMs = this.#clock.monotonicMs();
     while (members.length > 0) {

@@ -11,7 +11,7 @@ import { decodeUtf8InSteps } from '#runtime/base/sliced-text.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { findJsonError } from './json-error.ts';
 
-/** The longest body that is read in one go, in bytes. */
+/** The longest body that is parsed in one go, in bytes. */
 export const SMALL_JSON_BYTES: number = 64 * 1024;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -29,9 +29,9 @@ function* malformed(text: string): Generator<undefined, ServiceError> {
 }
 
 /**
- * Decodes UTF-8 without its byte order mark. The lenient decoder is several times faster than the strict one
- * on short texts, and where it found a fault it has left a replacement character; only then is the strict one
- * asked whether that character was in the text all along.
+ * Decodes UTF-8 without its byte order mark. The lenient decoder is several times faster than the strict one on short
+ * texts, and leaves a replacement character for an invalid sequence. Only when the result contains one does the
+ * strict decoder check whether the character was part of the text.
  */
 function decodeUtf8(bytes: Buffer): string {
   const text = bytes.toString('utf8');
@@ -57,7 +57,7 @@ function* decodeInSlices(bytes: Buffer): Generator<undefined, string> {
   }
 }
 
-/** Told, before a text is parsed, how many values and keys there are in it, about. Throws to refuse them. */
+/** Called before a text is parsed with its approximate number of values and keys. Throws to refuse them. */
 export type AdmitValues = (values: number) => void;
 
 function* requireBounds(text: string, bounds: JsonBounds, admit?: AdmitValues): Generator<undefined, void> {
@@ -82,10 +82,10 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Whole numbers beyond the range of doubles that one body may hold. */
+/** Maximum number of integers beyond the range of doubles in one body. */
 const BIGINTS_MAX = 50_000;
 
-/** @param error of parsing */
+/** @param error thrown by the parser */
 function* refusalOf(error: unknown, text: string): Generator<undefined, ServiceError> {
   if (error instanceof InexactNumberError) return inexact(error);
   if (!(error instanceof TooManyBigintsError)) return yield* malformed(text);
@@ -104,9 +104,9 @@ function inexact({ literal }: InexactNumberError): ServiceError {
  * of two equal keys wins and a key `__proto__` is plain data. Numbers are exact, see `exactNumber`.
  *
  * @param bytes the whole body, at most {@link SMALL_JSON_BYTES}; longer ones take {@link parseJsonInSlices}
- * @param admit not asked of texts so short that they hold few values
- * @throws {ServiceError} `ENCODING_ERROR`, `VALIDATION_FAILED` (nested too deeply, a number that cannot be kept), `PAYLOAD_TOO_LARGE` (too many
- *   values), `INVALID_JSON` with the position in the message and in `details`
+ * @param admit not called for texts so short that they hold few values
+ * @throws {ServiceError} `ENCODING_ERROR`, `VALIDATION_FAILED` (nested too deeply, a number that cannot be kept),
+ *   `PAYLOAD_TOO_LARGE` (too many values), `INVALID_JSON` with the position in the message and in `details`
  * @see docs/interface/conventions.md#requests
  */
 export function parseJsonBody(bytes: Buffer, bounds: JsonBounds, admit?: AdmitValues): unknown {
@@ -116,7 +116,7 @@ export function parseJsonBody(bytes: Buffer, bounds: JsonBounds, admit?: AdmitVa
 }
 
 /**
- * As {@link parseJsonBody}, for a body of any length: it yields where the work may rest.
+ * As {@link parseJsonBody}, for a body of any length: it yields where the work may be suspended.
  *
  * @throws {ServiceError} as {@link parseJsonBody}
  */
@@ -137,9 +137,9 @@ export function* parseJsonInSlices(
 }
 
 /**
- * Whether a `Content-Type` announces JSON; a missing one counts.
+ * Whether a `Content-Type` denotes JSON; a missing one counts as JSON.
  *
- * @param only media types that are taken, in lower case; default: all that are JSON
+ * @param only accepted media types, in lower case; default: every JSON media type
  */
 export function isJsonContentType(contentType: string | undefined, only?: readonly string[]): boolean {
   if (contentType === undefined || (only === undefined && contentType === 'application/json')) return true;

@@ -8,7 +8,7 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** Characters that are looked at between two rests, about. */
+/** Approximate number of characters examined between two yields. */
 const STEP = 1 << 16;
 
 function isSpace(code: number): boolean {
@@ -27,26 +27,26 @@ function isHexDigit(code: number): boolean {
 /** Characters that may follow a backslash. */
 const escapable: ReadonlySet<number> = new Set([...'"\\/bfnrtu'].map((letter) => letter.charCodeAt(0)));
 
-/** Where a text stops being JSON. */
+/** The place at which a text stops being valid JSON. */
 export interface JsonErrorPlace {
-  /** Offset of the first character that cannot be there; the length of the text when it ends too soon. */
+  /** Offset of the first invalid character; the length of the text when it ends too soon. */
   readonly position: number;
-  /** The line of that character, from one on. */
+  /** The line of that character, counted from 1. */
   readonly line: number;
-  /** Its place in the line, from one on. */
+  /** Its column in the line, counted from 1. */
   readonly column: number;
-  /** Whether the text holds nothing but space. */
+  /** Whether the text contains only whitespace. */
   readonly isEmpty: boolean;
 }
 
 /**
- * Finds where a text stops being JSON; only asked once parsing has refused it. A line can end between two values only,
- * so lines are counted where space is passed.
+ * Finds where a text stops being valid JSON; used only after parsing has failed. Newlines are valid only between
+ * tokens, so lines are counted where whitespace is skipped.
  */
 class JsonErrorFinder {
   readonly #text: string;
   readonly #step: number;
-  /** What ends the arrays and objects that are open, the innermost last. */
+  /** The closing brackets of the open arrays and objects, the innermost last. */
   readonly #open: number[] = [];
   #at = 0;
   #restAt: number;
@@ -89,8 +89,8 @@ class JsonErrorFinder {
   }
 
   /*
-   * Each step below stops at the offending character and answers false, or passes what it reads: of an array or object
-   * its beginning with the first member. Brackets that follow each other are a call each.
+   * Each step below returns false at the offending character, or advances past what it reads. For an array or object
+   * that is its beginning with the first member. Consecutive opening brackets are one nested call each.
    */
 
   *#value(): Generator<undefined, boolean> {
@@ -197,9 +197,9 @@ class JsonErrorFinder {
 }
 
 /**
- * Where a text that is no JSON, and nests boundedly, stops being JSON; yields where the work may rest.
+ * Finds where an invalid JSON text of bounded nesting stops being valid; yields where the work may be suspended.
  *
- * @param step characters between two rests, about
+ * @param step approximate number of characters between two yields
  */
 export function findJsonError(text: string, step: number = STEP): Generator<undefined, JsonErrorPlace> {
   return new JsonErrorFinder(text, step).find();

@@ -1,16 +1,16 @@
 import { createServer } from 'node:net';
 
-/** An address cannot be listened on; the message is one line that names it and what to do. */
+/** An address that cannot be bound. The message is one line with the address and a remedy. */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
 }
 
-/** Ports above a taken one that are tried, so that the message can name one that is free. */
+/** Ports above an occupied one that are tried, so that the message can name a free one. */
 const PORTS_TRIED = 20;
 
 const PORT_MAX = 65_535;
 
-/** What to do about the errors of listening that a person can mend, besides a port that is in use. */
+/** Remedies for bind errors that a person can fix, besides a port in use. */
 const remedies: Readonly<Record<string, string>> = {
   EACCES: 'this user may not use the port; start with a PORT above 1023',
   EADDRNOTAVAIL: 'SVC_HOST is not an address of this machine',
@@ -18,9 +18,9 @@ const remedies: Readonly<Record<string, string>> = {
 };
 
 /**
- * What is wrong with an address, in one line.
+ * Describes why an address cannot be bound, in one line.
  *
- * @param code that of the system; default: the port is in use, which is all that the HTTP library tells
+ * @param code of the system's error; default: the port is in use, the only cause the HTTP library reports
  */
 export async function listenError(host: string, port: number, code = 'EADDRINUSE'): Promise<ListenError> {
   if (code !== 'EADDRINUSE') {
@@ -33,8 +33,8 @@ export async function listenError(host: string, port: number, code = 'EADDRINUSE
 }
 
 /**
- * Makes sure that an address can be listened on, without taking it: so that a start that cannot succeed ends before it
- * has made anything. Another process may still be quicker; listening itself fails with the same error then.
+ * Checks that an address can be bound, without taking it, so that a start that must fail does so before it has
+ * created anything. Another process may still take the port; listening then fails with the same error.
  *
  * @throws {ListenError}
  */
@@ -50,7 +50,7 @@ async function freePortAbove(host: string, taken: number): Promise<number | unde
   return undefined;
 }
 
-/** @returns what the system refuses the address with; undefined: it does not */
+/** @returns the system's error code for the address; undefined when it can be bound */
 function refusalOf(host: string, port: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const probe = createServer();

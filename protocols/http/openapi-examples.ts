@@ -1,24 +1,24 @@
 import { assert } from '#runtime/base/assert.ts';
 
-/** A value of a parameter in an address. */
+/** A value of a path parameter. */
 export type ParameterValue = string | number | boolean;
 
-/** One request with its answer, as an example of an operation. */
+/** One request with its response, as an example of an operation. */
 export interface Exchange {
   /** Name of the operation. */
   readonly operation: string;
-  /** camelCase; tells the examples of one operation apart. Default `example`. */
+  /** In camelCase; distinguishes the examples of one operation. Default `example`. */
   readonly name?: string;
   readonly summary: string;
-  /** What it has for parameters besides those that all examples share. */
+  /** Parameters besides those that all examples share. */
   readonly parameters?: Readonly<Record<string, ParameterValue>>;
   readonly body?: unknown;
   readonly status: number;
-  /** Absent for an empty answer. */
+  /** Absent for an empty response. */
   readonly answer?: unknown;
   /** Default `application/json`. */
   readonly answerType?: string;
-  /** Whether `answer` is a part of what is answered. */
+  /** Whether `answer` is only a part of the response. */
   readonly isExcerpt?: boolean;
 }
 
@@ -42,12 +42,12 @@ export class Examples {
     }
   }
 
-  /** Every operation that has some. */
+  /** Every operation that has examples. */
   get operations(): readonly string[] {
     return [...this.#byOperation.keys()];
   }
 
-  /** Of a parameter; those in addresses have what all examples share. */
+  /** Examples of a parameter; path parameters fall back to the shared values. */
   ofParameter(operation: string, parameter: string): NamedExamples | undefined {
     return named(this.#of(operation), (exchange) => {
       const value = exchange.parameters?.[parameter] ?? this.#shared[parameter];
@@ -55,14 +55,14 @@ export class Examples {
     });
   }
 
-  /** Of the body of a request. */
+  /** Examples of a request body. */
   ofBody(operation: string): NamedExamples | undefined {
     return named(this.#of(operation), ({ body, summary }) =>
       body === undefined ? undefined : { summary, value: body },
     );
   }
 
-  /** Of an answer with a status, in a content type. */
+  /** Examples of a response with a status, in a content type. */
   ofAnswer(operation: string, status: number, contentType: string): NamedExamples | undefined {
     return named(this.#of(operation), ({ answer, answerType = 'application/json', summary, ...one }) =>
       answer === undefined || one.status !== status || answerType !== contentType

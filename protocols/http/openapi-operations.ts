@@ -2,13 +2,13 @@ import { assert } from '#runtime/base/assert.ts';
 import { parsePattern } from './path-router.ts';
 import type { BodyKind, JsonSchema, ParameterDocs, ResponseDocs, Route, RouteDocs } from './route.ts';
 
-/** A route without what only the server needs. */
+/** A route without the fields that only the server needs. */
 export type DescribedRoute = Omit<Route<unknown>, 'handler'>;
 
 /** One operation of the description: a route, one of its further operations, or several routes at a shared address. */
 export interface DescribedOperation {
   readonly method: string;
-  /** As OpenAPI writes it: the rest of a path is one variable. */
+  /** In OpenAPI's notation: the rest of a path is one variable. */
   readonly path: string;
   readonly operationId: string;
   readonly body: BodyKind;
@@ -53,7 +53,7 @@ function furtherOf(route: DescribedRoute): readonly DescribedOperation[] {
   }));
 }
 
-/** One of several schemas; what is the same stands once. */
+/** One of several schemas; equal ones are written once. */
 function oneOf(schemas: readonly JsonSchema[]): JsonSchema | undefined {
   const different = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
   return different.length < 2 ? different[0] : { anyOf: different };
@@ -111,10 +111,7 @@ function sharedOperation(routes: readonly DescribedRoute[]): DescribedOperation 
   };
 }
 
-/**
- * The operations of the description, in the order of the routes; those of a shared address stand where the first of
- * them does.
- */
+/** The operations of the description, in the order of the routes. A shared address is placed at its first route. */
 export function operationsOf(routes: readonly DescribedRoute[]): readonly DescribedOperation[] {
   const shared = Map.groupBy(routes, ({ method, docs }) =>
     docs.address === undefined ? undefined : `${method} ${docs.address.pattern}`,

@@ -2,7 +2,7 @@ import type { Examples, NamedExamples } from './openapi-examples.ts';
 import type { DescribedOperation } from './openapi-operations.ts';
 import type { ErrorShape, JsonSchema, ResponseDocs } from './route.ts';
 
-/** The bodies that errors have, by name. */
+/** Schemas of error bodies, by name. */
 export const errorSchemas: Readonly<Record<string, JsonSchema>> = {
   ErrorBody: {
     type: 'object',
@@ -30,7 +30,7 @@ export const errorSchemas: Readonly<Record<string, JsonSchema>> = {
   },
 };
 
-/** What the names of error bodies and of shared answers begin with. */
+/** The name prefix of error bodies and shared responses. */
 const shapeNames: Readonly<Record<ErrorShape, string>> = {
   standard: 'Error',
   query: 'QueryError',
@@ -39,19 +39,19 @@ const shapeNames: Readonly<Record<ErrorShape, string>> = {
 
 type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly examples?: NamedExamples }>>;
 
-/** An answer as OpenAPI writes it: itself, or a reference to one of the components. */
+/** A response as OpenAPI writes it: inline, or a reference to a component. */
 export type OpenApiResponse = Readonly<Record<string, unknown>>;
 
 const text: Content = { 'text/plain': { schema: { type: 'string' } } };
 
-/** An answer of the server itself. */
+/** A response that the server itself sends. */
 interface ServerAnswer {
-  /** Name among the components; the shape of the error body is put before it. */
+  /** Name among the components, without the prefix for the shape of the error body. */
   readonly name: string;
   readonly description: string;
 }
 
-/** What the server answers before a handler runs, and for every handler that reads fields of a body. */
+/** Responses the server sends before a handler runs, and for every handler that reads fields of a body. */
 function answersOfServer({ auth, body }: DescribedOperation): Readonly<Record<number, ServerAnswer>> {
   const isJson = hasJson(body);
   return {
@@ -76,12 +76,12 @@ function hasJson(body: DescribedOperation['body']): boolean {
   return body === 'json' || body === 'optional-json';
 }
 
-/** Whether it takes an `Idempotency-Key`: one that was used with another request is refused with 422, as JSON. */
+/** Whether the operation takes an `Idempotency-Key`: one used with another request is refused with 422, as JSON. */
 function isKeyed({ docs }: DescribedOperation): boolean {
   return docs.parameters?.some(({ name }) => name === 'Idempotency-Key') === true;
 }
 
-/** What an error without a schema of its own has for a body. */
+/** The body of an error without a schema of its own. */
 function errorContent(operation: DescribedOperation, status: number): Content {
   const schema = { $ref: `#/components/schemas/${shapeNames[operation.errorShape]}Body` };
   const json: Content = { 'application/json': { schema } };
@@ -98,9 +98,9 @@ function contentOf(operation: DescribedOperation, status: number, docs: Response
   return status < 400 ? undefined : { ...errorContent(operation, status), ...others };
 }
 
-/** The answers of operations, and the components that they refer to. */
+/** The responses of operations, and the components that they refer to. */
 export class Responses {
-  /** Answers that many operations have, by name. */
+  /** Responses that many operations share, by name. */
   readonly components: Record<string, OpenApiResponse> = {};
   readonly #examples: Examples;
 
@@ -108,7 +108,7 @@ export class Responses {
     this.#examples = examples;
   }
 
-  /** The answers of an operation: its own, those of the server, and any other error as `default`. */
+  /** The responses of an operation: its own, those of the server, and any other error as `default`. */
   of(operation: DescribedOperation): Readonly<Record<string, OpenApiResponse>> {
     const responses: Record<string, OpenApiResponse> = {};
     const own = operation.docs.responses;

@@ -7,7 +7,7 @@ import { parsePattern } from './path-router.ts';
 import { takesBody } from './body-head.ts';
 import type { JsonSchema, ParameterDocs } from './route.ts';
 
-/** What the description says of the whole interface. */
+/** Contents of the description besides the routes. */
 export interface OpenApiOptions {
   readonly title: string;
   /** Version of the interface. */
@@ -15,14 +15,14 @@ export interface OpenApiOptions {
   readonly description?: string;
   /** SPDX identifier. */
   readonly license: string;
-  /** What a tag is about, by name. Every tag of the routes has one. */
+  /** Description of each tag, by name. Every tag of the routes has one. */
   readonly tags: Readonly<Record<string, string>>;
   readonly routes: readonly DescribedRoute[];
   /** Named schemas that routes refer to as `{ $ref: '#/components/schemas/<name>' }`. */
   readonly schemas?: Readonly<Record<string, JsonSchema>>;
-  /** Examples of operations; each names one that is described. */
+  /** Examples of operations; each names a described operation. */
   readonly examples?: readonly Exchange[];
-  /** What parameters in addresses are in every example that says nothing else. */
+  /** Path parameters of every example that does not set them. */
   readonly exampleParameters?: Readonly<Record<string, ParameterValue>>;
 }
 
@@ -95,7 +95,7 @@ function requestBodyOf(
   return { required: body !== 'optional-json', content };
 }
 
-/** What operations refer to, so that it stands once. */
+/** Components that operations refer to, so that each is written once. */
 class Shared {
   readonly responses: Responses;
   readonly parameters: Record<string, Readonly<Record<string, unknown>>> = {};
@@ -104,7 +104,7 @@ class Shared {
     this.responses = new Responses(examples);
   }
 
-  /** A header means the same wherever it is taken; one that is described in another way stands where it is. */
+  /** A header is shared if all routes describe it alike; one with another description is written inline. */
   parameter(one: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
     const name = String(one.name);
     if (one.in !== 'header') return one;
@@ -135,7 +135,7 @@ function describe(operation: DescribedOperation, examples: Examples, shared: Sha
   };
 }
 
-/** Every local `$ref` in a JSON value, but for what examples have. */
+/** Every local `$ref` in a JSON value, except in examples. */
 function* referencesIn(value: unknown): Generator<string> {
   if (typeof value !== 'object' || value === null) return;
   for (const [key, inner] of Object.entries(value)) {
@@ -165,7 +165,7 @@ function tagsOf(
   });
 }
 
-/** Describes operations one by one. A doubled operation or path is a bug of the table. */
+/** Describes operations one by one. A duplicate operation or path is a bug in the table. */
 function* pathsOf(
   operations: readonly DescribedOperation[],
   examples: Examples,
@@ -190,8 +190,8 @@ function* pathsOf(
 }
 
 /**
- * Describes a route table as an OpenAPI 3.1 document; yields where the work may rest.
- * A doubled operation or path, or a reference to a schema that is not there, is a bug of the table.
+ * Describes a route table as an OpenAPI 3.1 document; yields where the work may be suspended. A duplicate operation
+ * or path, or a reference to a missing schema, is a bug in the table.
  */
 export function* describeRoutes(options: OpenApiOptions): Generator<undefined, OpenApiDocument> {
   const operations = operationsOf(options.routes);

@@ -1,11 +1,11 @@
-/** Names whose other spelling is kept; they stand in our code, so there are not many. */
+/** Maximum number of cached spellings; names are constants of our code, so there are few. */
 const SPELLINGS_MAX = 1_024;
 
 const otherSpellings = new Map<string, string>();
 
 /**
- * The other spelling a name may have in bodies and query strings: `upstreamBranch` of `upstream_branch` and the other
- * way round; a name of one word has none and is answered as it is.
+ * The other spelling a name may have in bodies and query strings: `upstreamBranch` for `upstream_branch` and vice
+ * versa. A name of one word has no other spelling and is returned unchanged.
  *
  * @see docs/interface/conventions.md#requests
  */

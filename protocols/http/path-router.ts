@@ -1,10 +1,10 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Route } from './route.ts';
 
-/** A route with what its pattern says, worked out once. */
+/** A route with its parsed pattern. */
 export interface CompiledRoute<Principal> {
   readonly route: Route<Principal>;
-  /** Names of the pattern's parts in order, as the captures are. */
+  /** Names of the pattern's parts, in the order of the captures. */
   readonly names: readonly string[];
   /** Whether the last of them is a `{name*}`. */
   readonly hasTail: boolean;
@@ -22,7 +22,7 @@ export type PatternPart =
   | { readonly kind: 'segment'; readonly name: string }
   | { readonly kind: 'tail'; readonly name: string };
 
-/** Splits a route pattern into its parts; a malformed pattern is a bug of the route table. */
+/** Splits a route pattern into its parts; a malformed pattern is a bug in the route table. */
 export function parsePattern(pattern: string): readonly PatternPart[] {
   assert(pattern.startsWith('/'), `route pattern ${pattern} starts with a slash`);
   const pieces = pattern.slice(1).split('/');
@@ -42,19 +42,19 @@ export function parsePattern(pattern: string): readonly PatternPart[] {
   return parts;
 }
 
-/** Paths that are remembered with their routes; a power of two. */
+/** Number of paths cached with their routes; a power of two. */
 const RECENT_MAX = 256;
 
-/** Longest path that is remembered, in characters. */
+/** Longest cached path, in characters. */
 const RECENT_PATH_LENGTH_MAX = 128;
 
-/** A match with what was asked for. */
+/** A cached match with its key. */
 interface Recent<Principal> extends RouteMatch<Principal> {
   readonly method: string;
   readonly path: string;
 }
 
-/** Where a path is remembered. Hashing all of it would take as long as finding its route. */
+/** The cache slot of a path. Hashing the whole path would take as long as finding its route. */
 function recentSlot(path: string): number {
   const { length } = path;
   const middle = path.charCodeAt(length >> 1);
@@ -69,7 +69,7 @@ type MethodTable<Principal> = Map<string, CompiledRoute<Principal>>;
 class TrieNode<Principal> {
   readonly literals = new Map<string, TrieNode<Principal>>();
   segment: TrieNode<Principal> | undefined;
-  /** Routes that end here. */
+  /** Routes whose pattern ends here. */
   readonly routes: MethodTable<Principal> = new Map();
   /** Routes whose tail begins here. */
   readonly tails: MethodTable<Principal> = new Map();
@@ -77,11 +77,11 @@ class TrieNode<Principal> {
 
 /**
  * Finds the route of a path in a trie of raw segments. Literal segments win over `{name}`, and `{name}` over
- * `{name*}`; where the better branch has no route for the method, the next one is tried.
+ * `{name*}`; if the preferred branch has no route for the method, the next one is tried.
  *
- * Clients ask for few addresses over and over where it is the body that says what is meant, so the routes of the
- * latest are remembered. What comes out then are the texts of the first time, which have their hashes. Addresses with
- * a tail name content, of which there is too much.
+ * Clients repeat few paths where the body carries the request, so the latest matches are cached. A cached match
+ * returns the strings of the first request, whose hashes are computed already. Paths with a tail address content and
+ * are too numerous to cache.
  */
 export class PathRouter<Principal> {
   readonly #root = new TrieNode<Principal>();
@@ -144,7 +144,7 @@ export class PathRouter<Principal> {
       const slash = path.indexOf('/', at + 1);
       const end = slash < 0 ? path.length : slash;
       const text = path.slice(at + 1, end);
-      // Looking up a text of the request means hashing it, so it is not done where nothing can be found.
+      // A lookup hashes the text of the segment, so it is skipped where nothing can match.
       const literal = node.literals.size === 0 ? undefined : node.literals.get(text);
       if (literal !== undefined) {
         const found = this.#walk(literal, method, path, end, captures);

@@ -5,16 +5,16 @@ import type { ExchangePart, HttpExchange } from './exchange.ts';
 import type { ReplyRoom } from './reply-room.ts';
 import { isStalled, type StallLimits } from './stalled-reader.ts';
 
-/** What answers that wait for their peers work with. */
+/** Dependencies of responses that wait for their peers. */
 export interface PendingContext extends StallLimits {
   readonly clock: Clock;
   readonly room: ReplyRoom;
 }
 
 /**
- * The rest of an answer whose peer did not take all of it at once. The library keeps nothing of it: it would keep
- * whatever it is given, so a peer that asks over and over without reading could fill the memory over one connection.
- * While an answer is pending the library ends a connection that brings another request.
+ * The rest of a response that the peer did not take at once. It is not given to the library, which buffers without
+ * bound: a peer that sends requests without reading could fill the memory over one connection. While a response is
+ * pending, the library closes a connection that receives another request.
  */
 class PendingReply<Principal> implements ExchangePart {
   readonly #exchange: HttpExchange<Principal>;
@@ -49,7 +49,7 @@ class PendingReply<Principal> implements ExchangePart {
     return stalled ? new ServiceError('REQUEST_TIMEOUT', 'The answer was not read in time.') : undefined;
   }
 
-  /** The peer takes more. @param offset bytes that have left @returns whether nothing is left over */
+  /** The peer can take more. @param offset bytes sent so far @returns whether nothing is left */
   goOn(offset: number): boolean {
     if (this.#isOver) return true;
     this.#blockedSinceMs = this.#context.clock.monotonicMs();
@@ -65,7 +65,7 @@ class PendingReply<Principal> implements ExchangePart {
   }
 }
 
-/** Sends the rest of an answer as the peer takes it. Called in the turn in which the peer did not take all of it. */
+/** Sends the rest of a response as the peer reads it. Called in the turn in which the peer did not take all of it. */
 export function sendRest<Principal>(
   exchange: HttpExchange<Principal>,
   context: PendingContext,

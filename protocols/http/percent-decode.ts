@@ -1,9 +1,9 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** The character uWebSockets.js puts where the request line was not UTF-8. */
+/** The character uWebSockets.js inserts where the request line was not UTF-8. */
 const replacementCharacter = '\uFFFD';
 
-/** What nearly all segments are: nothing in them is to be decoded or refused. */
+/** The form of nearly all segments: they need no decoding or refusal. */
 const plainSegment = /^[\w-]+$/;
 
 function unreadable(raw: string, why: string): ServiceError {
@@ -14,8 +14,8 @@ function unreadable(raw: string, why: string): ServiceError {
  * Decodes one raw path segment.
  *
  * @param options.allowSlash lets `%2F` stand for a slash inside the segment (branch and tag names)
- * @throws {ServiceError} `INVALID_PATH` for broken percent-encoding, bytes that are not UTF-8, a NUL, and for
- * what decodes to `.`, `..` or (without `allowSlash`) holds a slash
+ * @throws {ServiceError} `INVALID_PATH` for broken percent-encoding, bytes that are not UTF-8, a NUL, and for a
+ *   segment that decodes to `.`, `..` or (without `allowSlash`) contains a slash
  */
 export function decodeSegment(raw: string, options?: { readonly allowSlash?: boolean }): string {
   if (plainSegment.test(raw)) return raw;
@@ -35,7 +35,7 @@ export function decodeSegment(raw: string, options?: { readonly allowSlash?: boo
   return text;
 }
 
-/** The decoded rest of a path. */
+/** The decoded segments of a tail. */
 export interface DecodedTail {
   readonly segments: readonly string[];
   /** Whether the raw tail ends in a slash, the bare `/` included. */

@@ -2,7 +2,7 @@ import { ServiceError, invalid } from '#runtime/errors/service-error.ts';
 import { otherSpelling } from './other-spelling.ts';
 import type { QueryParameters } from './route.ts';
 
-/** Parameters in one query string; more are refused, for lookups are linear. */
+/** Maximum parameters of one query string, because lookups are linear. */
 const parametersMax = 256;
 
 function decodePart(raw: string, whole: string): string {
@@ -14,7 +14,7 @@ function decodePart(raw: string, whole: string): string {
   }
 }
 
-/** A parsed query string: names and values in turns, in order. */
+/** A parsed query string: names and values alternating, in order. */
 class ParsedQuery implements QueryParameters {
   readonly #pairs: readonly string[];
 

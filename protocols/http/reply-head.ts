@@ -10,7 +10,7 @@ const statusLines = new Map<number, string>(
   ]),
 );
 
-/** The status line's text after the protocol version. */
+/** The text of the status line after the protocol version. */
 export function statusLine(status: number): string {
   return statusLines.get(status) ?? `${status} Status`;
 }
@@ -18,10 +18,10 @@ export function statusLine(status: number): string {
 const headerName = /^[\w!#$%&'*+.^`|~-]+$/;
 const unsafeValue = /[\0\r\n]/;
 
-/** Headers the writer sets itself; from a handler they would be sent twice. */
+/** Headers the writer sets itself; a handler that set them would send them twice. */
 const ownHeaders = /^(?:content-length|content-type|transfer-encoding|connection|date|x-request-id)$/i;
 
-/** Names that were checked; they stand in our code, so there are not many. */
+/** Maximum number of checked names that are cached; names are constants of our code, so there are few. */
 const NAMES_MAX = 1_024;
 const checkedNames = new Set<string>();
 
@@ -37,7 +37,7 @@ function checkOne(name: string, value: string): void {
   assert(!unsafeValue.test(value), 'a reply header value holds no line break');
 }
 
-/** Checks the headers a handler gave, before anything of its reply is written; a bad one is a bug. */
+/** Checks a handler's headers before any part of its reply is written; an invalid one is a bug. */
 export function checkReplyHeaders(headers: ReplyHeaders): void {
   for (const name in headers) {
     const value = headers[name] as string | readonly string[];
@@ -55,7 +55,7 @@ export function writeReplyHeaders(response: UwsResponse, headers: ReplyHeaders):
   }
 }
 
-/** The value of a header by its name in lower case, whatever the handler's spelling. */
+/** The value of a header by its name in lower case, however the handler spelled it. */
 export function replyHeader(headers: ReplyHeaders | undefined, lowerName: string): string | undefined {
   for (const name in headers) {
     if (name.length !== lowerName.length || name.toLowerCase() !== lowerName) continue;
@@ -65,20 +65,20 @@ export function replyHeader(headers: ReplyHeaders | undefined, lowerName: string
   return undefined;
 }
 
-/** Distinct content types whose fixed lines are kept; assets may name any number of them. */
+/** Maximum number of content types whose fixed lines are cached; the content types of assets are unbounded. */
 const contentTypesMax = 64;
 
 /**
- * The lines every answer has, joined once per content type: a call into the library costs more than the
- * bytes it writes. The text ends in the name of the request id's header, so that one `writeHeader(lines, id)`
- * writes them all.
+ * The header lines of every response, joined once per content type: a call into the library costs more than the bytes
+ * it writes. The text ends in the name of the request id's header, so that one `writeHeader(lines, id)` writes them
+ * all.
  */
 export class FixedHeaders {
   readonly #common: string;
   readonly #byContentType = new Map<string, string>();
 
   /**
-   * @param variesByOrigin whether answers differ by `Origin`, that is whether there is a CORS policy
+   * @param variesByOrigin whether responses differ by `Origin`, that is whether there is a CORS policy
    * @param cacheControl value of `Cache-Control`; undefined: none
    */
   constructor(variesByOrigin: boolean, cacheControl?: string) {
@@ -87,7 +87,7 @@ export class FixedHeaders {
     this.#common = `X-Content-Type-Options: nosniff\r\n${vary}${cache}X-Request-Id`;
   }
 
-  /** @param contentType `undefined` for an answer without a body */
+  /** @param contentType `undefined` for a response without a body */
   lines(contentType: string | undefined): string {
     if (contentType === undefined) return this.#common;
     const known = this.#byContentType.get(contentType);

@@ -1,12 +1,12 @@
-/** Where somebody waits for room. */
+/** A pending reservation. */
 interface Waiter {
   readonly bytes: number;
   readonly go: () => void;
 }
 
 /**
- * The bytes of answers that are in memory, waiting for their readers or being made, of a whole server. What is about
- * to be made reserves room for it first and waits until there is some, in the order of arrival; so memory is bounded
+ * Bounds the bytes of all responses of a server that are in memory, waiting for their readers or being made. A
+ * response reserves room before it is made and waits until there is enough, in order of arrival. So memory is bounded
  * however many peers do not read.
  */
 export class ReplyRoom {
@@ -18,22 +18,22 @@ export class ReplyRoom {
     this.#bytesMax = bytesMax;
   }
 
-  /** Bytes in memory, or reserved. */
+  /** Bytes in memory or reserved. */
   get used(): number {
     return this.#used;
   }
 
-  /** Whether somebody waits, so that those who do not read have less time to begin. */
+  /** Whether a reservation waits or room is scarce; stalled readers are then disconnected earlier. */
   get isPressed(): boolean {
     return this.#waiting.length > 0 || this.#used > this.#bytesMax * 0.75;
   }
 
-  /** What a reservation of so many bytes counts: more than everything is never free. */
+  /** The counted size of a reservation, at most the whole room: a larger one would wait forever. */
   #counted(bytes: number): number {
     return Math.min(bytes, this.#bytesMax);
   }
 
-  /** Takes room that is there now. @returns whether there was some */
+  /** Takes room if there is enough now. @returns whether there was */
   take(bytes: number): boolean {
     const counted = this.#counted(bytes);
     if (this.#waiting.length > 0 || this.#used + counted > this.#bytesMax) return false;
@@ -42,21 +42,21 @@ export class ReplyRoom {
   }
 
   /**
-   * Takes room as soon as there is some.
+   * Takes room as soon as there is enough.
    *
-   * @returns undefined when there was; else resolves when it has been taken
+   * @returns undefined when it was taken at once; otherwise resolves when it has been taken
    */
   reserve(bytes: number): Promise<void> | undefined {
     if (this.take(bytes)) return undefined;
     return new Promise((resolve) => this.#waiting.push({ bytes: this.#counted(bytes), go: resolve }));
   }
 
-  /** Counts what is in memory already, whether there is room or not. */
+  /** Counts bytes that are in memory already, whether there is room or not. */
   add(bytes: number): void {
     this.#used += this.#counted(bytes);
   }
 
-  /** Gives back what was taken, reserved or added. */
+  /** Returns room that was taken, reserved or added. */
   give(bytes: number): void {
     this.#used -= this.#counted(bytes);
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {

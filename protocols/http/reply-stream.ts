@@ -7,29 +7,29 @@ import type { ExchangePart, HttpExchange } from './exchange.ts';
 import type { MakeRoom } from './route.ts';
 import { isStalled, type StallLimits } from './stalled-reader.ts';
 
-/** Time a stream may write without giving the event loop back, milliseconds. */
+/** Time a stream may write without yielding to the event loop, in milliseconds. */
 const sliceMs = 8;
 
-/** Bytes handed over at once: so much the library keeps of an answer whose peer does not read. */
+/** Bytes written at once: the library buffers at most this much of a response whose peer does not read. */
 const WRITTEN_BYTES = 256 * 1024;
 
-/** What a streamed reply needs from its server. */
+/** Dependencies of a streamed reply. */
 export interface StreamContext<Principal> extends StallLimits {
   readonly clock: Clock;
-  /** Divides the event loop between what is long. */
+  /** Divides event loop time between long operations. */
   readonly slices: SliceScheduler;
-  /** Writes status line and headers; called inside a cork. */
+  /** Writes the status line and headers; called inside a cork. */
   writeHead(exchange: HttpExchange<Principal>): void;
-  /** The stream failed before its first chunk: answer the error instead. */
+  /** Called when the stream failed before its first chunk: sends an error response instead. */
   onEarlyError(exchange: HttpExchange<Principal>, error: unknown): void;
-  /** The stream failed after its first chunk, and the connection has been cut. */
+  /** Called when the stream failed after its first chunk and the connection has been closed. */
   onLateError(exchange: HttpExchange<Principal>, error: unknown): void;
 }
 
 /**
- * Sends chunks as the peer takes them: the next one is asked for only when the last one has left our buffers,
- * so that memory is bounded by one chunk whatever the length of the stream and the speed of the peer. The chunks of all
- * streams together are bounded by the room of the server.
+ * Sends chunks as the peer reads them. The next chunk is requested only when the previous one has left our buffers,
+ * so memory is bounded by one chunk, whatever the length of the stream and the speed of the peer. The chunks of all
+ * streams together are bounded by the server's `ReplyRoom`.
  */
 class StreamedReply<Principal> implements ExchangePart {
   readonly #exchange: HttpExchange<Principal>;
@@ -40,7 +40,7 @@ class StreamedReply<Principal> implements ExchangePart {
   #offset = 0;
   #blockedSinceMs: number | undefined;
   #sliceFromMs = 0;
-  /** Bytes of the chunk at hand, or of the next one that is being made. */
+  /** Bytes of the current chunk, or of the next one that is being made. */
   #held = 0;
   #wake: (() => void) | undefined;
 
@@ -77,7 +77,7 @@ class StreamedReply<Principal> implements ExchangePart {
     wake?.();
   }
 
-  /** Tells the producer that nothing more will be asked; it may be in the middle of a chunk. */
+  /** Closes the producer, which may be in the middle of a chunk. */
   async #close(): Promise<void> {
     try {
       await this.#iterator.return?.();
@@ -107,7 +107,7 @@ class StreamedReply<Principal> implements ExchangePart {
     }
   }
 
-  /** Gives the event loop back when the stream has held it for its slice. */
+  /** Yields to the event loop when the stream has used up its slice. */
   async #rest(): Promise<void> {
     const { clock } = this.#context;
     if (clock.monotonicMs() - this.#sliceFromMs <= sliceMs) return;
@@ -115,7 +115,7 @@ class StreamedReply<Principal> implements ExchangePart {
     this.#sliceFromMs = clock.monotonicMs();
   }
 
-  /** For the stream, before it makes a large chunk; of the last one nothing is left by then. */
+  /** Called by the stream before it makes a large chunk; the previous chunk has been sent by then. */
   readonly #makeRoom: MakeRoom = async (bytes) => {
     this.#hold(0);
     const wait = this.#context.room.reserve(bytes);
@@ -126,7 +126,7 @@ class StreamedReply<Principal> implements ExchangePart {
     throw new ServiceError('REQUEST_CANCELLED');
   };
 
-  /** Counts so many bytes instead of those that were counted. */
+  /** Replaces the number of bytes that are counted. */
   #hold(bytes: number): void {
     const { room } = this.#context;
     if (bytes > 0) room.add(bytes);
@@ -201,7 +201,7 @@ class StreamedReply<Principal> implements ExchangePart {
     if (!hasLeft) await this.#writable();
   }
 
-  /** One chunk of a reply of known length; the library may take a part of it and wants the rest again. */
+  /** Writes one chunk of a reply of known length. The library may take a part and must then be given the rest again. */
   async #writePart(chunk: Uint8Array, total: number): Promise<void> {
     const { response } = this.#exchange;
     const from = this.#offset;
@@ -236,7 +236,7 @@ class StreamedReply<Principal> implements ExchangePart {
   }
 }
 
-/** The work of encoding and handing over an answer that is long. */
+/** The unit of scheduled work that encodes and writes a long response. */
 export function sendingWork<Principal>(
   exchange: HttpExchange<Principal>,
   slices: SliceScheduler,
@@ -250,9 +250,9 @@ export function sendingWork<Principal>(
 }
 
 /**
- * Answers a detached exchange with a stream.
+ * Sends a stream as the response of a detached exchange.
  *
- * @param contentLength length in bytes if it is known; a stream that yields another number cuts the connection
+ * @param contentLength length in bytes if known; a stream that yields another number closes the connection
  */
 export function sendStream<Principal>(
   exchange: HttpExchange<Principal>,

@@ -17,62 +17,63 @@ import { sendingWork, sendStream, type StreamContext } from './reply-stream.ts';
 import type { HttpReply } from './route.ts';
 
 /**
- * Bodies above this many bytes are handed over piece by piece as the peer takes them, so that the answer
- * counts as in flight (and a drain waits for it) until its last byte has left.
+ * Bodies above this many bytes are written piece by piece as the peer reads them, so that the response counts as in
+ * flight (and a drain waits for it) until its last byte has been sent.
  */
 const atOnceBytesMax = 64 * 1024;
 
-/** What the writer needs from its server. */
+/** Dependencies of the writer. */
 export interface ReplyWriterOptions {
   readonly clock: Clock;
-  /** Divides the event loop between what is long. */
+  /** Divides event loop time between long operations. */
   readonly slices: SliceScheduler;
   readonly limits: HttpLimits;
   readonly log: HttpLog;
-  /** Whether there is a CORS policy, so that answers vary by origin. */
+  /** Whether there is a CORS policy, so that responses vary by origin. */
   readonly variesByOrigin: boolean;
 }
 
 /**
- * Answers without a body that are written in one turn of the event loop. Of them the library keeps what the peer does
- * not take, and tells nobody. Further ones are written in the next turn: while an answer is outstanding, the library
- * ends a connection that brings another request, so one that asks thousands of times without reading is ended.
+ * Maximum number of bodiless responses written in one turn of the event loop. The library buffers the unsent part of
+ * such a response and reports nothing. Further ones are written in the next turn. While a response is outstanding,
+ * the library closes a connection that receives another request, so a peer that sends thousands of requests without
+ * reading is disconnected.
  */
 const WITHOUT_BODY_MAX = 64;
 
-/** An answer of more characters, about, is written and encoded in slices. */
+/** Approximate length in characters above which a response is serialized and encoded in slices. */
 const longTextCharacters = 1024 * 1024;
 
 async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** Tells a producer that nothing will be asked of it, so that it frees what it holds. */
+/** Closes a stream that will not be read, so that its producer frees its resources. */
 async function closeUnstarted(stream: AsyncIterable<unknown>): Promise<void> {
   await stream[Symbol.asyncIterator]().return?.();
 }
 
-/** What is answered instead of the answer of a read that is made already and finds no room. */
+/** The error for a read whose finished response finds no room. */
 function tooManyWait(): ServiceError {
   return new ServiceError('OVERLOADED', 'Too many answers wait for peers that read slowly; try again.');
 }
 
 /**
- * Whether a request only reads. What any other request did is never answered as refused for want of room: whoever
- * sends it once more would do it twice. Its answer waits for room.
+ * Whether a request only reads. A completed write is never refused for want of room, because its sender would repeat
+ * it. Its response waits for room instead.
  */
 function isRead<Principal>({ method, route }: HttpExchange<Principal>): boolean {
   return method === 'GET' || method === 'HEAD' || route.isRead === true;
 }
 
-/** Whether a reply has an entity tag. Ours are spelt as the standard spells it. */
+/** Whether a reply has an entity tag. Handlers use the standard spelling of the header. */
 function isTagged(headers: HttpReply['headers']): boolean {
   return headers !== undefined && (headers.ETag !== undefined || replyHeader(headers, 'etag') !== undefined);
 }
 
-/** Writes replies and errors; the one place that knows what an answer looks like on the wire. */
+/** Writes replies and errors; the only place that knows the wire form of a response. */
 export class ReplyWriter<Principal> {
-  /** While set, every answer ends its connection. */
+  /** While set, every response closes its connection. */
   isDraining = false;
   readonly #clock: Clock;
   readonly #slices: SliceScheduler;
@@ -80,13 +81,13 @@ export class ReplyWriter<Principal> {
   readonly #log: HttpLog;
   readonly #compressor: Compressor;
   readonly #fixedHeaders: FixedHeaders;
-  /** Of answers to somebody: nobody else may get them from a cache. */
+  /** For responses to an authenticated caller: shared caches must not serve them to others. */
   readonly #personalHeaders: FixedHeaders;
-  /** Of those with an `ETag`: whoever asked may keep them, and asks whether they are still good. */
+  /** For responses with an `ETag`: the caller may cache them and must revalidate. */
   readonly #revalidatedHeaders: FixedHeaders;
   readonly #room: ReplyRoom;
   readonly #pending: PendingContext;
-  /** Answers without a body that were written in this turn. */
+  /** Bodiless responses written in this turn. */
   #withoutBody = 0;
 
   constructor(options: ReplyWriterOptions) {
@@ -103,14 +104,14 @@ export class ReplyWriter<Principal> {
     this.#pending = { clock: options.clock, room: this.#room, writeStallMsMax };
   }
 
-  /** Bytes of answers that are in memory. */
+  /** Bytes of responses in memory. */
   get waitingBytes(): number {
     return this.#room.used;
   }
 
   /**
-   * Answers an exchange; never throws. If the exchange is over already the reply is dropped and its stream
-   * closed. A reply that cannot be written (not JSON, a line break in a header) becomes an internal error.
+   * Sends the response of an exchange; never throws. If the exchange is over already, the reply is dropped and its
+   * stream closed. A reply that cannot be written (not JSON, a line break in a header) becomes an internal error.
    */
   send(exchange: HttpExchange<Principal>, reply: HttpReply): void {
     try {
@@ -122,9 +123,9 @@ export class ReplyWriter<Principal> {
   }
 
   /**
-   * Answers an exchange with an error in its route's shape; logs it if it is ours. Never throws.
+   * Sends an error in the route's error shape; logs it if it is a fault of the server. Never throws.
    *
-   * @param closesConnection whether the connection cannot go on, because its body was not read to the end
+   * @param closesConnection whether the connection cannot be reused because its body was not read to the end
    */
   sendError(exchange: HttpExchange<Principal>, thrown: unknown, closesConnection = false): void {
     const error = serviceErrorOf(thrown);
@@ -133,7 +134,7 @@ export class ReplyWriter<Principal> {
     try {
       this.#send(exchange, errorReply(error, shape, this.#clock.wallMs()), closesConnection);
     } catch (failure) {
-      // Nothing sensible can be said any more: facts of the error that are not JSON, or a bug in here.
+      // No further response is possible: the error has details that are not JSON, or this code has a bug.
       this.#logFault(exchange, 'error answer failed', failure);
       if (exchange.isOpen) exchange.response.close();
     }
@@ -160,7 +161,7 @@ export class ReplyWriter<Principal> {
     }
   }
 
-  /** Makes the text of an answer in slices. */
+  /** Serializes a response in slices. */
   #sendLargeJson(exchange: HttpExchange<Principal>, reply: HttpReply, closesConnection: boolean): void {
     exchange.detach();
     const { json, ...rest } = reply;
@@ -190,10 +191,10 @@ export class ReplyWriter<Principal> {
   }
 
   /**
-   * The text of a value for which there was no room. The whole of it is waited for at once: several answers that each
-   * hold a part would wait for each other.
+   * The text of a value for which there was no room. Room for the whole text is reserved at once: several responses
+   * that each hold a part would deadlock.
    *
-   * @throws {ServiceError} `OVERLOADED` for a read, which is not kept waiting
+   * @throws {ServiceError} `OVERLOADED` for a read, which does not wait
    */
   async #awaitedText(exchange: HttpExchange<Principal>, json: unknown, work: SlicedWork): Promise<string> {
     if (isRead(exchange)) throw tooManyWait();
@@ -221,7 +222,7 @@ export class ReplyWriter<Principal> {
   }
 
   #drop(exchange: HttpExchange<Principal>, reply: HttpReply): void {
-    // A handler that forgot to return is among what ends here.
+    // A handler without a `return` statement fails here too.
     const stream = reply?.stream;
     if (stream === undefined) return;
     closeUnstarted(stream).catch((error: unknown) => {
@@ -229,7 +230,7 @@ export class ReplyWriter<Principal> {
     });
   }
 
-  /** A body that may be worth compressing, or that is too long to hand over at once. */
+  /** A body that may be worth compressing, or that is too long to write at once. */
   #sendLarge(
     exchange: HttpExchange<Principal>,
     reply: HttpReply,
@@ -294,7 +295,7 @@ export class ReplyWriter<Principal> {
       this.#sendMade(exchange, reply, body);
       return;
     }
-    // It is made already, so a read does not wait for room: it can be asked again.
+    // A read does not wait for room, because the caller can repeat it.
     if (isRead(exchange)) throw tooManyWait();
     exchange.detach();
     Promise.resolve(this.#room.reserve(body.length))
@@ -305,7 +306,7 @@ export class ReplyWriter<Principal> {
       .catch((error: unknown) => this.sendError(exchange, error));
   }
 
-  /** Sends a body whose room has been taken. */
+  /** Sends a body whose room is already reserved. */
   #sendMade(exchange: HttpExchange<Principal>, reply: HttpReply, body: string | Uint8Array): void {
     if (typeof body === 'string' && body.length > longTextCharacters) {
       this.#sendLongText(exchange, reply, body);
@@ -315,7 +316,7 @@ export class ReplyWriter<Principal> {
     this.#sendBytes(exchange, reply, typeof body === 'string' ? Buffer.from(body) : body);
   }
 
-  /** Encodes a text in slices and sends it. Its room has been taken, so that others do not count on it meanwhile. */
+  /** Encodes a text in slices and sends it. Its room is already reserved, so that others do not use it meanwhile. */
   #sendLongText(exchange: HttpExchange<Principal>, reply: HttpReply, text: string): void {
     exchange.detach();
     const write = async (): Promise<void> => {
@@ -334,7 +335,7 @@ export class ReplyWriter<Principal> {
 
   #sendBytes(exchange: HttpExchange<Principal>, reply: HttpReply, bytes: Uint8Array): void {
     const { status, headers, contentType = 'application/json' } = reply;
-    // Without what the bytes were made of: an answer that waits for its peer would hold that as well.
+    // The head drops the source of the bytes: a waiting response would keep it in memory too.
     const head: HttpReply = {
       status,
       ...(headers === undefined ? {} : { headers }),
@@ -344,7 +345,7 @@ export class ReplyWriter<Principal> {
     this.#sendStream(exchange, head, only(bytes));
   }
 
-  /** @param length `undefined` when a HEAD answer cannot say it */
+  /** @param length `undefined` when it is unknown for a HEAD response */
   #sendWhole(
     exchange: HttpExchange<Principal>,
     reply: HttpReply,
@@ -355,13 +356,14 @@ export class ReplyWriter<Principal> {
     const isNothing = body === undefined && (reply.status === 204 || reply.status === 304);
     if (isNothing || (exchange.method === 'HEAD' && body !== undefined)) {
       const { status, headers, contentType = 'application/json' } = reply;
-      // Without what the body would have been made of, which an answer that waits would hold.
+      // The head drops the source of the body: a waiting response would keep it in memory.
       const head: HttpReply = headers === undefined ? { status } : { status, headers };
       const bytes = length === undefined || body === undefined ? undefined : Buffer.byteLength(body);
       this.#sendWithoutBody(exchange, head, isNothing ? undefined : contentType, bytes, closesConnection);
       return;
     }
-    // The library corks a handler's own turn; later it must be asked to, or each header is its own packet.
+    // The library corks only the handler's own turn; later the cork must be explicit, or each header is its own
+    // packet.
     let isDone = true;
     if (exchange.isDetached) {
       exchange.response.cork(() => {
@@ -389,13 +391,13 @@ export class ReplyWriter<Principal> {
     if (isClosing || body === undefined || body.length === 0) {
       response.end(body ?? '', isClosing);
     } else {
-      // Not `end`: of that the library keeps whatever the peer does not take.
+      // Not `end`: with it the library buffers everything the peer does not take.
       return response.tryEnd(body, Buffer.byteLength(body))[1];
     }
     return true;
   }
 
-  /** Sends a head that no body follows. @param length of the body a GET would have had, if it can be said */
+  /** Sends a head without a body. @param length of the body a GET would have had, if known */
   #sendWithoutBody(
     exchange: HttpExchange<Principal>,
     reply: HttpReply,
@@ -406,7 +408,7 @@ export class ReplyWriter<Principal> {
     const { response } = exchange;
     const write = (): void => {
       this.#writeHead(exchange, reply, contentType);
-      // The library does not end an answer that announces a length it does not send, so it is a plain header.
+      // The library does not finish a response whose announced length is not sent, so this is a plain header.
       if (length !== undefined) response.writeHeader('Content-Length', String(length));
       const isClosing = closesConnection || this.isDraining || exchange.leavesBody;
       if (isClosing) response.writeHeader('Connection', 'close');
@@ -482,7 +484,7 @@ export class ReplyWriter<Principal> {
       writeStallMsMax: this.#limits.writeStallMsMax,
       writeHead: (exchange) => {
         this.#writeHead(exchange, reply, contentType);
-        // `tryEnd` cannot end the connection, so the peer is asked to.
+        // `tryEnd` cannot close the connection, so a header asks the peer to do so.
         const isClosing = this.isDraining || exchange.endsConnection || exchange.leavesBody;
         if (isClosing) exchange.response.writeHeader('Connection', 'close');
       },

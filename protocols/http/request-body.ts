@@ -6,30 +6,30 @@ import type { BodyPart, HttpExchange } from './exchange.ts';
 import { type HttpLimits, VALUE_BYTES } from './http-limits.ts';
 import { type AdmitValues, SMALL_JSON_BYTES } from './json-body.ts';
 
-/** What body readers of one server share. */
+/** State shared by the body readers of one server. */
 export interface BodyContext {
   readonly clock: Clock;
   readonly limits: HttpLimits;
   readonly budget: ByteBudget;
 }
 
-/** How large a body may be, and who is bound by it. */
+/** The maximum size of a body, and its reason. */
 export interface BodyBound {
   readonly bytesMax: number;
-  /** Whether the bound is so low because nobody has logged in. */
+  /** Whether the bound is low because the caller has not logged in. */
   readonly isAnonymous: boolean;
-  /** Whether it is that of what may be sent where no body is taken. */
+  /** Whether the route takes no body. */
   readonly isOfNothing?: boolean;
 }
 
 /**
- * The bound of a body where none is taken. Some clients send an empty object, list or null with every request; a body that
- * is longer than these with blanks around them says something.
+ * The bound for routes that take no body. Some clients send an empty object, list or null with every request. A
+ * longer body than these with surrounding whitespace has content.
  */
 export const boundOfNothing: BodyBound = { bytesMax: 64, isAnonymous: false, isOfNothing: true };
 
 /**
- * Refuses a body where none is taken, unless it says nothing: what its sender wants would not happen.
+ * Refuses a body with content on a route that takes none: the sender's intent would be ignored silently.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
@@ -41,7 +41,7 @@ function bodyNotTaken(): ServiceError {
   return invalid('This takes no body; leave it out');
 }
 
-/** The refusal of a body above its bound. */
+/** The error for a body above its bound. */
 export function bodyTooLarge({ bytesMax, isAnonymous, isOfNothing }: BodyBound): ServiceError {
   if (isOfNothing === true) return bodyNotTaken();
   const remedy = isAnonymous ? ' without a login; log in to send more' : '';
@@ -51,7 +51,7 @@ export function bodyTooLarge({ bytesMax, isAnonymous, isOfNothing }: BodyBound):
   );
 }
 
-/** The refusal of a body that finds no room beside those of other requests. */
+/** The error for a body that finds no room beside the bodies of other requests. */
 export function bodiesOverloaded(): ServiceError {
   return new ServiceError('OVERLOADED', 'Too many bodies are being received; try again.');
 }
@@ -67,10 +67,9 @@ export function checkAnnouncedLength(contentLength: string | undefined, bound: B
 }
 
 /**
- * Counts the values of a body that has arrived against the budget of its server, where they take more than what its
- * bytes are counted with.
+ * Counts the values of a complete body against the server's budget if they take more memory than its bytes count for.
  *
- * @returns throws `OVERLOADED` where there is no room for them
+ * @returns a function that throws `OVERLOADED` if there is no room for them
  */
 export function holdingValues<Principal>(
   exchange: HttpExchange<Principal>,
@@ -82,7 +81,7 @@ export function holdingValues<Principal>(
   };
 }
 
-/** Holds a body to its pace: so many bytes in every window, while we are the ones who wait. */
+/** Enforces a minimum rate on a body: a number of bytes in every window, while the server waits for the peer. */
 class BodyPace {
   readonly #context: BodyContext;
   #windowFromMs: number;
@@ -114,7 +113,7 @@ class BodyPace {
   }
 }
 
-/** Where buffered bodies go; one of the two is called once per body, unless its exchange ends first. */
+/** Receives buffered bodies; one of the two methods is called once per body, unless its exchange ends first. */
 export interface BodySink<Principal> {
   /** @param bytes the whole body; valid only during the call */
   onBody(exchange: HttpExchange<Principal>, bytes: Buffer): void;
@@ -122,11 +121,11 @@ export interface BodySink<Principal> {
 }
 
 /**
- * Buffers a body. One that comes in a single piece, as most do, is handed on without a copy.
+ * Buffers a body. A body of a single chunk, the usual case, is passed on without a copy.
  *
- * While it is not known yet who sends it, reading from the peer pauses behind the first piece, and what follows is held
- * to the bound of whoever it turns out to be. Behind a body that came whole it does not: when reading goes on the
- * library waits ten seconds for more of it, and cuts the connection whose handler takes longer.
+ * While the caller is not yet authenticated, reading from the peer pauses after the first chunk, and the rest is held
+ * to the caller's bound. Reading does not pause after a body that arrived whole: when reading resumes, the library
+ * waits ten seconds for more data and closes the connection if the handler takes longer.
  */
 class BufferedBody<Principal> implements BodyPart {
   readonly #exchange: HttpExchange<Principal>;
@@ -146,14 +145,14 @@ class BufferedBody<Principal> implements BodyPart {
     this.#sink = sink;
   }
 
-  /** Reads on, where reading has paused. */
+  /** Resumes reading if it is paused. */
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
     this.#exchange.response.resume();
   }
 
-  /** Takes the body from now on, and what has arrived of it. */
+  /** Accepts the body, including the chunks that have arrived. */
   admit(bound: BodyBound): void {
     this.#bound = bound;
     this.resume();
@@ -188,7 +187,7 @@ class BufferedBody<Principal> implements BodyPart {
     this.#received += chunk.byteLength;
     this.#paced().received(chunk.byteLength);
     this.#chunks ??= [];
-    // The library empties the chunk when its call returns, so it is copied.
+    // The library detaches the chunk when its call returns, so it is copied.
     this.#chunks.push(Buffer.from(new Uint8Array(chunk)));
   }
 
@@ -207,7 +206,7 @@ class BufferedBody<Principal> implements BodyPart {
 
   #fail(error: ServiceError): void {
     this.release();
-    // The rest is read past.
+    // The rest is read and discarded.
     this.resume();
     this.#sink.onBodyFailed(this.#exchange, error);
   }
@@ -229,20 +228,19 @@ class BufferedBody<Principal> implements BodyPart {
   }
 }
 
-/** A body of which it may not be known yet who sends it. */
+/** A body whose caller may not be authenticated yet. */
 export interface PausedBody {
-  /** It is taken, to a bound. */
+  /** Accepts the body up to a bound. */
   admit(bound: BodyBound): void;
-  /** It is read on, for whatever comes of it. */
+  /** Resumes reading, whatever the outcome. */
   resume(): void;
 }
 
 /**
- * Reads the whole body of a detached exchange into memory, to a bound.
- * More than the bound fails with `PAYLOAD_TOO_LARGE` as soon as it is seen, the rest is read past without
- * being kept.
+ * Reads the whole body of a detached exchange into memory, up to a bound. Fails with `PAYLOAD_TOO_LARGE` as soon as
+ * the bound is exceeded; the rest is read and discarded.
  *
- * @param bound undefined while it is not known who sends it: nothing is handed on before the answer is called
+ * @param bound undefined while the caller is unknown: the body is not passed on before the result is admitted
  * @returns what to call when the bound is known, or when there will be none
  */
 export function collectBody<Principal>(
@@ -258,7 +256,7 @@ export function collectBody<Principal>(
   return body;
 }
 
-/** A body that is pulled chunk by chunk; reading from the peer pauses while too much waits. */
+/** A body that is pulled chunk by chunk; reading from the peer pauses while too many bytes wait. */
 class StreamedBody<Principal> implements BodyPart {
   readonly #exchange: HttpExchange<Principal>;
   readonly #context: BodyContext;
@@ -364,8 +362,8 @@ class StreamedBody<Principal> implements BodyPart {
 }
 
 /**
- * Offers the body of a detached exchange to its handler as `request.stream()`.
- * Errors come out of the iteration.
+ * Provides the body of a detached exchange to its handler as `request.stream()`. Errors are thrown from the
+ * iteration.
  */
 export function offerBodyStream<Principal>(
   exchange: HttpExchange<Principal>,

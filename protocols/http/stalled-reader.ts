@@ -1,19 +1,19 @@
 import type { ReplyRoom } from './reply-room.ts';
 
 /**
- * Time without progress after which a peer is cut off while others wait for the room its answer takes, in
- * milliseconds. A peer on a slow line takes something within it.
+ * Time without progress after which a peer is disconnected while other responses wait for room, in milliseconds. A
+ * peer on a slow line makes progress within it.
  */
 export const PRESSED_STALL_MS = 2_000;
 
-/** How long a peer may take nothing of its answer. */
+/** How long a peer may read nothing of its response. */
 export interface StallLimits {
-  /** While there is room, in milliseconds. */
+  /** Limit while there is room, in milliseconds. */
   readonly writeStallMsMax: number;
   readonly room: ReplyRoom;
 }
 
-/** Whether a peer that has taken nothing for so long is cut off. */
+/** Whether a peer that has read nothing for this long is to be disconnected. */
 export function isStalled(blockedMs: number, { writeStallMsMax, room }: StallLimits): boolean {
   return blockedMs > writeStallMsMax || (blockedMs > PRESSED_STALL_MS && room.isPressed);
 }

@@ -4,18 +4,18 @@ import type { HttpExchange } from './exchange.ts';
 import type { PathRouter } from './path-router.ts';
 import type { ErrorShape, HttpReply, HttpRequest, Route } from './route.ts';
 
-/** What `Allow` says of a path: a GET route answers HEAD, and the server itself answers OPTIONS. */
+/** The `Allow` header of a path: a GET route also serves HEAD, and the server itself serves OPTIONS. */
 function allowOf(methods: readonly string[]): string {
   const all = methods.includes('GET') ? ['GET', 'HEAD', ...methods.filter((one) => one !== 'GET')] : methods;
   return [...all, 'OPTIONS'].join(', ');
 }
 
-/** What the unmatched route reads of an exchange beyond a handler's view. */
+/** The fields of an exchange that the unmatched route reads besides those of a handler's request. */
 type Unmatched<Principal> = HttpRequest<Principal> & Pick<HttpExchange<Principal>, 'corsGrant'>;
 
 /**
- * The route of requests that no other route takes: preflights and other OPTIONS (204), a path that is too long
- * (414), a known path with another method (405 with `Allow`), an unknown path (404).
+ * The route of requests that match no other: preflights and other OPTIONS (204), a path that is too long (414), a
+ * known path with another method (405 with `Allow`), an unknown path (404).
  */
 export function unmatchedRoute<Principal>(
   router: PathRouter<Principal>,

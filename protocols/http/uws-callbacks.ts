@@ -1,16 +1,16 @@
 import type { HttpRequest as UwsRequest, HttpResponse as UwsResponse, TemplatedApp } from 'uWebSockets.js';
 
-/** Told of what was thrown in a callback; must not throw. */
+/** Called with an error thrown in a callback; must not throw. */
 export type CallbackFault = (error: unknown) => void;
 
 /**
- * What is thrown out of a function that uWebSockets.js called ends the process. So every function that is given to it
- * goes through one of these: the connection of the request is closed instead, and the error is told.
+ * Guards the callbacks of uWebSockets.js. An error thrown out of a callback ends the process. So every function given
+ * to the library is wrapped here: the connection of the request is closed instead, and the error is reported.
  *
- * Functions given to `cork` are called before it returns, and what they throw is thrown by it.
+ * Functions given to `cork` run before it returns, and `cork` throws their errors.
  *
- * @param onFault told of what was thrown, once per call
- * @see `test/tidy/code-rules.ts`: nothing else registers a function with the library
+ * @param onFault called with the thrown error, once per call
+ * @see `test/tidy/code-rules.ts`: no other file registers a function with the library
  */
 export class UwsCallbacks {
   readonly #onFault: CallbackFault;
@@ -19,7 +19,7 @@ export class UwsCallbacks {
     this.#onFault = onFault;
   }
 
-  /** @param call what the library asks for. @returns what it returned, or `otherwise` when it threw */
+  /** @param call the library's callback. @returns its result, or `otherwise` when it threw */
   guard<Result>(response: UwsResponse, call: () => Result, otherwise: Result): Result {
     try {
       return call();
@@ -32,7 +32,7 @@ export class UwsCallbacks {
 
   /**
    * @param onRequest called with every request
-   * @param onConnection called with 1 for every connection that has come, with -1 for every one that is gone
+   * @param onConnection called with 1 for every opened connection, with -1 for every closed one
    */
   register(
     app: TemplatedApp,
@@ -52,9 +52,9 @@ export class UwsCallbacks {
     response.onData((chunk, isLast) => this.guard(response, () => call(chunk, isLast), undefined));
   }
 
-  /** @param call says whether the peer took everything */
+  /** @param call returns whether the peer took everything */
   onWritable(response: UwsResponse, call: (offset: number) => boolean): void {
-    // Nothing more is written to a connection that is closed.
+    // Nothing more is written to a closed connection.
     response.onWritable((offset) => this.guard(response, () => call(offset), true));
   }
 }
@@ -63,6 +63,6 @@ function close(response: UwsResponse): void {
   try {
     response.close();
   } catch {
-    // The answer was over already, or the peer has gone: the library lets nobody touch the response then.
+    // The response was over already, or the peer has gone: the library forbids any use of the response then.
   }
 }

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { requestHeadBytesMax } from './uws-environment.ts';
-// The order matters: the library reads its settings while it loads.
+// Import order matters: the library reads its settings while it loads.
 import {
   App,
   type HttpRequest as UwsRequest,
@@ -48,12 +48,12 @@ import { unmatchedRoute } from './unmatched-route.ts';
 import { UwsCallbacks } from './uws-callbacks.ts';
 
 /**
- * The library shares a port between processes unless told not to, and then two members would each get half of
- * the connections. Its types know the option only without a host, and name a constant it does not export.
+ * By default the library shares a port between processes, so two members would each get half of the connections. Its
+ * types declare the option only for the overload without a host, and name a constant it does not export.
  */
 const exclusivePort = 1;
 
-/** Time between two looks whether connections are gone, milliseconds. */
+/** Interval between checks whether the connections have closed, in milliseconds. */
 const DRAIN_POLL_MS = 20;
 
 const unboundedConnections: ConnectionLimits = { connectionsMax: Number.POSITIVE_INFINITY };
@@ -65,55 +65,57 @@ type ExclusiveListen = (
   callback: (socket: us_listen_socket | false) => void,
 ) => TemplatedApp;
 
-/** What is told of each request when it is over. */
+/** The facts reported about each request when it is over. */
 export interface HttpObservation {
-  /** The route's operation; `unmatched` where none did. */
+  /** The route's operation; `unmatched` when no route matched. */
   readonly operationId: string;
   readonly method: string;
-  /** The status sent, 499 when the peer went away first. */
+  /** The status sent; 499 when the peer disconnected first. */
   readonly status: number;
   readonly durationMs: number;
   readonly requestId: string;
 }
 
-/** What an HTTP server is made of. */
+/** Options of an HTTP server. */
 export interface HttpServerOptions<Principal> {
   readonly routes: readonly Route<Principal>[];
   /**
-   * Says who calls, once the head has been read and before the body has; not asked for routes with auth
+   * Authenticates the caller after the head has been read and before the body is. Not called for routes with auth
    * `none`. With need `required` it must throw `UNAUTHORIZED` itself when there is no valid credential.
    */
   readonly authenticate: (
     request: HttpRequest<Principal>,
     need: 'required' | 'optional',
   ) => Principal | Promise<Principal>;
-  /** Whether a principal is somebody who has not logged in, and may send small bodies only. Default: nobody is. */
+  /** Whether a principal has not logged in and may send small bodies only. Default: no principal is anonymous. */
   readonly isAnonymous?: (principal: Principal) => boolean;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: HttpLog;
-  /** Divides the event loop between what is long; default: one of the server's own. */
+  /** Divides event loop time between long operations; default: a scheduler of this server. */
   readonly slices?: SliceScheduler;
-  /** What is to be done with a large body before its handler is called; yields where it may rest. */
+  /** Preparation of a large body before its handler is called; yields where it may be suspended. */
   readonly prepareLargeBody?: (request: HttpRequest<Principal>) => Generator<undefined, void>;
-  /** Told once of each request that is over; must not throw. */
+  /** Called once for each finished request; must not throw. */
   readonly observe?: (observation: HttpObservation) => void;
-  /** Without one no answer has CORS headers. */
+  /** Without a policy no response has CORS headers. */
   readonly cors?: CorsPolicy;
   readonly limits?: Partial<HttpLimits>;
-  /** Whom the requests of a caller count for; without it nobody has a share of the requests in flight. */
+  /** The holder whose share the requests of a principal count against; without it shares are not enforced. */
   readonly shareOf?: (principal: Principal) => ShareHolder;
-  /** Default: no bounds. */
+  /** Default: unlimited. */
   readonly connections?: ConnectionLimits;
-  /** Told of a connection that was closed because there were too many; must not throw. */
+  /** Called when a connection is closed because there are too many; must not throw. */
   readonly onConnectionRefused?: () => void;
-  /** Told of a connection that was closed because its request failed where nobody could answer it; must not throw. */
+  /**
+   * Called when a connection is closed because its request failed in a callback that cannot respond; must not throw.
+   */
   readonly onCallbackFault?: () => void;
-  /** Whether the last entry of `X-Forwarded-For` is the caller's address; only behind a proxy of one's own. */
+  /** Whether the last entry of `X-Forwarded-For` is the caller's address; set it only behind a trusted proxy. */
   readonly trustForwardedHeaders?: boolean;
   /**
-   * Told, once, that requests carry forwarded headers although they are not trusted: a proxy, or somebody who pretends to
-   * be one. Must not throw.
+   * Called once when requests carry forwarded headers although these are not trusted. The sender is a proxy, or a
+   * client that pretends to be one. Must not throw.
    *
    * @param peer address the request came from
    */
@@ -126,33 +128,33 @@ export interface HttpServer {
    * Starts accepting connections; may be called again for another address.
    *
    * @param port 0 picks a free one
-   * @param isOpen false: the address is taken, and connections are closed at once until {@link HttpServer.open}
+   * @param isOpen false: binds the address, but closes connections at once until {@link HttpServer.open}
    * @returns the port
    * @throws {ListenError} as a promise
    */
   listen(host: string, port: number, isOpen?: boolean): Promise<{ readonly port: number }>;
-  /** Keeps connections from now on. */
+  /** Starts keeping connections. */
   open(): void;
   /**
-   * Stops accepting connections, and ends those that ask once more with their answer. Resolves when nothing
-   * is in flight and the connections are gone or have been quiet for a while, or `graceMs` have passed; `close`
-   * follows.
+   * Stops accepting connections, and closes each open connection after its next response. Resolves when no request is
+   * in flight and the connections are closed or have been idle for a while, or when `graceMs` have passed. Call
+   * `close` afterwards.
    */
   drain(graceMs: number): Promise<void>;
-  /** Closes every connection; what is in flight is cancelled. */
+  /** Closes every connection and cancels the requests in flight. */
   close(): void;
-  /** Requests whose answer is not over. */
+  /** Requests whose response is not finished. */
   readonly inFlightCount: number;
-  /** Bytes of answers that wait for their peers. */
+  /** Response bytes that wait to be sent. */
   readonly waitingBytes: number;
-  /** Connections that are open. */
+  /** Open connections. */
   readonly connectionCount: number;
 }
 
-/** What proxies say for whom they ask with. */
+/** Headers in which proxies state the original caller. */
 const forwardedHeaders = ['x-forwarded-for', 'forwarded'] as const;
 
-/** Least time between two requests that are looked at for {@link forwardedHeaders}, in milliseconds. */
+/** Minimum time between two requests that are checked for {@link forwardedHeaders}, in milliseconds. */
 const CHECK_FORWARDED_MS = 100;
 
 class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
@@ -170,15 +172,15 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   readonly #jsonBounds: JsonBounds;
   readonly #unmatched: CompiledRoute<Principal>;
   readonly #slices: SliceScheduler;
-  /** The same for `/management/*`, which answers errors in its own shape. */
+  /** The same for `/management/*`, which has its own error shape. */
   readonly #unmatchedManagement: CompiledRoute<Principal>;
   #listenSockets: us_listen_socket[] = [];
   #isClosed = false;
-  /** Requests that wait for a turn to begin in. */
+  /** Requests that wait for their turn to begin. */
   #unbegun = 0;
-  /** When the newest request came, on the clock's `monotonicMs`. */
+  /** When the newest request arrived, on the clock's `monotonicMs`. */
   #askedMs = 0;
-  /** From when on the next request is looked at for forwarded headers, on the clock's `monotonicMs`. */
+  /** When the next request is to be checked for forwarded headers, on the clock's `monotonicMs`. */
   #checkForwardedMs = Number.POSITIVE_INFINITY;
 
   constructor(options: HttpServerOptions<Principal>) {
@@ -297,7 +299,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     await Promise.race([this.#quiet(untilMs), sleep(clock, graceMs)]);
   }
 
-  /** Nothing is in flight, and nobody is about to ask over a connection that is kept. */
+  /** Resolves when nothing is in flight and the connections are closed or quiet, at the latest at `untilMs`. */
   async #quiet(untilMs: number): Promise<void> {
     const { clock } = this.#options;
     for (;;) {
@@ -359,11 +361,11 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     } catch (error) {
       this.#refuse(exchange, error);
     }
-    // The library ends the process if a turn leaves a response that is neither answered nor detached.
+    // The library ends the process if a callback returns with a response that is neither finished nor detached.
     if (exchange.isOpen) exchange.detach();
   }
 
-  /** Head checks, CORS, authentication, then the body if the route takes one. Throws what it refuses. */
+  /** Checks the head, applies CORS, authenticates, then reads the body if the route takes one. Throws refusals. */
   #start(exchange: HttpExchange<Principal>): void {
     const framing = exchange.framing();
     exchange.endsConnection = framing.isChunked || framing.fault !== undefined;
@@ -377,10 +379,10 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   }
 
   /**
-   * Resolves in the turn in which a request may be looked at, see {@link turnKeyOf}. Never settles for a request that
-   * nobody waits for any more.
+   * Resolves in the turn in which the request may be examined, see {@link turnKeyOf}. Does not settle when the caller
+   * has gone.
    *
-   * A peer that sends its next request on the same connection meanwhile is cut off by the library.
+   * The library closes the connection of a peer that pipelines its next request meanwhile.
    */
   #untilTurn(exchange: HttpExchange<Principal>): Promise<void> {
     exchange.detach();
@@ -395,21 +397,21 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   }
 
   /**
-   * Requests in flight beside one that is examined. Those that wait for a turn to begin in do not use up the room of
-   * others; neither does it count itself when it has waited.
+   * The number of requests in flight besides the one that is examined. Requests that wait for their turn to begin do
+   * not use up the room of others. A request that has waited does not count itself either.
    */
   #othersBegun({ inFlightAt }: HttpExchange<Principal>): number {
     return this.#inFlight.count - this.#unbegun - (inFlightAt === undefined ? 0 : 1);
   }
 
-  /** Looks at a request now and then rather than at each: behind a proxy every one has them. */
+  /** Checks a request now and then rather than each one: behind a proxy every request has these headers. */
   #checkForForwarded(exchange: HttpExchange<Principal>): void {
     const isForwarded = forwardedHeaders.some((name) => exchange.header(name) !== undefined);
     this.#checkForwardedMs = isForwarded ? Number.POSITIVE_INFINITY : exchange.startedMs + CHECK_FORWARDED_MS;
     if (isForwarded) this.#options.onUntrustedForwarded?.(exchange.remoteAddress);
   }
 
-  /** Goes on outside the callback that brought it, see {@link HttpExchange.endsConnection}. */
+  /** Continues outside the callback that delivered the request, see {@link HttpExchange.endsConnection}. */
   #later(exchange: HttpExchange<Principal>, next: () => void): void {
     const begin = (): void => {
       try {
@@ -428,7 +430,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     } else this.#writer.sendError(exchange, error);
   }
 
-  /** @param turn what it waits for before anything is looked at */
+  /** @param turn resolves before any examination starts */
   #proceed(exchange: HttpExchange<Principal>, framing: Framing, turn?: Promise<void>): void {
     const prelude =
       turn === undefined
@@ -439,7 +441,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     else this.#handleAfter(exchange, prelude);
   }
 
-  /** Everything that is looked at before the body. Throws what it refuses. */
+  /** All checks before the body. Throws refusals. */
   #examine(exchange: HttpExchange<Principal>, { contentLength, fault }: Framing): Promise<void> | undefined {
     if (fault !== undefined) throw new ServiceError('VALIDATION_FAILED', fault);
     const { route } = exchange;
@@ -451,7 +453,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     return cors === undefined ? this.#identify(exchange) : cors.then(() => this.#identify(exchange));
   }
 
-  /** Who it is and, before a body is read, whether what the address names is there. */
+  /** Authenticates the caller and, before a body is read, checks that the addressed resource exists. */
   #identify(exchange: HttpExchange<Principal>): Promise<void> | undefined {
     const known = this.#authenticate(exchange);
     const { route } = exchange;
@@ -486,7 +488,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     return principal.then((settled) => this.#admit(exchange, settled));
   }
 
-  /** @throws {ServiceError} `RATE_LIMITED` when whoever asks has their share of the requests in flight */
+  /** @throws {ServiceError} `RATE_LIMITED` when the caller has used up their share of the requests in flight */
   #admit(exchange: HttpExchange<Principal>, principal: Principal): void {
     const holder = this.#options.shareOf?.(principal);
     if (holder !== undefined && this.#shares.isOver(holder, this.#othersBegun(exchange))) {
@@ -501,7 +503,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     exchange.setPrincipal(principal, holder);
   }
 
-  /** The bound of a body that may be read on behalf of whoever sends it. */
+  /** The largest body that this caller may send. */
   #boundOf(exchange: HttpExchange<Principal>): BodyBound {
     const { isAnonymous } = this.#options;
     if (!takesBody(exchange.route)) return boundOfNothing;
@@ -535,7 +537,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     }
     exchange.detach();
     const body = collectBody(exchange, this.#bodyContext, undefined, this);
-    // A refused caller is answered at once, without waiting for the body.
+    // A refused caller gets the response at once, without waiting for the body.
     prelude
       .then(() => {
         const bound = this.#boundOf(exchange);
@@ -549,7 +551,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       });
   }
 
-  /** The whole body of an exchange has arrived. */
+  /** Called when the whole body of an exchange has arrived. */
   onBody(exchange: HttpExchange<Principal>, bytes: Buffer): void {
     exchange.setBodyPart(undefined);
     exchange.restartDeadline();
@@ -565,7 +567,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     }
   }
 
-  /** The body of an exchange is refused. */
+  /** Called when the body of an exchange is refused. */
   onBodyFailed(exchange: HttpExchange<Principal>, error: ServiceError): void {
     this.#refuse(exchange, error);
   }
@@ -586,7 +588,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   /** Parses a large body in slices; never throws. */
   async #takeLargeJson(exchange: HttpExchange<Principal>, bytes: Buffer): Promise<void> {
     const { clock } = this.#options;
-    // To put the body together took its share of this turn.
+    // Joining the chunks of the body used this turn's share of time.
     await new Promise<void>((resolve) => clock.soon(resolve));
     try {
       const work = this.#slices.begin('read', {
@@ -603,7 +605,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       this.#writer.sendError(exchange, error);
       return;
     }
-    // What the handler does in one go has a turn of its own.
+    // The synchronous part of the handler gets a turn of its own.
     await new Promise<void>((resolve) => clock.soon(resolve));
     this.#handle(exchange);
   }
@@ -616,10 +618,10 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     );
   }
 
-  /** Calls the handler in this turn, or in a later one where this is used up; never throws. */
+  /** Calls the handler in this turn, or in a later one if this turn is used up; never throws. */
   #handle(exchange: HttpExchange<Principal>): void {
     if (!exchange.isOpen) return;
-    // Whoever asks whether the server is up has waited for others who do, if at all.
+    // A health probe has waited for other probes only, if at all.
     if (isPublic(exchange.route) || this.#turns.mayBegin()) {
       this.#callHandler(exchange);
       return;
@@ -632,7 +634,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     );
   }
 
-  /** Calls the handler and answers; never throws. */
+  /** Calls the handler and sends its reply; never throws. */
   #callHandler(exchange: HttpExchange<Principal>): void {
     let reply: HttpReply | Promise<HttpReply>;
     try {
@@ -663,19 +665,19 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
 }
 
 /**
- * Under what a request waits for a turn while nobody knows who sends it: each address has its turns. Whoever asks
- * whether the server is up waits only for others who do.
+ * The key under which a request waits for a turn before its caller is authenticated: each address has its own turns.
+ * Health probes wait only for other probes.
  */
 function turnKeyOf<Principal>({ remoteAddress, route }: HttpExchange<Principal>): string {
   return `${isPublic(route) ? 'public' : 'unknown'} ${remoteAddress}`;
 }
 
-/** Whether a route is for everybody and takes little, such as `/health`. */
+/** Whether a route is public and cheap, such as `/health`. */
 function isPublic<Principal>(route: Route<Principal>): boolean {
   return route.auth === 'none' && !takesBody(route);
 }
 
-/** Whether a body is read: one that the route takes, or one of which is to be seen whether it says anything. */
+/** Whether the body is read: the route takes one, or the body must be checked for being empty. */
 function isBodyRead<Principal>(route: Route<Principal>, { contentLength, isChunked }: Framing): boolean {
   if (takesBody(route)) return true;
   const hasBody = isChunked || (contentLength !== undefined && Number(contentLength) > 0);
@@ -683,10 +685,10 @@ function isBodyRead<Principal>(route: Route<Principal>, { contentLength, isChunk
 }
 
 /**
- * Makes an HTTP server over uWebSockets.js. A handler that returns its reply is answered in the turn of the
- * event loop that brought the request; everything else is bounded by the limits.
+ * Creates an HTTP server over uWebSockets.js. A handler that returns its reply synchronously is answered in the turn
+ * of the event loop that delivered the request; everything else is bounded by the limits.
  *
- * @see `uws-environment.ts` for what the library answers before any route is asked
+ * @see `uws-environment.ts` for responses that the library sends before any route is called
  */
 export function createHttpServer<Principal>(options: HttpServerOptions<Principal>): HttpServer {
   return new UwsServer(options);

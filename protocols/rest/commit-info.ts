@@ -5,7 +5,7 @@ import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
 /**
  * The optional `commit` of a write: `{message, actor?, is_system?}`.
  *
- * @throws {ServiceError} `UNPROCESSABLE_BODY`, for a commit without message as well
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`, also for a commit without a message
  */
 export function optionalCommit(fields: BodyFields): CommitInfo | undefined {
   const commit = fields.optionalFields('commit');
@@ -13,11 +13,11 @@ export function optionalCommit(fields: BodyFields): CommitInfo | undefined {
 }
 
 /**
- * The optional body of a definition's publish, unpublish and delete: the commit itself, or wrapped in `commit`.
- * Either part may be missing.
+ * The optional body of a definition's publish, unpublish and delete: the commit itself, or wrapped in `commit`. Every
+ * field may be missing.
  *
  * @param body undefined for an empty body
- * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` for a part that both forms have with different values
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` for a field with different values in both forms
  * @see docs/interface/node-types.md#versions-and-publication-of-definitions
  */
 export function bareCommit(body: unknown): CommitInfo | undefined {
@@ -30,13 +30,13 @@ export function bareCommit(body: unknown): CommitInfo | undefined {
 /**
  * The commit of a node command: `message` and `actor` beside its other fields, or a `commit` object.
  *
- * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` for a part that both forms have with different values
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` for a field with different values in both forms
  */
 export function commandCommit(fields: BodyFields): CommitInfo | undefined {
   return merged(looseCommit(fields), optionalCommit(fields));
 }
 
-/** One commit of the two forms of it. A part that only one of them has counts. */
+/** Merges the two forms of a commit. A field that only one of them has counts. */
 function merged(loose: CommitInfo | undefined, wrapped: CommitInfo | undefined): CommitInfo | undefined {
   if (loose === undefined || wrapped === undefined) return loose ?? wrapped;
   for (const [part, field] of partNames) {
@@ -54,7 +54,7 @@ const partNames = [
 ] as const;
 
 /**
- * Whether the caller named both message and actor of a command's revision, which changes what some answer.
+ * Whether the caller gave both message and actor for a command's revision; some responses depend on it.
  *
  * @see docs/interface/nodes.md#commands
  */
@@ -80,7 +80,7 @@ const commitProperties = {
   is_system: { type: 'boolean', default: false },
 } as const;
 
-/** `commit` as the description has it. */
+/** Schema of `commit`. */
 export const commitSchema = {
   type: 'object',
   required: ['message'],
@@ -88,10 +88,10 @@ export const commitSchema = {
   additionalProperties: false,
 } as const;
 
-/** What {@link commandCommit} reads, as the description has it. */
+/** Schemas of the fields that {@link commandCommit} reads. */
 export const commandCommitProperties = { ...commitProperties, commit: commitSchema } as const;
 
-/** What {@link bareCommit} reads, as the description has it. */
+/** Schema of the body that {@link bareCommit} reads. */
 export const bareCommitSchema = {
   type: 'object',
   properties: {

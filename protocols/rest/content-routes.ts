@@ -11,7 +11,7 @@ import { revisionRoutes } from './versioning/revisions.ts';
 import { withLocks } from './write-headers.ts';
 
 /**
- * Every route of content: nodes, queries, schema, history, revisions, differences, merges, reverts. Their description
+ * All content routes: nodes, queries, schema, history, revisions, differences, merges, reverts. Their description
  * refers to `contentSchemas` and `commandSchemas`.
  *
  * @see docs/interface/README.md

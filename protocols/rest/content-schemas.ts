@@ -27,7 +27,7 @@ function listOf(items: JsonSchema): JsonSchema {
 
 const leftOut = { type: 'integer', minimum: 1 } as const;
 
-/** What the entry of a difference has with `detail=properties`. */
+/** Additional properties of a difference entry with `detail=properties`. */
 const diffDetails: Readonly<Record<string, JsonSchema>> = {
   changes: { ...listOf(ref('DiffChange')), description: 'What differs; with `detail=properties` only.' },
   truncated: { const: true, description: 'The entry has changes that are not listed.' },
@@ -88,7 +88,7 @@ const node: JsonSchema = {
   },
 };
 
-/** What a node that is read has and its author does not set. It may be sent, and changes nothing. */
+/** Properties of a node that the server sets. Clients may send them without effect. */
 const fixedNodeProperties = readOnly({
   path: text,
   parent: text,
@@ -105,7 +105,7 @@ const fixedNodeProperties = readOnly({
   relations: listOf(anyObject),
 });
 
-/** What a new node may have. */
+/** Properties of a new node. */
 export const newNodeProperties: Readonly<Record<string, JsonSchema>> = {
   name: { ...text, description: 'Made into the last segment of the path.' },
   node_type: text,
@@ -159,7 +159,7 @@ const revisionRecord: JsonSchema = {
   },
 };
 
-/** What a conflict of a merge has. */
+/** Properties of a merge conflict. */
 export const conflictProperties: Readonly<Record<string, JsonSchema>> = {
   node_id: { ...text, description: 'Of a schema definition its kind and name, `node_type:site:Page`.' },
   workspace: { type: ['string', 'null'], description: 'Null for a schema definition.' },
@@ -194,7 +194,7 @@ export const conflictProperties: Readonly<Record<string, JsonSchema>> = {
   },
 };
 
-/** Named schemas of content, for the components of the description. */
+/** Named content schemas, for the components of the description. */
 export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
   Commit: commitSchema,
   Node: node,

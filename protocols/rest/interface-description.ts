@@ -9,11 +9,11 @@ import { commandSchemas } from './nodes/command-schemas.ts';
 import { querySchemas } from './nodes/query-schemas.ts';
 import type { RestRoute } from './rest-route.ts';
 
-/** Characters that are written between two rests, about. */
+/** Approximate number of characters written between two yields. */
 const STEP = 1 << 15;
 
 /**
- * The description of the interface as JSON, made in turns of the event loop.
+ * The interface description as JSON, built over several turns of the event loop.
  *
  * @param version of the product
  */

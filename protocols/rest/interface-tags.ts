@@ -1,4 +1,4 @@
-/** What each tag of the description groups, by name. */
+/** The description of each tag, by name. */
 export const interfaceTags: Readonly<Record<string, string>> = {
   System: 'Liveness, readiness, metrics and state of a member and of its cluster.',
   Admin: 'Logging in as an administrator, and the own account.',

@@ -1,19 +1,19 @@
 import { type ErrorCode, errorRegistry } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** Why an entry of a list has no more than its owner knows of it. */
+/** Why a list entry has only the fields that its parent knows. */
 export interface ListEntryError {
   readonly code: ErrorCode;
   readonly message: string;
 }
 
-/** Codes of an actor that is damaged or stopped by itself, while everything beside it is well. */
+/** Codes of a single actor that is damaged or stopped while everything else works. */
 const CONTAINED: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['ACTOR_STOPPED', 'DATA_CORRUPTED']);
 
 /**
- * What a list says of an entry whose actor did not answer: the damage of one must not hide the others.
+ * The error of a list entry whose actor did not respond: one damaged entry must not hide the others.
  *
- * @returns undefined: the error is about the request or the server, and is the answer to the whole list
+ * @returns undefined: the error concerns the request or the server, and fails the whole list
  */
 export function listEntryError(error: unknown): ListEntryError | undefined {
   if (!(error instanceof ServiceError) || !CONTAINED.has(error.code)) return undefined;

@@ -8,7 +8,7 @@ import type { RestContext } from './rest-context.ts';
 import type { RestRequest } from './rest-route.ts';
 import { singleHeader } from './single-header.ts';
 
-/** What the description says of the header that every write of content accepts. */
+/** Description of the header that every content write accepts. */
 export const lockParameter: ParameterDocs = {
   name: 'X-Svc-Lock',
   in: 'header',
@@ -16,7 +16,7 @@ export const lockParameter: ParameterDocs = {
     '`{key};{token}`, the key percent-encoded: the write happens only while this lock is held with this fence token, else it is 409 `LOCK_NOT_HELD`. Bodies may say the same as `lock: {key, token}`.',
 };
 
-/** `lock` as the description has it. What an acquire answers can be sent as it is. */
+/** Schema of `lock`. The response of an acquire is accepted unchanged. */
 export const lockSchema = {
   type: 'object',
   required: ['key', 'token'],
@@ -42,10 +42,10 @@ export function bodyLock(fields: BodyFields): LockPrecondition {
 }
 
 /**
- * A command with the lock that the request names in its header, or that the command has from the body.
+ * A command with the lock from the request's header, or from the body if the command has it already.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` for a header that is not one, and for a lock named twice;
- *   `LOCKS_DISABLED` when locks are switched off
+ * @throws {ServiceError} `VALIDATION_FAILED` for an invalid header, and for a lock given twice; `LOCKS_DISABLED` when
+ *   locks are disabled
  */
 export function withLock<Command extends LockPrecondition>(
   context: RestContext,

@@ -7,7 +7,7 @@ import type { Revision } from '#runtime/content/revision.ts';
 import type { MemberLoad } from '#runtime/directory/ports.ts';
 import type { BranchUse, FoundBranch } from './access/found-branch.ts';
 
-/** What a repository is made from. Values are unchecked. */
+/** Values of a new repository; not validated yet. */
 export interface NewRepository {
   readonly repositoryId: string;
   readonly description: string | null;
@@ -16,7 +16,7 @@ export interface NewRepository {
   readonly supportedLanguages: readonly string[];
 }
 
-/** What a tenant is made from. The password is checked and hashed already; other values are unchecked. */
+/** Values of a new tenant. The password is validated and hashed already; other values are not validated yet. */
 export interface NewTenant {
   readonly tenantId: string;
   readonly metadata: JsonObject;
@@ -29,52 +29,52 @@ export interface NewTenant {
   };
 }
 
-/** Makes and removes what takes more than one actor. Implemented by the process that owns the actors. */
+/** Creates and removes resources that span several actors. Implemented by the process that owns the actors. */
 export interface Provisioning {
   /**
-   * Makes a repository with its default branch and everything built in; it is there for others when the
-   * promise resolves, whole, or not at all.
+   * Creates a repository with its default branch and all built-ins. The repository becomes visible to others
+   * atomically when the promise resolves.
    *
-   * @throws {ServiceError} `REPOSITORY_ALREADY_EXISTS`, `VALIDATION_FAILED`, `INVALID_BRANCH_NAME`,
-   *   `UNAUTHORIZED`, `FORBIDDEN`
+   * @throws {ServiceError} `REPOSITORY_ALREADY_EXISTS`, `VALIDATION_FAILED`, `INVALID_BRANCH_NAME`, `UNAUTHORIZED`,
+   *   `FORBIDDEN`
    */
   createRepository(tenant: string, repository: NewRepository, delivery: Delivery): Promise<RepositoryEntry>;
   /**
-   * Removes a repository with everything in it.
+   * Removes a repository with all its content.
    *
    * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `UNAUTHORIZED`, `FORBIDDEN`
    */
   removeRepository(tenant: string, repositoryId: string, delivery: Delivery): Promise<void>;
   /**
-   * Makes a tenant with its first admin account.
+   * Creates a tenant with its first administrator account.
    *
    * @throws {ServiceError} `TENANT_ALREADY_EXISTS`, `VALIDATION_FAILED`, `UNAUTHORIZED`, `FORBIDDEN`
    */
   createTenant(tenant: NewTenant, delivery: Delivery): Promise<TenantEntry>;
 }
 
-/** A repository that was looked up. */
+/** A resolved repository. */
 export interface RepositoryAddress {
   readonly tenant: string;
-  /** `{name}~{uid}`: the part of actor ids. */
+  /** `{name}~{uid}`: the repository's part of actor ids. */
   readonly part: string;
   /** Its `repository` actor. */
   readonly actor: ActorId;
 }
 
-/** What a branch is made from. Texts are unchecked. */
+/** Values of a new branch; texts are not validated yet. */
 export interface NewBranch {
   readonly name: string;
   /** The branch to fork. */
   readonly upstreamBranch?: string;
-  /** The revision to fork at: of `upstreamBranch`, else of the default branch, else of whichever branch has it. */
+  /** The revision to fork at: of `upstreamBranch`, else of the default branch, else of any branch that contains it. */
   readonly fromRevision?: Revision;
   readonly createdBy: string;
   readonly protected: boolean;
   readonly description: string | null;
 }
 
-/** What a tag is made from. Texts are unchecked. */
+/** Values of a new tag; texts are not validated yet. */
 export interface NewTag {
   readonly name: string;
   readonly revision: Revision;
@@ -83,18 +83,18 @@ export interface NewTag {
   readonly protected: boolean;
 }
 
-/** Makes and removes branches and tags. Implemented by the process that owns the actors. */
+/** Creates and removes branches and tags. Implemented by the process that owns the actors. */
 export interface BranchProvisioning {
   /**
-   * Makes a branch: a fork, or an empty one when neither a branch nor a revision is named. It is there for others
-   * when the promise resolves, whole, or not at all.
+   * Creates a branch: a fork, or an empty one when neither a branch nor a revision is given. The branch becomes
+   * visible to others atomically when the promise resolves.
    *
-   * @throws {ServiceError} `BRANCH_ALREADY_EXISTS`, `BRANCH_NOT_FOUND` for an unknown upstream,
-   *   `REVISION_NOT_FOUND`, `INVALID_BRANCH_NAME`, `VALIDATION_FAILED`, `UNAUTHORIZED`, `FORBIDDEN`
+   * @throws {ServiceError} `BRANCH_ALREADY_EXISTS`, `BRANCH_NOT_FOUND` for an unknown upstream, `REVISION_NOT_FOUND`,
+   *   `INVALID_BRANCH_NAME`, `VALIDATION_FAILED`, `UNAUTHORIZED`, `FORBIDDEN`
    */
   createBranch(repository: RepositoryAddress, branch: NewBranch, delivery: Delivery): Promise<BranchEntry>;
   /**
-   * Removes a branch with everything in it, except what a tag names and no other branch has: that stays, readable
+   * Removes a branch with all its content. Content that a tag refers to and no other branch has is kept, readable
    * through the tag, until the tag is removed.
    *
    * @throws {ServiceError} `BRANCH_NOT_FOUND`; `FORBIDDEN`, also for a protected branch and the default branch;
@@ -102,7 +102,7 @@ export interface BranchProvisioning {
    */
   removeBranch(repository: RepositoryAddress, name: string, delivery: Delivery): Promise<void>;
   /**
-   * Gives a revision of any branch a name.
+   * Creates a tag for a revision of any branch.
    *
    * @throws {ServiceError} `TAG_ALREADY_EXISTS`, `REVISION_NOT_FOUND`, `INVALID_BRANCH_NAME`, `VALIDATION_FAILED`,
    *   `UNAUTHORIZED`, `FORBIDDEN`
@@ -112,46 +112,46 @@ export interface BranchProvisioning {
   removeTag(repository: RepositoryAddress, name: string, delivery: Delivery): Promise<void>;
 }
 
-/** Brings repositories and branches up to the built-ins this build ships, when they are first used. */
+/** Upgrades repositories and branches to the built-ins of this build when they are first used. */
 export interface BuiltInUpgrades {
-  /** @returns undefined when there is nothing to wait for */
+  /** @returns undefined when no upgrade is pending */
   repository(repository: ActorId): Promise<void> | undefined;
   /**
-   * A branch that has no revision at all stays so until somebody writes to it.
+   * A branch without revisions is upgraded only when it is first written to.
    *
-   * @returns undefined when there is nothing to wait for
+   * @returns undefined when no upgrade is pending
    */
   branch(repository: ActorId, branch: ActorId, use: BranchUse): Promise<void> | undefined;
-  /** Whether a branch needs nothing more; nothing is looked up and nothing is begun. */
+  /** Whether a branch needs no upgrade; performs no lookup and starts nothing. */
   isCurrent(branch: ActorId): boolean;
 }
 
-/** Makes the locks of a branch. Implemented by the process that owns the actors. */
+/** Creates the lock actor of a branch. Implemented by the process that owns the actors. */
 export interface LocksProvisioning {
-  /** Whether locks and inventory are served at all. */
+  /** Whether locks and inventory are enabled. */
   readonly isEnabled: boolean;
-  /** Aborted with `SHUTTING_DOWN` when the member stops: whoever waits for a lock has to wait elsewhere. */
+  /** Aborted with `SHUTTING_DOWN` when the member stops: callers that wait for a lock must wait at another member. */
   readonly stopping: AbortSignal;
   /**
-   * Makes them when somebody first needs them. Making those that exist changes nothing.
+   * Creates the lock actor on first use. Idempotent.
    *
-   * @throws {ServiceError} `BRANCH_NOT_FOUND` when the branch was deleted since it was found
+   * @throws {ServiceError} `BRANCH_NOT_FOUND` when the branch was deleted after it was resolved
    */
   createLocks(branch: FoundBranch): Promise<void>;
 }
 
-/** How far a member is, as another one sees it: `suspect` is one that has not been heard of for a while. */
+/** State of a member as another one sees it; `suspect`: nothing has been received from it for a while. */
 export type SeenMemberState = 'starting' | 'ready' | 'draining' | 'suspect';
 
 /** A member of the cluster. */
 export interface SeenMember {
   readonly id: string;
-  /** Where clients reach it, without a trailing slash. */
+  /** Base URL for clients, without a trailing slash. */
   readonly url: string;
-  /** Version of the product it runs; empty while it is not known. */
+  /** Version of the product it runs; empty while unknown. */
   readonly version: string;
   readonly state: SeenMemberState;
-  /** The one that answers. */
+  /** The member that responds. */
   readonly isSelf: boolean;
   readonly load: MemberLoad;
 }
@@ -161,102 +161,102 @@ export interface SeenFollower {
   readonly member: string;
   /** Whether it follows closely enough to take over at once. */
   readonly isWarm: boolean;
-  /** Records of the log it has not applied yet; undefined where the member that answers cannot know. */
+  /** Records of the log it has not applied yet; undefined if the responding member cannot know. */
   readonly recordsBehind: number | undefined;
 }
 
 /** The commit log of a partition and its newest snapshot. */
 export interface SeenLog {
-  /** What its messages take on each NATS server. */
+  /** Bytes of its messages on each NATS server. */
   readonly bytes: number;
-  /** Where it is full. */
+  /** Size limit of the log. */
   readonly bytesMax: number;
-  /** What keeps a log that comes near its limit from being cut; undefined where nothing does. */
+  /** Why a log near its limit cannot be truncated; undefined if it can. */
   readonly kept: string | undefined;
   readonly snapshot:
     | {
-        /** Newest record it is sure to have. */
+        /** The newest record it is certain to contain. */
         readonly sequence: number;
-        /** Time since it was taken, in milliseconds, by the wall clocks of two members. */
+        /** Its age in milliseconds, by the wall clocks of two members. */
         readonly ageMs: number;
-        /** Of all its files. */
+        /** Total size of its files. */
         readonly bytes: number;
-        /** Who took it. */
+        /** The member that took it. */
         readonly member: string;
       }
     | undefined;
 }
 
-/** A partition: its log, and who has it. */
+/** A partition: its log, owner and followers. */
 export interface SeenPartition {
   /** From 0. */
   readonly partition: number;
-  /** Undefined while nobody is known to own it. */
+  /** Undefined while no owner is known. */
   readonly owner: { readonly member: string; readonly epoch: number } | undefined;
-  /** Position of the newest record in its log; undefined where the member that answers cannot know. */
+  /** Position of the newest record in its log; undefined if the responding member cannot know. */
   readonly lastSequence: number | undefined;
   /** Best first: the first one is to take over. */
   readonly followers: readonly SeenFollower[];
-  /** Why nothing is written to it until an operator decides; undefined where nothing is wrong. */
+  /** Why it accepts no writes until an operator decides; undefined if it is healthy. */
   readonly quarantine: string | undefined;
-  /** Undefined where there is none, or it cannot be found out in time. */
+  /** Undefined if there is none, or it cannot be determined in time. */
   readonly log: SeenLog | undefined;
 }
 
 /** A NATS server. */
 export interface SeenNatsServer {
   readonly name: string;
-  /** Empty while it is not known. */
+  /** Empty while unknown. */
   readonly version: string;
   readonly isReachable: boolean;
-  /** Whether it flushes before it acknowledges; undefined where its monitoring page is not configured. */
+  /** Whether it flushes before it acknowledges; undefined if its monitoring page is not configured. */
   readonly syncsAlways: boolean | undefined;
 }
 
-/** What a member finds wrong with itself and its surroundings; the codes are among those of the warnings. */
+/** Faults that a member finds in itself and its environment; the codes are a subset of the warning codes. */
 export type MemberFindingCode =
   | 'space-low'
   | 'space-exhausted'
   | 'clock-skew'
   | 'revisions-ahead'
   | 'partition-stalled'
-  /** What a member had of a partition was damaged or lost. */
+  /** The member's data of a partition was damaged or lost. */
   | 'shards-rebuilt'
-  /** What is damaged of it cannot be made anew at present, and is refused alone. */
+  /** Damaged data cannot be rebuilt at present; only requests for it are refused. */
   | 'damage-contained'
   | 'messages-refused'
   | 'unsigned-accepted'
   | 'too-many-members'
-  /** Two processes have the name of one member. */
+  /** Two processes use the same member name. */
   | 'duplicate-member'
   | 'nats-unauthenticated'
   | 'nats-plaintext'
   | 'actor-stopped'
-  /** The journal takes no writes at present. */
+  /** The journal accepts no writes at present. */
   | 'writes-stopped'
-  /** A folder of the data folder cannot be written to. */
+  /** A folder in the data folder is not writable. */
   | 'folder-refused';
 
-/** Something a member tells of itself. */
+/** A fault that a member reports about itself. */
 export interface MemberFinding {
   readonly code: MemberFindingCode;
   /** For people, with names and numbers. */
   readonly message: string;
 }
 
-/** A finding and who tells it. */
+/** A finding with the member that reports it. */
 export interface SeenFinding extends MemberFinding {
   readonly member: string;
 }
 
-/** The cluster as one member sees it; facts only, what is wrong with them is concluded by the reader. */
+/** The cluster as one member sees it. It contains facts only; the reader derives the warnings. */
 export interface ClusterOverview {
   readonly mode: 'embedded' | 'cluster';
   /** Durability class in force. */
   readonly durability: string;
-  /** Why this one, for people. */
+  /** Why this class is in force, for people. */
   readonly durabilityReason: string;
-  /** Followers each partition ought to have, as far as there are members. */
+  /** Desired followers of each partition, limited by the number of members. */
   readonly followersWanted: number;
   /** By name. */
   readonly members: readonly SeenMember[];
@@ -264,40 +264,40 @@ export interface ClusterOverview {
   readonly partitions: readonly SeenPartition[];
   /** By name; empty in embedded mode. */
   readonly natsServers: readonly SeenNatsServer[];
-  /** What is to be said of the settings of the NATS servers, a sentence each. */
+  /** Remarks on the settings of the NATS servers, one sentence each. */
   readonly natsRemarks: readonly string[];
-  /** What the members that answered in time find wrong with themselves. */
+  /** Findings of the members that responded in time. */
   readonly findings: readonly SeenFinding[];
 }
 
-/** What an operator wants to know of the cluster. Implemented by the process that is a member of it. */
+/** The state of the cluster for operators. Implemented by a process that is a member of it. */
 export interface ClusterStatus {
   /**
-   * The cluster as this member sees it now. Whatever cannot be found out in time is left undefined: this is asked
-   * for when things are broken.
+   * The cluster as this member sees it now. A fact that cannot be determined in time is undefined, because this is
+   * called during outages.
    *
-   * @param signal ends asking others
+   * @param signal stops the requests to other members
    */
   read(signal: AbortSignal): Promise<ClusterOverview>;
   /**
-   * Asks for snapshots. They are taken some time later, as {@link ClusterStatus.read} tells.
+   * Requests snapshots. They are taken some time later; {@link ClusterStatus.read} shows them.
    *
    * @param partition undefined: of every partition
-   * @throws {ServiceError} `NOT_FOUND` where there are none, `VALIDATION_FAILED` for no such partition
+   * @throws {ServiceError} `NOT_FOUND` if there are no partitions, `VALIDATION_FAILED` for an unknown partition
    */
   takeSnapshots(partition: number | undefined): void;
 }
 
-/** Something a member lacks, so that another one serves better. */
+/** A part that a member lacks, so that another member should serve instead. */
 export interface MissingPart {
   /**
-   * `nats`: no connection; `owners`: it has not heard who owns what; `followers`: it has not caught up; `journal`: its
-   * journal takes no writes at present; `folder`: a folder of its data cannot be written to; `name`: another process runs
-   * under its name.
+   * `nats`: no connection; `owners`: it does not know the owners of partitions yet; `followers`: it has not caught
+   * up; `journal`: its journal accepts no writes at present; `folder`: a folder of its data is not writable; `name`:
+   * another process runs under its name.
    */
   readonly part: 'nats' | 'owners' | 'followers' | 'journal' | 'folder' | 'name';
   /** For people. */
   readonly message: string;
-  /** Partitions it is about; empty where it is about all. */
+  /** Affected partitions; empty when all are affected. */
   readonly partitions: readonly number[];
 }

@@ -11,7 +11,7 @@ import { consistencyOf } from './reads/read-consistency.ts';
 import type { RepositoryDirectory } from './access/repository-directory.ts';
 import { singleHeader } from './single-header.ts';
 
-/** What every REST route works with. */
+/** Dependencies of every REST route. */
 export interface RestContext {
   readonly router: Router;
   readonly directory: RepositoryDirectory;
@@ -19,12 +19,12 @@ export interface RestContext {
   readonly clock: Clock;
 }
 
-/** 1 to 255 printable characters: keys stand in logs. */
+/** 1 to 255 printable characters, because keys are logged. */
 const keyShape = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * Who asks, for a read that answers within the present turn: without an abort signal, which costs an
- * allocation and could not fire in time.
+ * The caller of a read that finishes within the present turn. It has no abort signal, which costs an allocation and
+ * could not fire in time.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` for an unknown `X-Svc-Consistency`
  */
@@ -37,7 +37,7 @@ export function readerOf(request: RestRequest): Caller {
     : { principal, policy, deadlineMs, consistency };
 }
 
-/** Who asks, for work that may outlast the caller's patience. @throws {ServiceError} as {@link readerOf} */
+/** The caller of work that may outlast the caller's patience. @throws {ServiceError} as {@link readerOf} */
 export function callerOf(request: RestRequest): Caller {
   const { principal, deadlineMs, signal } = request;
   const policy = policyFor(principal, principal.tenant);
@@ -48,7 +48,7 @@ export function callerOf(request: RestRequest): Caller {
 }
 
 /**
- * Who sends a command, with the `Idempotency-Key` of the request if it has one.
+ * The sender of a command, with the request's `Idempotency-Key` if it has one.
  *
  * @param caller default: {@link callerOf}
  * @throws {ServiceError} `VALIDATION_FAILED` for a key that is empty, too long or not printable
@@ -58,10 +58,10 @@ export function deliveryOf(request: RestRequest, caller: Caller = callerOf(reque
   return key === undefined ? { caller } : { caller, idempotency: idempotencyOf(request, key) };
 }
 
-/** Hashes of large bodies, made ahead of their handlers. */
+/** Hashes of large bodies, computed before their handlers run. */
 const hashes = new WeakMap<RestRequest, string>();
 
-/** Hashes a large body for its `Idempotency-Key`, if it has one; yields where the work may rest. */
+/** Hashes a large body if the request has an `Idempotency-Key`; yields where the work may be suspended. */
 export function* hashLargeBody(request: RestRequest): Generator<undefined, void> {
   if (request.header('idempotency-key') === undefined) return;
   const hash = hashOfHead(request);

@@ -7,20 +7,20 @@ export type RestRequest = HttpRequest<Principal>;
 /** A REST route. */
 export interface RestRoute extends Route<Principal> {
   /**
-   * Lets query parameters through that its documentation does not have; else they are refused. For what probes and load
-   * balancers ask, who add something of their own, and for what is refused or answered alike whatever is asked for.
+   * Accepts undocumented query parameters, which are refused by default. For routes of probes and load balancers,
+   * which add parameters of their own, and for routes whose response does not depend on parameters.
    */
   readonly takesAnyParameter?: boolean;
   /**
-   * Refuses what is meant for another address, and says for which. It runs before unknown fields and parameters are
-   * refused, whose refusals would name what this address takes.
+   * Refuses a request that is meant for another address, and names that address. It runs before unknown fields and
+   * parameters are refused, because those refusals would list what this address takes.
    *
    * @throws {ServiceError} `VALIDATION_FAILED`
    */
   readonly refuseMisplaced?: (request: RestRequest) => void;
   /**
-   * Refuses who may not use the route at all. It is asked before the body is read and before anything is said of
-   * parameters and fields, see `withPermission`.
+   * Refuses callers who may not use the route at all. Called before the body is read and before parameters and fields
+   * are checked, see `withPermission`.
    *
    * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`
    */

@@ -2,7 +2,7 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import type { RestRequest } from './rest-route.ts';
 
 /**
- * A header that has one value.
+ * The value of a header that may have only one.
  *
  * @param name as it is written; it is looked for in lower case
  * @returns undefined when it is absent

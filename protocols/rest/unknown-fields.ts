@@ -2,7 +2,7 @@ import { bodyShape } from '#protocols/http/body-shape.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import type { RestRoute } from './rest-route.ts';
 
-/** Lets the routes that have a `refuseMisplaced` run it before anything else. */
+/** Makes routes with a `refuseMisplaced` run it before anything else. */
 export function refusingMisplaced(routes: readonly RestRoute[]): readonly RestRoute[] {
   return routes.map((route) => {
     const { refuseMisplaced } = route;
@@ -18,9 +18,9 @@ export function refusingMisplaced(routes: readonly RestRoute[]): readonly RestRo
 }
 
 /**
- * Lets every route refuse the fields of a body that its documentation does not have, where this says
- * `additionalProperties: false`: a field that is misspelt would be left out, and nobody told. Where the body depends on
- * the address, as with the commands of nodes, the handler has its own shapes.
+ * Makes every route refuse body fields that its documentation lacks, where the schema has
+ * `additionalProperties: false`: a misspelt field would be ignored silently. If the body depends on the address, as
+ * with node commands, the handler has its own shapes.
  *
  * @param schemas that the documentation refers to
  * @see docs/interface/conventions.md#requests

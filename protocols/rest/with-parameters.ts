@@ -10,7 +10,7 @@ function withMore<Docs extends Pick<RouteDocs, 'parameters'>>(
   return { ...docs, parameters: [...own, ...others] };
 }
 
-/** Adds parameters to the description of a route, and of what else it carries out; those it has already stay. */
+/** Adds parameters to the description of a route and of its further operations; parameters it already has are kept. */
 export function withParameters(route: RestRoute, added: readonly ParameterDocs[]): RestRoute {
   const docs = withMore(route.docs, added);
   if (docs.further === undefined) return { ...route, docs };

@@ -18,12 +18,12 @@ function toWrites(routes: readonly RestRoute[], added: readonly ParameterDocs[])
   );
 }
 
-/** Adds `Idempotency-Key`, which any write takes, to the description of those among the routes. */
+/** Adds `Idempotency-Key`, which every write accepts, to the description of the writes among the routes. */
 export function withIdempotency(routes: readonly RestRoute[]): readonly RestRoute[] {
   return toWrites(routes, [idempotencyParameter]);
 }
 
-/** Adds `X-Svc-Lock`, which any write of content takes, to the description of those among the routes. */
+/** Adds `X-Svc-Lock`, which every write of content accepts, to the description of the writes among the routes. */
 export function withLocks(routes: readonly RestRoute[]): readonly RestRoute[] {
   return toWrites(routes, [lockParameter]);
 }

@@ -9,7 +9,7 @@ import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { Shard } from '#runtime/shard/shard.ts';
 import type { ActorId } from './ports.ts';
 
-/** Folder of the catalogue beside those of the actors; no actor id begins like this. */
+/** Folder of the catalogue beside the actor folders; no actor id begins like this. */
 export const CATALOGUE = '.catalogue';
 
 /** Names of its tables, in the order of their numbers. */
@@ -23,10 +23,10 @@ export const CatalogueTable: { readonly actors: 0; readonly facts: 1 } = Object.
 
 const { actors: ACTORS, facts: FACTS } = CatalogueTable;
 
-/** Pause before what could not be stored is stored again, in milliseconds; doubled after each try that failed. */
+/** Initial delay before a failed write is retried, in milliseconds; doubled after each failure. */
 const RETRY_MS_MIN = 500;
 
-/** Longest pause between two tries, in milliseconds. */
+/** Maximum delay between two retries, in milliseconds. */
 const RETRY_MS_MAX = 8_000;
 
 /** Key of the fact {@link CatalogueFacts.directory}. */
@@ -39,95 +39,95 @@ export const JOURNAL_KEY = 'journal';
 export const KEY_CHECK_KEY = 'key';
 
 /**
- * Floor of an adopted actor of whose shard nothing is known but that older versions may have filled it: it must not be
- * missing or empty.
+ * Floor of an adopted actor whose shard may have been filled by an older version: the shard must not be missing or
+ * empty.
  */
 export const FLOOR_NOT_EMPTY = 1;
 
-/** What a data directory knows of an actor that it should have. */
+/** The recorded state of an actor that a data directory should contain. */
 export interface CatalogueRow {
-  /** Sequence of the log record that made it; 0 for one that was there before there was a catalogue. */
+  /** Sequence of the log record that created it; 0 for an actor older than the catalogue. */
   readonly created: number;
   /**
-   * The shard has everything up to this record, because the log need not have it any more. A shard that reaches less
-   * far lost something. 0: the log has everything there ever was, so that a missing shard is made of it.
+   * The shard has everything up to this record, because the log may no longer have it. A shard that ends before it has
+   * lost data. 0: the log has all of the actor's records, so that a missing shard is rebuilt from them.
    */
   readonly floor: number;
-  /** Of the record at the floor, where the log has marks. */
+  /** Mark of the record at the floor, if the log has marks. */
   readonly mark?: RecordMark | undefined;
 }
 
-/** A place in the journal that tells one journal from another. */
+/** A position in the journal that distinguishes one journal from another. */
 export interface JournalMark {
   /** First sequence of its oldest segment. */
   readonly firstSequence: number;
-  /** Chain that segment begins with, in hexadecimal digits. */
+  /** Chain at the start of that segment, in hexadecimal. */
   readonly chain: string;
 }
 
-/** What a catalogue says of its data directory. */
+/** Facts about the data directory. */
 export interface CatalogueFacts {
-  /** Random name of the data directory; undefined in a catalogue that is being made. */
+  /** Random id of the data directory; undefined while the catalogue is being created. */
   readonly directory: string | undefined;
-  /** Where the journal began when something of it was removed last; undefined before that. */
+  /** Beginning of the journal after the last removal of a segment; undefined before the first. */
   readonly journal: JournalMark | undefined;
-  /** Check value of the key the directory is used with; undefined before it was used with one. */
+  /** Check value of the encryption key; undefined while the directory has never been used with one. */
   readonly keyCheck: string | undefined;
-  /** Newest record the log was known to have on its disk when something was noted last. */
+  /** Newest record known to be on disk in the log at the last change of the catalogue. */
   readonly sequence: number;
 }
 
-/** Changes of the catalogue that become durable together. */
+/** Changes of the catalogue that become durable atomically. */
 export interface CatalogueChanges {
-  /** null: the actor is gone. */
+  /** null: the actor was removed. */
   readonly actors?: ReadonlyMap<ActorId, CatalogueRow | null>;
   readonly journal?: JournalMark;
   readonly keyCheck?: string;
-  /** Of tables that whoever opened the file has besides, and facts of its own. Shown when they are on the disk. */
+  /** Rows of further tables and facts of the caller. Visible once they are on disk. */
   readonly rows?: readonly Write[];
 }
 
 /**
- * The actors a data directory should have, apart from their files: with it a shard that is missing, empty, of another
- * directory or older than it was is told from one that never had anything.
+ * The actors that a data directory should contain, stored apart from their files. It distinguishes a shard that is
+ * missing, empty, from another directory or outdated from one that never had content.
  *
- * A view of the log, like a shard: a row follows the record that made its actor, and that record stays in the log until
- * the row is on the disk. Whoever lets the log forget records first raises the floors of the actors in them. So an actor
- * that has neither a row nor a record never was, or was removed.
+ * A view of the log, like a shard: a row is written after the record that created its actor, and the record stays in
+ * the log until the row is on disk. Before records are removed from the log, the floors of their actors are raised. So
+ * an actor with neither a row nor a record never existed, or was removed.
  *
- * Reads show noted changes at once; {@link note} resolves when they are on the disk. What could not be stored is tried
- * again until it is, see {@link stored}. While the file cannot be opened, what is asked of it is refused with the reason.
+ * Reads show changes at once; {@link note} resolves when they are on disk. Failed writes are retried until they
+ * succeed, see {@link stored}. While the file cannot be opened, reads fail with the reason.
  *
  * @see docs/decisions/0030-nothing-is-removed-by-inference.md
  */
 export class ActorCatalogue implements CatalogueFacts {
   readonly #openShard: (isAgain: boolean) => Shard;
   readonly #clock: Clock;
-  /** Undefined: it failed and could not be opened again. */
+  /** Undefined: it failed and could not be reopened. */
   #shard: Shard | undefined;
   /** Why there is no shard. */
   #failure: unknown;
   #lastSequence: number;
-  /** Noted and not in the shard yet. */
+  /** Changes that are not in the shard yet. */
   readonly #noted = new Map<ActorId, CatalogueRow | null>();
   #waiting: Write[] = [];
   #waitingSequence = 0;
-  /** Stores what waits, when what is being stored is on the disk. */
+  /** The next write, which starts when the running one is on disk. */
   #next: Promise<void> | undefined;
-  /** Never rejects. */
+  /** The running write; it never rejects. */
   #storing: Promise<void> = Promise.resolve();
-  /** How often something was noted. */
+  /** Number of changes so far. */
   #notes = 0;
-  /** Those who wait until as many notes are on the disk. */
+  /** Callers that wait until this number of changes is on disk. */
   #waiters: { readonly notes: number; readonly resolve: () => void }[] = [];
   #retryMs = RETRY_MS_MIN;
   #retry: Timer | undefined;
   #isClosing = false;
 
   /**
-   * @param folder of the actors; see {@link ActorCatalogue.isIn}
-   * @param clock says when to try again what failed
-   * @param openShard opens its file; `isAgain` after a failure, when it has to be the one it was
+   * @param folder folder of the actors; see {@link ActorCatalogue.isIn}
+   * @param clock schedules retries
+   * @param openShard opens the file; `isAgain` after a failure, when it must be the same file
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
   constructor(
@@ -167,12 +167,12 @@ export class ActorCatalogue implements CatalogueFacts {
     return this.#lastSequence;
   }
 
-  /** Whether every row that is shown is on the disk. */
+  /** Whether every visible row is on disk. */
   get isStored(): boolean {
     return this.#noted.size === 0;
   }
 
-  /** What is known of an actor; undefined for one that is not there. */
+  /** The row of an actor; undefined when it does not exist. */
   get(actor: ActorId): CatalogueRow | undefined {
     const noted = this.#noted.get(actor);
     if (noted !== undefined) return noted ?? undefined;
@@ -180,7 +180,7 @@ export class ActorCatalogue implements CatalogueFacts {
     return bytes === undefined ? undefined : rowOf(bytes);
   }
 
-  /** Every actor under an owner, the one of that very name included, in no particular order; all without an owner. */
+  /** Every actor under an owner, including an actor of that exact id, unordered; without an owner, all actors. */
   under(owner?: string): ActorId[] {
     const isMeant = (actor: ActorId): boolean =>
       owner === undefined || actor === owner || actor.startsWith(`${owner}/`);
@@ -201,24 +201,24 @@ export class ActorCatalogue implements CatalogueFacts {
     return [...found];
   }
 
-  /** A fact that is on the disk. */
+  /** A fact as stored on disk. */
   fact<T>(name: string): T | undefined {
     const bytes = this.#open.get(FACTS, name);
     return bytes === undefined ? undefined : (decodeJsonRow(bytes) as T);
   }
 
-  /** The keys of a table that are on the disk, as text. */
+  /** The keys of a table on disk, as text. */
   keysOf(table: number): string[] {
     const rows = this.#open.range(table, { start: '', end: '\u00ff' });
     return Array.from(rows, ({ key }) => Buffer.from(key, 'latin1').toString('utf8'));
   }
 
-  /** Every actor with its row: all of the catalogue is read. */
+  /** Every actor with its row; reads the whole catalogue. */
   rows(): ReadonlyMap<ActorId, CatalogueRow> {
     return new Map(this.under().map((actor) => [actor, this.get(actor) as CatalogueRow]));
   }
 
-  /** The next actors behind one that are on the disk, at most `limit`. @param actor undefined: from the first one on */
+  /** Up to `limit` actors on disk that follow an actor. @param actor undefined: starts with the first one */
   page(actor: ActorId | undefined, limit: number): ActorId[] {
     const start = actor === undefined ? '' : `${keyOfActor(actor)}\0`;
     const found: ActorId[] = [];
@@ -229,18 +229,18 @@ export class ActorCatalogue implements CatalogueFacts {
     return found;
   }
 
-  /** Names the directory, for good, with what is there. To be called once, before anything else is noted. */
+  /** Sets the permanent id of the directory and its existing actors. Must be called once, before any other change. */
   begin(directory: string, changes: CatalogueChanges, sequence: number): Promise<void> {
     this.#waiting.push({ table: FACTS, key: DIRECTORY_KEY, value: encodeJsonRow(directory) });
     return this.note(changes, sequence);
   }
 
   /**
-   * Shows changes from now on.
+   * Makes changes visible and writes them.
    *
-   * @param sequence newest record that the log has on its disk
-   * @returns resolves when they are on the disk as well
-   * @throws {ServiceError} as a promise: `STORAGE_FULL`, `WRITES_STOPPED`; they go on being shown, and are tried again
+   * @param sequence newest record that the log has on disk
+   * @returns resolves when the changes are on disk
+   * @throws {ServiceError} as a promise: `STORAGE_FULL`, `WRITES_STOPPED`; they stay visible, and the write is retried
    */
   note(
     { actors = new Map(), journal, keyCheck, rows = [] }: CatalogueChanges,
@@ -261,16 +261,16 @@ export class ActorCatalogue implements CatalogueFacts {
     return this.#storeNext();
   }
 
-  /** Resolves when everything noted by now is on the disk, however often that has to be tried; not once it is closed. */
+  /** Resolves when all changes so far are on disk, after any number of retries. Never resolves once closed. */
   stored(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiters.push({ notes: this.#notes, resolve });
-      // Tried now, in case there is nothing to store and nobody would.
+      // Start a write now, in case there are no changes and none would start by itself.
       this.#storeNext().catch(() => undefined);
     });
   }
 
-  /** Waits for what was noted, then lets go of the file. */
+  /** Waits for pending writes, then closes the file. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#retry?.cancel();
@@ -313,7 +313,7 @@ export class ActorCatalogue implements CatalogueFacts {
     return this.#shard;
   }
 
-  /** What could not be stored is stored with what is noted next, or after a pause. A shard that failed takes nothing more. */
+  /** Keeps failed changes for the next write, or for a retry after a delay. The failed shard is replaced. */
   #recover(writes: readonly Write[]): void {
     this.#waiting = [...writes, ...this.#waiting];
     if (this.#isClosing) return;
@@ -325,7 +325,7 @@ export class ActorCatalogue implements CatalogueFacts {
     this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MS_MAX);
   }
 
-  /** Without success the reason is remembered; whoever is refused meets it. */
+  /** Reopens the shard. On failure the reason is kept, and later calls fail with it. */
   #reopen(): void {
     try {
       this.#shard = this.#openShard(true);
@@ -335,14 +335,14 @@ export class ActorCatalogue implements CatalogueFacts {
   }
 }
 
-/** LMDB would make a file that is gone, and nothing would be listed in it. */
+/** LMDB would create a missing file, and it would list no actors. */
 function openFile(folder: string, isAgain: boolean): Shard {
   if (isAgain && !ActorCatalogue.isIn(folder))
     throw catalogueDamaged(folder, 'was removed under the running server');
   return new LmdbShard(join(folder, CATALOGUE), catalogueTables);
 }
 
-/** What is thrown of a catalogue that is not what it should be. */
+/** The error for a damaged or wrong catalogue. */
 export function catalogueDamaged(folder: string, what: string): ServiceError {
   return new ServiceError(
     'DATA_CORRUPTED',
@@ -351,12 +351,12 @@ export function catalogueDamaged(folder: string, what: string): ServiceError {
   );
 }
 
-/** Key of an actor in the table of actors. */
+/** Key of an actor in the actors table. */
 export function keyOfActor(actor: ActorId): string {
   return Buffer.from(actor, 'utf8').toString('latin1');
 }
 
-/** The row of an actor, decoded. */
+/** Decodes the row of an actor. */
 export function rowOf(bytes: Uint8Array): CatalogueRow {
   const [created, floor, epoch, chain] = decodeJsonRow(bytes) as [number, number, number?, string?];
   if (epoch === undefined || chain === undefined) return { created, floor };

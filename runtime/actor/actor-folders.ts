@@ -19,38 +19,38 @@ import { flushFolder, MovedTogether } from './moved-together.ts';
 import { removePaced } from './paced-removal.ts';
 import type { ActorId } from './ports.ts';
 
-/** Folder for what is being made or removed; no actor id begins like this. */
+/** Folder for unfinished and removed actors; no actor id begins like this. */
 const REMOVED = '.removed';
 
-/** What was removed and is kept: when, in milliseconds of the wall clock, and a hash of whose it was. */
+/** Name of a kept removal: wall clock time in milliseconds and a hash of the owner. */
 const keptName = /^(\d+)-([0-9a-f]{32})$/;
 
 /** Hexadecimal digits of such a hash. */
 const HASH_CHARACTERS = 32;
 
-/** Says beside what is kept whose it was. */
+/** File that names the owner of a kept removal. */
 const OWNER_FILE = 'owner';
 
 /** Name of the folder that is kept. */
 const KEPT = 'actors';
 
-/** Its name where it was put away because it is damaged: it may be all there is, so want of room does not end it. */
+/** Its name when it was moved away because of damage. It may be the only data, so it is kept even if space is low. */
 const DAMAGED = 'damaged';
 
-/** What becomes of folders that are removed. */
+/** How removed folders are kept. */
 export interface RemovalRules {
-  /** Time what is removed is kept in `.removed`, in milliseconds; 0: it goes at once. */
+  /** How long removed folders are kept in `.removed`, in milliseconds; 0: they are deleted at once. */
   readonly keepMs: number;
-  /** Whether there is no room to keep what was removed. */
+  /** Whether disk space is too low to keep removed folders. */
   readonly isPressed: () => boolean;
 }
 
-/** Nothing that is removed is kept. */
+/** Deletes removed folders at once. */
 export const keepNothing: RemovalRules = Object.freeze({ keepMs: 0, isPressed: () => false });
 
 /**
- * The folders of the actors of this process. An actor exists when its folder does, so whatever makes or removes
- * one is on the disk before it returns, and nothing half made ever has an actor's name.
+ * The folders of the actors of this process. An actor exists when its folder does, so every creation and removal is on
+ * disk before it returns, and no unfinished folder ever has an actor's name.
  */
 export class ActorFolders {
   /** Holds one folder per actor. */
@@ -59,7 +59,7 @@ export class ActorFolders {
   readonly #rules: RemovalRules;
   readonly #together: MovedTogether;
 
-  /** @param clock paces the removal of what is large */
+  /** @param clock paces the removal of large files */
   constructor(root: string, clock: Clock, rules: RemovalRules = keepNothing) {
     this.root = root;
     this.#clock = clock;
@@ -67,7 +67,9 @@ export class ActorFolders {
     this.#together = new MovedTogether(root, join(root, REMOVED));
   }
 
-  /** @throws {ServiceError} `WRITES_STOPPED` when the folder of all of them is gone: then nothing says that one is missing */
+  /**
+   * @throws {ServiceError} `WRITES_STOPPED` when the root folder is missing, so that missing actors cannot be detected
+   */
   requireRoot(): void {
     if (!existsSync(this.root)) throw folderGone(this.root);
   }
@@ -80,21 +82,21 @@ export class ActorFolders {
     return existsSync(this.of(actor));
   }
 
-  /** Whether the folder of an actor has nothing in it. */
+  /** Whether the folder of an actor is empty. */
   isBare(actor: ActorId): boolean {
     return readdirSync(this.of(actor)).length === 0;
   }
 
-  /** The parts that follow `owner` in the ids of existing actors, decoded, each once. */
+  /** The decoded id parts that directly follow `owner` in the ids of existing actors, without duplicates. */
   namesUnder(owner: string): readonly string[] {
     const folder = this.of(owner);
     return existsSync(folder) ? readdirSync(folder).filter(isActorName).map(decodeURIComponent) : [];
   }
 
   /**
-   * Every actor there is, sorted.
+   * Every existing actor, sorted.
    *
-   * @param isKind whether a name is the last part of ids: folders of owners that have nothing any more are no actors
+   * @param isKind whether a name is the last part of an id: empty folders of owners are not actors
    */
   async all(isKind: (name: string) => boolean): Promise<readonly ActorId[]> {
     const found: ActorId[] = [];
@@ -111,9 +113,9 @@ export class ActorFolders {
   }
 
   /**
-   * Makes the empty folder of an actor, which is there when this returns.
+   * Creates the empty folder of an actor, which exists when this returns.
    *
-   * @returns resolves when its name is on the disk: without it a power cut would take acknowledged writes away
+   * @returns resolves when its name is on disk: before that, a power failure could remove acknowledged writes
    * @throws {ServiceError} `STORAGE_FULL`; `WRITES_STOPPED` naming the folder that the system refuses
    */
   create(actor: ActorId): Promise<void> {
@@ -122,8 +124,8 @@ export class ActorFolders {
   }
 
   /**
-   * Where an actor can be made that counts only when it is whole: {@link adopt} gives the folder its name, {@link discard}
-   * throws it away, and so does a restart.
+   * Prepares a folder in which an actor can be built. {@link adopt} gives it the actor's name; {@link discard} or a
+   * restart deletes it.
    *
    * @returns a folder that does not exist
    */
@@ -132,7 +134,7 @@ export class ActorFolders {
     return this.unfinished(actor);
   }
 
-  /** Gives a prepared folder the name of its actor, on disk when it returns. When it throws, the folder is as before. */
+  /** Gives a prepared folder the name of its actor, on disk when it returns. On an error the folder is unchanged. */
   adopt(actor: ActorId): void {
     crashPoint('mid-fork');
     const folder = this.of(actor);
@@ -143,30 +145,30 @@ export class ActorFolders {
     try {
       flushFolder(dirname(folder));
     } catch (error) {
-      // Else nobody knows of an actor there, and nothing else can be made in its place.
+      // Otherwise the actor would not be listed, and none could be created in its place.
       renameSync(folder, this.unfinished(actor));
       throw error;
     }
   }
 
-  /** Removes a prepared folder; the space may be what was wanting. */
+  /** Deletes a prepared folder, also to free space. */
   async discard(actor: ActorId): Promise<void> {
     await removePaced(this.unfinished(actor), this.#clock);
   }
 
-  /** Whether what is damaged can be put away: it needs room for as long as it is kept, besides what is made anew. */
+  /** Whether there is room to keep damaged folders besides their replacements. */
   get canKeepDamaged(): boolean {
     return this.#rules.keepMs === 0 || !this.#rules.isPressed();
   }
 
   /**
-   * Removes the folders of every actor under an owner, and of one with this very name. They are put away, and go when
-   * the time is over for which they are kept ({@link purge}).
+   * Removes the folders of every actor under an owner, and of an actor with this exact id. They are moved away, and
+   * deleted when their retention ends ({@link purge}).
    *
-   * Needs no room: where there is none they go at once, and the log has to hold the record of the removal until this
-   * resolves. What is put away with {@link removeDamaged} is another matter.
+   * Works without free space: the folders are then deleted at once, and the log has to keep the record of the removal
+   * until this resolves. {@link removeDamaged} does need space.
    *
-   * @param isRemade it is only there once more, and is not kept
+   * @param isRemade the actor was recreated by a replay only, and is not kept
    */
   async remove(owner: string, isRemade = false): Promise<void> {
     const folder = this.of(owner);
@@ -174,9 +176,9 @@ export class ActorFolders {
     const place = this.#freePlace(owner);
     const isPutAway = tryWithRoom(() => moveAway(folder, place, KEPT));
     if (!isPutAway) rmSync(place, { recursive: true, force: true });
-    // The log says that it goes. A crash in the middle leaves a part, which the next start removes.
+    // The removal is in the log. A crash in the middle leaves a part, which the next start removes.
     if (!isPutAway) await removePaced(folder, this.#clock);
-    // Else a power cut could bring it back.
+    // Otherwise a power failure could bring it back.
     flushFolder(dirname(folder));
     crashPoint('before-branch-removal');
     if (!isPutAway) return;
@@ -186,14 +188,14 @@ export class ActorFolders {
   }
 
   /**
-   * Puts away the folders of every actor under some owners because something of them is damaged. They may be all there is,
-   * so they are kept for their time whatever room there is. Only the first set of an owner is kept: one that is damaged again
-   * and again would fill the disk.
+   * Moves away the folders of every actor under some owners because one of them is damaged. They may be the only data,
+   * so they are kept for their retention even if space is low. Only the first set of an owner is kept, because repeated
+   * damage would fill the disk.
    *
    * @param owners first parts of ids
-   * @param beside names of other things in the root that go with them, and are not kept
-   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep them. Whatever it throws, all of them are where they
-   *   were, or will be after {@link sweep}
+   * @param beside names of other entries of the root that are removed with them, and not kept
+   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep them. After any error all folders are where
+   *   they were, or will be after {@link sweep}
    */
   async removeDamaged(owners: readonly string[], beside: readonly string[] = []): Promise<void> {
     this.requireRoomForDamaged(owners);
@@ -203,7 +205,7 @@ export class ActorFolders {
     if (names.length === 0) return;
     const isMoved = tryWithRoom(() => this.#together.move(names));
     if (!isMoved) throw new ServiceError('STORAGE_FULL');
-    // They are put away. Where they lie is no matter for long: else the next start does it.
+    // They are moved away already; on failure the next start moves them to their final place.
     await this.#settleMoved().catch(() => undefined);
   }
 
@@ -213,12 +215,12 @@ export class ActorFolders {
     if (isAnyKept && this.#rules.isPressed()) throw new ServiceError('STORAGE_FULL');
   }
 
-  /** Whether a set of an owner is kept when it is put away as damaged. */
+  /** Whether a set of an owner is kept when it is moved away as damaged. */
   #isKeptAsDamaged(owner: string): boolean {
     return this.#rules.keepMs > 0 && !this.#hasDamaged(owner);
   }
 
-  /** Keeps what was moved away together, and removes what is not kept. */
+  /** Keeps the folders that were moved away together, and deletes the rest. */
   async #settleMoved(): Promise<void> {
     const { folder } = this.#together;
     if (!existsSync(folder)) return;
@@ -227,8 +229,8 @@ export class ActorFolders {
   }
 
   /**
-   * Keeps the actors of other folders, which these take the place of, as {@link removeDamaged} does. What is not kept stays
-   * there. On the disk when it returns; may be called again after an error.
+   * Keeps the actors of other folders, which these folders replace, as {@link removeDamaged} does. Folders that are not
+   * kept stay in place. On disk when it returns; may be repeated after an error.
    */
   takeDamaged(others: ActorFolders): void {
     const owners = others.namesUnder('').map(encodeURIComponent);
@@ -244,7 +246,7 @@ export class ActorFolders {
     flushFolder(join(this.root, REMOVED));
   }
 
-  /** Removes what was kept for long enough; when there is no room, all of it that is not damaged. */
+  /** Deletes folders whose retention has ended; if space is low, all that are not damaged. */
   async purge(): Promise<void> {
     for (const { atMs, isDamaged, path } of this.#kept()) {
       const isOver = this.#clock.wallMs() - atMs >= this.#rules.keepMs;
@@ -252,7 +254,7 @@ export class ActorFolders {
     }
   }
 
-  /** Keeps what others keep, under the same names: these folders take their place. On the disk when it returns. */
+  /** Takes over the kept removals of other folders, which these folders replace. On disk when it returns. */
   takeKept(others: ActorFolders): void {
     const kept = others.#kept();
     if (kept.length === 0) return;
@@ -263,23 +265,23 @@ export class ActorFolders {
     flushFolder(join(this.root, REMOVED));
   }
 
-  /** Removes what an earlier process left half made, and what is kept no longer. At once, for nobody writes yet. */
+  /** Deletes leftovers of an earlier process and expired removals, without pacing, because nobody writes yet. */
   async sweep(): Promise<void> {
     const folder = join(this.root, REMOVED);
     this.#requireFolder();
     this.#together.undo();
-    // What is kept needs room for its place: it stays where it is until there is some.
+    // Keeping them needs space; without it they stay where they are.
     await this.#settleMoved().catch(() => undefined);
     const names = await readdir(folder).catch(noneWhenGone);
     for (const name of names)
       if (!keptName.test(name) && !MovedTogether.isName(name))
         await rm(join(folder, name), { recursive: true, force: true });
     await this.purge();
-    // One with something in it stays.
+    // A folder with content stays.
     await rmdir(folder).catch(() => undefined);
   }
 
-  /** @throws {ServiceError} `WRITES_STOPPED` when the folder of what is removed is none: nothing may be made there */
+  /** @throws {ServiceError} `WRITES_STOPPED` when something other than a folder has the name of the removal folder */
   #requireFolder(): void {
     const folder = join(this.root, REMOVED);
     if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() ?? true) return;
@@ -287,7 +289,7 @@ export class ActorFolders {
     throw unusableFile(folder, 'ENOTDIR', remedy);
   }
 
-  /** Two may be removed within a millisecond. */
+  /** Two removals may happen within a millisecond. */
   #freePlace(owner: string): string {
     this.#requireFolder();
     return this.#freePlaceAt(Math.floor(this.#clock.wallMs()), hashOf(owner));
@@ -314,20 +316,20 @@ export class ActorFolders {
     });
   }
 
-  /** Where {@link prepare} makes an actor. Ids may be longer than a folder name may be. */
+  /** Path for {@link prepare}. Hashed, because ids may exceed the length of a folder name. */
   unfinished(actor: ActorId): string {
     return join(this.root, REMOVED, hashOf(actor));
   }
 }
 
-/** What begins with a dot is beside the actors. */
+/** Names that begin with a dot are not actors. */
 function isActorName(name: string): boolean {
   return !name.startsWith('.');
 }
 
 /**
- * Whether actors were put away because they are damaged. Earlier versions gave them the name of what was removed; only they
- * have an owner that is a whole tenant.
+ * Whether actors were moved away because of damage. Earlier versions used the name of ordinary removals, but only for a
+ * damaged set the owner is a whole tenant.
  */
 function isDamagedSet(place: string): boolean {
   if (existsSync(join(place, DAMAGED))) return true;
@@ -335,7 +337,7 @@ function isDamagedSet(place: string): boolean {
   return owner !== undefined && !owner.includes('/') && existsSync(join(place, KEPT));
 }
 
-/** As {@link noteOwner} noted it; undefined where it could not. */
+/** The owner recorded by {@link noteOwner}; undefined when it was not recorded. */
 function ownerOf(place: string): string | undefined {
   try {
     return readFileSync(join(place, OWNER_FILE), 'utf8').trim();
@@ -344,13 +346,13 @@ function ownerOf(place: string): string | undefined {
   }
 }
 
-/** Puts a folder into a new one. */
+/** Moves a folder into a new one. */
 function moveAway(folder: string, place: string, name: string): void {
   mkdirSync(place, { recursive: true, mode: 0o700 });
   renameSync(folder, join(place, name));
 }
 
-/** Shards say of what actor they are, too: where there is no room, nothing is noted. */
+/** Records the owner of a kept removal. Skipped when space is low, because shards also contain their actor. */
 function noteOwner(place: string, owner: string): void {
   tryWithRoom(() => writeFileSync(join(place, OWNER_FILE), `${owner}\n`, { mode: 0o600 }));
 }
@@ -359,7 +361,7 @@ function hashOf(id: string): string {
   return createHash('sha256').update(id).digest('hex').slice(0, HASH_CHARACTERS);
 }
 
-/** Makes a folder and those above it. @returns the folders that have new names in them, from the top */
+/** Creates a folder and its parents. @returns the folders that have new entries, from the top */
 function makeFolder(folder: string): readonly string[] {
   if (existsSync(folder)) return [];
   const parent = dirname(folder);
@@ -368,12 +370,12 @@ function makeFolder(folder: string): readonly string[] {
   return [...above, parent];
 }
 
-/** As {@link makeFolder}, and brings their names to the disk. */
+/** As {@link makeFolder}, and flushes the new entries. */
 function makeFolderDurable(folder: string): void {
   for (const changed of makeFolder(folder)) flushFolder(changed);
 }
 
-/** Brings the names in folders to the disk, without holding the event loop; one that was removed has none. */
+/** Flushes the entries of folders without blocking the event loop; removed folders are skipped. */
 async function flushFolders(folders: readonly string[]): Promise<void> {
   for (const folder of folders) {
     const handle = await open(folder, 'r').catch(undefinedWhenGone);
@@ -390,7 +392,7 @@ function undefinedWhenGone(error: unknown): undefined {
   throw error;
 }
 
-/** Whoever lists folders may meet one that was just removed. */
+/** A listed folder may have been removed meanwhile. */
 function noneWhenGone(error: unknown): never[] {
   if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
   throw error;
@@ -405,7 +407,7 @@ function explainedAt<Result>(path: string, work: () => Result): Result {
   }
 }
 
-/** @returns false when the volume has no room for it */
+/** @returns false when the volume has no room */
 function tryWithRoom(work: () => void): boolean {
   try {
     work();

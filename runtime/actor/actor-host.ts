@@ -35,71 +35,71 @@ import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
 import type { ActorId, ActorLifecycle, Delivery, ReplicaSource, Router } from './ports.ts';
 import { type StoppedActor, stoppedActor } from './stopped-actors.ts';
 
-/** Bounds of the host. */
+/** Limits of the host. */
 export interface HostLimits {
   readonly commit: CommitLimits;
   readonly apply: ApplyLimits;
-  /** Actors that may be open at once where no room is shared; above it the longest idle one is closed. */
+  /** Actors that may be open at once when no room is shared. Above it, the least recently used one is closed. */
   readonly openActorsMax: number;
   /** Time without use after which an actor is closed, in milliseconds. */
   readonly idleCloseMs: number;
 }
 
-/** Time after which a copy that nobody has begun to read is removed, in milliseconds. */
+/** Time after which a copy is removed if nobody has started to read it, in milliseconds. */
 const UNREAD_COPY_MS = 60_000;
 
-/** What the host tells about its actors. */
+/** Callbacks for events of the host's actors. */
 export interface HostObserver {
   batchDurable(kind: string, commands: number, bytes: number, elapsedMs: number): void;
   events(actor: ActorId, events: readonly ActorEvent[]): void;
   stopped(actor: ActorId, cause: unknown): void;
   applyFailed(actor: ActorId, cause: unknown): void;
-  /** Stored bytes of an actor do not verify; whoever asked got `DATA_CORRUPTED`. */
+  /** Stored bytes of an actor do not verify; the caller received `DATA_CORRUPTED`. */
   damaged?(actor: ActorId, cause: ServiceError): void;
-  /** The process before this one may have ended over the file of an actor: it is read before it is opened. */
+  /** The file of an actor is verified before it is opened, because the previous process may have crashed on it. */
   verifying?(actor: ActorId, done: number, of: number): void;
 }
 
-/** A fork that stands in the log. */
+/** A fork that is recorded in the log. */
 export interface ForkMade {
   readonly source: ActorId;
   readonly target: ActorId;
-  /** Of its record. */
+  /** Sequence of the fork's record. */
   readonly sequence: number;
 }
 
-/** Everything the host works with. */
+/** Dependencies of the host. */
 export interface HostEnvironment {
   /** Folder that holds one folder per actor. */
   readonly folder: string;
-  /** The actors of that folder, where somebody else uses them before and after; default: made here. */
+  /** The store of that folder, when another component uses it before and after the host. Default: created here. */
   readonly store?: ActorStore;
   readonly log: Log;
   readonly clock: Clock;
-  /** The steps of the clock, where a host before this one saw some in this process; default: seen from now on. */
+  /** Observed clock steps, when an earlier host of this process recorded some. Default: observed from now on. */
   readonly steps?: WallSteps;
   readonly random: Random;
   readonly kinds: readonly ActorKind[];
   readonly limits: HostLimits;
-  /** For open actors, with other hosts of the process; default: one of its own. */
+  /** Room for open actors, shared with other hosts of the process. Default: a room of its own. */
   readonly room?: OpenRoom;
   readonly observer: HostObserver;
-  /** Gives long reads and commands their slices; one for the whole process. */
+  /** Schedules slices of long reads and commands; one for the whole process. */
   readonly slices: SliceScheduler;
-  /** Says whether there is room for what is written; without it there always is. */
+  /** Checks disk space before writes. Absent: space is never refused. */
   readonly space?: SpaceGuard;
-  /** Time removed actors are kept on the disk while there is room, in milliseconds. Default: they go at once. */
+  /** How long removed actors are kept on disk while there is room, in milliseconds. Default: deleted at once. */
   readonly removedKeepMs?: number;
-  /** Actors nothing can be served without: where one of them is damaged, {@link ActorHost.recover} refuses. */
+  /** Actors that are required for any service. When one is damaged, {@link ActorHost.recover} fails. */
   readonly required?: readonly ActorId[];
-  /** The key the folder is used with, which is compared with the one it was made with. */
+  /** The key in use, compared with the key that the folder was created with. */
   readonly key?: DirectoryKey;
 }
 
-/** An actor that is being made. */
+/** An actor that is being created. */
 interface Making {
   readonly made: Promise<void>;
-  /** Whether the log has its removal, behind what makes it. */
+  /** Whether the log contains its removal after its creation. */
   isRemoved: boolean;
 }
 
@@ -112,18 +112,18 @@ interface OpenActor {
   readonly pin: () => ShardSnapshot;
   /** Number of its last use, see {@link OpenRoom.uses}. */
   used: number;
-  /** Reads under way that span several turns of the event loop. */
+  /** Running reads that span several turns of the event loop. */
   reads: number;
-  /** Whether it is settled at present in order to be closed. */
+  /** Whether it is currently being settled before it is closed. */
   isClosing: boolean;
 }
 
 /**
- * Owns the actors of this process: opens them on demand, closes idle ones, brings their shards up to the log
- * at start. It is the embedded `Router` as well.
+ * Owns the actors of this process: opens them on demand, closes idle ones, and brings their shards up to date with
+ * the log at start. It is also the embedded `Router`.
  *
- * An actor exists when the catalogue lists it; where the log is not of this process alone, when its folder does. Only
- * {@link ActorHost.create} and {@link ActorHost.fork} make one, so that a request for something unknown never leaves
+ * An actor exists when the catalogue lists it; with a log shared between members, when its folder exists. Only
+ * {@link ActorHost.create} and {@link ActorHost.fork} create one, so that a request for an unknown actor never leaves
  * anything on disk.
  */
 export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSource {
@@ -135,18 +135,18 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   readonly #room: OpenRoom;
   readonly #sharer: RoomSharer;
   readonly #forkWatchers = new Set<(fork: ForkMade) => void>();
-  /** Copies made for others so far: their names. */
+  /** Number of copies made so far; used in their names. */
   #copies = 0;
   /** What {@link OpenRoom.uses} was at each of the last checks for idle actors, oldest first. */
   readonly #usesAt: { readonly atMs: number; readonly uses: number }[] = [];
-  /** Owners that are being removed: nothing under them is answered any more. */
+  /** Owners that are being removed. Messages to actors under them are refused. */
   readonly #destroying = new Map<string, Promise<void>>();
-  /** Actors that are being made; in the log a fork and a creation of the same one would undo each other. */
+  /** Actors that are being created. A concurrent fork and creation of one actor would undo each other in the log. */
   readonly #making = new Map<ActorId, Making>();
   readonly #servingSinceMs: number;
-  /** Who asks when one actor asks another: the engine itself. */
+  /** The caller of queries between actors: the engine itself. */
   readonly #engine: Caller = engineCaller('');
-  /** `draining`: no new commands; `closed`: nothing is opened any more. */
+  /** `draining`: commands are refused; `closed`: actors are no longer opened. */
   #state: 'running' | 'draining' | 'closed' = 'running';
 
   constructor(environment: HostEnvironment) {
@@ -168,12 +168,12 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     return this.#open.size;
   }
 
-  /** How far the newest revision is ahead of the wall clock, in milliseconds; 0 where it is not. */
+  /** How far the newest revision is ahead of the wall clock, in milliseconds; 0 when it is not. */
   get revisionsAheadMs(): number {
     return Math.max(0, this.#hybridClock.last.ms - Math.floor(this.#environment.clock.wallMs()));
   }
 
-  /** Actors that take no commands any more, although they are open, and those that are not served. */
+  /** Open actors that no longer take commands, and actors that are not served. */
   get stoppedActors(): readonly StoppedActor[] {
     const stopped: StoppedActor[] = [...this.#storage.stopped];
     for (const { id, loop } of this.#open.values()) {
@@ -183,7 +183,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     return stopped;
   }
 
-  /** Bytes of durable changes that are not in their shards yet, over all open actors. */
+  /** Bytes of durable changes that are not applied to their shards yet, over all open actors. */
   get pendingBytes(): number {
     let bytes = 0;
     for (const { writer } of this.#open.values()) bytes += writer.pendingBytes;
@@ -191,14 +191,13 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   }
 
   /**
-   * Brings every shard the log still holds records for up to the end of the log. Cost follows the log's
-   * retained tail, not what is stored. An actor whose own data is damaged is left out and refuses every message; the log
-   * keeps what it has of it.
+   * Applies the retained log to every shard that has records in it. The cost depends on the retained log, not on the
+   * stored data. An actor with damaged data is skipped and refuses every message; the log keeps its entries.
    *
-   * What is found is compared before anything is changed: what refuses for what is on the disk leaves all of it as it was.
+   * All checks run before anything is changed, so a refused recovery leaves the disk unchanged.
    *
    * @throws {ServiceError} `DATA_CORRUPTED` for damage of the log, the catalogue or an actor that is required;
-   *   `STORAGE_FULL`, because what was acknowledged could not be shown
+   *   `STORAGE_FULL`, because acknowledged writes could not be made visible
    */
   async recover(): Promise<void> {
     await this.#storage.recover((actor) => this.#open.has(actor));
@@ -210,7 +209,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   }
 
   async create(actor: ActorId, precondition?: Precondition): Promise<void> {
-    // One at a time, so that nothing but the call that makes an actor ever takes it back.
+    // One creation at a time, so that only the call that creates an actor ever undoes it.
     for (let making = this.#making.get(actor); making !== undefined; making = this.#making.get(actor))
       await making.made.catch(() => {});
     await this.#make(actor, () => this.#create(actor, precondition));
@@ -220,7 +219,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     if (this.#state !== 'running') throw new ServiceError('SHUTTING_DOWN');
     if (precondition !== undefined) requirePrecondition(this, precondition);
     this.#storage.requireKept(actor);
-    // Behind the record of the removal it would come back with a start, and be there for whoever follows the log.
+    // A creation after the record of the removal would reappear at the next start and for followers of the log.
     if (this.#isDestroying(actor) || this.#isRemoved(actor)) throw new ServiceError('NOT_FOUND');
     if (this.#store.hasLeft(actor)) {
       await this.#store.putAwayLeft(actor);
@@ -231,16 +230,16 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     this.#requireSpace();
     crashPoint('before-shard-create');
     const { log } = this.#environment;
-    // Who follows the log makes the actor at this place.
+    // Followers of the log create the actor at this position.
     const sequence = await log.append(lifecycleEntry(actor, { kind: 'create' }, this.#hybridClock.last));
-    // Else a power cut could leave a folder of which the log knows nothing; and see below, of one that is gone.
+    // Without the flush, a power failure could leave a folder that the log does not know, or whose removal it has lost.
     await log.flush();
     try {
       if (precondition !== undefined) requirePrecondition(this, precondition);
     } catch (error) {
       return await this.#takeBack(actor, error);
     }
-    // What is removed by a later record is not made. One that is going to be is: its removal may fail.
+    // Not created if a later record already removed it. A pending removal does not count, because it may fail.
     try {
       const known = this.#isRemoved(actor) ? Promise.resolve() : this.#store.create(actor, sequence);
       this.#releaseWhen(known, actor, sequence);
@@ -289,18 +288,18 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
         const appended = await log.append(entry);
         for (const hear of this.#forkWatchers) hear({ source, target, sequence: appended });
         const finish = async (): Promise<void> => {
-          // Else a power cut could leave a fork of which the log knows nothing.
+          // Without the flush, a power failure could leave a fork that the log does not know.
           const [position] = await Promise.all([this.#store.claimCopy(target, appended), log.flush()]);
           requireSource();
           known = this.#store.takeCopy(target, appended, position);
-          // Told below.
+          // The error is reported below.
           known.catch(() => undefined);
         };
         return { sequence: appended, copied: open.writer.copyTo(folder, finish) };
       });
       await copied.catch((error: unknown) => this.#takeBack(target, error));
       this.#releaseWhen(known, target, sequence);
-      // What came to the source by now would keep a restart from making the fork again.
+      // Writes to the source after this point would keep a restart from repeating the fork.
       await known.catch((error: unknown) => this.#undo(target, error));
     } finally {
       open.reads -= 1;
@@ -322,17 +321,17 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   }
 
   /**
-   * Tells of every fork as soon as the log has it.
+   * Reports every fork as soon as it is in the log.
    *
-   * @param hear must not throw
-   * @returns ends it
+   * @param hear called for each fork; must not throw
+   * @returns stops the reports
    */
   watchForks(hear: (fork: ForkMade) => void): () => void {
     this.#forkWatchers.add(hear);
     return () => void this.#forkWatchers.delete(hear);
   }
 
-  /** Newest record the shard of an actor has; what is durable and waits to be applied is not in it. */
+  /** Newest record applied to the shard of an actor; durable records that are not applied yet are not counted. */
   appliedSequence(actor: ActorId): number {
     return this.#actor(actor).writer.shard.position.sequence;
   }
@@ -340,7 +339,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   destroyUnder(owner: string): Promise<void> {
     const running = this.#destroying.get(owner);
     if (running !== undefined) return running;
-    // What is being made is not there yet, and would be when it is done.
+    // An actor that is being created does not exist in the store yet, but would after its creation.
     const isMaking = [...this.#making.keys()].some((actor) => isUnder(actor, owner));
     if (!isMaking && !this.#store.hasUnder(owner)) return Promise.resolve();
     const destroyed = this.#destroy(owner).finally(() => this.#destroying.delete(owner));
@@ -373,24 +372,24 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     return this.#actor(actor).writer.revision;
   }
 
-  /** Gives up the replies that wait for later commands: the process is going to stop. */
+  /** Fails the replies that wait for later commands, because the process is about to stop. */
   endWaits(): void {
     for (const { behaviour } of this.#open.values()) behaviour.endWaits?.(new ServiceError('SHUTTING_DOWN'));
   }
 
-  /** Answers every queued command. Commands are refused from now on, and nothing happens by itself any more. */
+  /** Answers every queued command. New commands are refused and timers of the actors are stopped. */
   async drain(): Promise<void> {
     if (this.#state === 'running') this.#state = 'draining';
-    // A command may still open another actor by asking it.
+    // A command may still open another actor by querying it.
     for (const { loop } of this.#open.values()) await loop.drained();
     for (const open of this.#open.values()) quiet(open, new ServiceError('SHUTTING_DOWN'));
   }
 
   /**
-   * Drains, applies everything, closes all shards. Queries are refused as soon as their actor is closed.
+   * Drains, applies all changes and closes all shards. Queries are refused once their actor is closed.
    *
-   * @param readsMs time long answers under way have to end, in milliseconds
-   * @param signal cuts them short
+   * @param readsMs time that running long reads have to finish, in milliseconds
+   * @param signal ends this wait early
    */
   async close(readsMs: number = READS_MS_MAX, signal?: AbortSignal): Promise<void> {
     await this.drain();
@@ -401,7 +400,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     await this.#storage.close();
   }
 
-  /** A copy for whoever asked: it is made at once, of what there is now, and removed when it has been told. */
+  /** Creates a copy of the present state for another member. The copy is removed once it was sent. */
   async #tellCopy(actor: ActorId): Promise<ShardCopy> {
     this.#requireSpace();
     const { folders } = this.#store;
@@ -426,16 +425,16 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   async #destroy(owner: string): Promise<void> {
     const isOwned = (actor: ActorId): boolean => isUnder(actor, owner);
-    // In a later turn, when the owner is on the list and nothing under it is opened any more.
+    // Resumes in a later turn: by then the owner is in the list and no actor under it is opened any more.
     await null;
     const owned = [...this.#open.values()].filter(({ id }) => isOwned(id));
     await Promise.all(owned.map(({ loop }) => loop.drained()));
     const { log } = this.#environment;
-    // Before anything is let go of: when this fails the actors stay, with all they have in memory.
+    // Append before anything is released: when it fails, the actors stay open with their state in memory.
     const sequence = await log.append(lifecycleEntry(owner, { kind: 'destroy' }, this.#hybridClock.last));
     for (const [actor, making] of this.#making) if (isOwned(actor)) making.isRemoved = true;
     await Promise.all(owned.map((open) => this.#abandon(open)));
-    // A disk that takes nothing more needs the space.
+    // A failed flush is ignored: if the disk is full, the removal is what frees space.
     await log.flush().catch(() => undefined);
     const failed = await this.#storage.remove(owner, sequence, isOwned);
     const through = failed === undefined ? log.lastSequence : sequence - 1;
@@ -443,17 +442,17 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     this.#releaseWhen(failed === undefined ? Promise.resolve() : Promise.reject(failed), owner, sequence);
   }
 
-  /** The log keeps what made or removed an actor until the catalogue has it. */
+  /** Keeps the record that created or removed an actor in the log until the catalogue has it. */
   #releaseWhen(known: Promise<void>, actor: ActorId, sequence: number): void {
     const release = (): void => this.#environment.log.released(actor, sequence);
     known.then(release, (cause: unknown) => {
       this.#environment.observer.applyFailed(actor, cause);
-      // What the catalogue could not store is tried again; anything else stays in the log for the next start.
+      // A failed write of the catalogue is retried. After any other error the record stays for the next start.
       if (cause instanceof ServiceError) void this.#storage.stored().then(release);
     });
   }
 
-  /** An actor that could not be made after the log had it: whoever follows has made it and must hear that it is gone. */
+  /** Appends a removal for an actor whose creation failed after it was logged, because followers have created it. */
   async #takeBack(target: ActorId, cause: unknown): Promise<never> {
     const { log } = this.#environment;
     await this.#store.folders.discard(target);
@@ -462,7 +461,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     throw cause;
   }
 
-  /** Removes an actor that was made and cannot be noted. Where that fails as well, the log has the removal. */
+  /** Removes a created actor that could not be added to the catalogue. If that fails too, the log has the removal. */
   async #undo(actor: ActorId, cause: unknown): Promise<never> {
     await this.destroyUnder(actor).catch(() => undefined);
     throw cause;
@@ -493,7 +492,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     }
   }
 
-  /** Tells of stored bytes that do not verify; a log that lost its end is another matter. @throws the error */
+  /** Reports stored bytes that do not verify. The lost end of a log is reported elsewhere. @throws the error */
   #refuse(actor: ActorId, error: unknown): never {
     if (isDamage(error)) this.#environment.observer.damaged?.(actor, error);
     throw error;
@@ -505,7 +504,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     return false;
   }
 
-  /** Whether an actor that is being made was removed meanwhile. */
+  /** Whether an actor was removed while it is being created. */
   #isRemoved(actor: ActorId): boolean {
     return this.#making.get(actor)?.isRemoved === true;
   }
@@ -519,7 +518,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     if (this.#state === 'closed') throw new ServiceError('SHUTTING_DOWN');
     try {
       this.#storage.requireKept(actor);
-      // Also one that is not listed because it could not be brought up to the log.
+      // Also for an actor that is not listed because the log could not be applied to it.
       this.#storage.requireCaughtUp(actor);
       if (!this.exists(actor)) throw new ServiceError('NOT_FOUND');
       const opened = this.#openActor(actor);
@@ -543,7 +542,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
       clock,
       limits.apply,
       (cause) => {
-        // Told of until the next start, which looks at the files again.
+        // Reported until the next start, which checks the files again.
         if (isDamage(cause)) this.#storage.failed(actor, cause);
         observer.applyFailed(actor, cause);
       },
@@ -638,7 +637,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     });
   }
 
-  /** The last use that certainly lies before a moment; what is older than the check that says so is forgotten. */
+  /** Number of the last use that is certainly before a moment; older checks are discarded. */
   #usesBefore(ms: number): number {
     const since = this.#usesAt.findLastIndex(({ atMs }) => atMs <= ms);
     if (since < 0) return 0;
@@ -647,9 +646,9 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   }
 
   /**
-   * Closes an actor unless somebody uses it meanwhile. It serves as ever while it is settled; taking it off the
-   * list and closing its shard happen in one turn, so nobody ever meets one that is closing. An actor with
-   * changes that cannot be applied stays open, because only the log has them besides.
+   * Closes an actor unless it is used meanwhile. It is served normally while it is settled. Removing it from the list
+   * and closing its shard happen in one turn, so no caller ever sees an actor that is being closed. An actor with
+   * changes that cannot be applied stays open, because otherwise only the log has them.
    */
   async #closeUnused(open: OpenActor): Promise<void> {
     const { used } = open;
@@ -672,19 +671,19 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   async #abandon(open: OpenActor): Promise<void> {
     quiet(open, new ServiceError('NOT_FOUND'));
-    // What the actor told itself to do meanwhile; from here on it does nothing more by itself.
+    // Wait for commands that the actor submitted to itself; it submits no more after this.
     await open.loop.drained();
     await open.writer.abandon();
     this.#open.delete(open.id);
   }
 }
 
-/** Whether an actor may be closed at this moment. One that stopped writing must not start again by being reopened. */
+/** Whether an actor may be closed now. A stopped actor must not resume writing by being reopened. */
 function isIdle({ behaviour, loop, reads }: OpenActor): boolean {
   return loop.idle && !loop.isStopped && reads === 0 && behaviour.mustStayOpen !== true;
 }
 
-/** Nobody waits for it any more, and it does nothing by itself. */
+/** Fails the deferred replies of an actor and stops its timers. */
 function quiet({ behaviour }: OpenActor, reason: ServiceError): void {
   behaviour.endWaits?.(reason);
   behaviour.close?.();

@@ -21,16 +21,16 @@ import { actorKindOf } from './actor-id.ts';
 import type { ActorId } from './ports.ts';
 import { CrashSuspects, type ShardVerifier } from './crash-suspects.ts';
 
-/** Name of the data directory in shards of actors that every member of a cluster has alike. */
+/** Directory name in shards that are identical on all members of a cluster. */
 const ANYWHERE = '*';
 
-/** What a catalogue says of an actor, and of what directory it is. */
+/** The catalogue row of an actor, and the id of its data directory. */
 export interface ListedActor {
   readonly directory: string;
   readonly row: CatalogueRow;
 }
 
-/** What actors leave on the disk: their folders, and the shards inside them. Whoever follows a log fills it. */
+/** The actor folders on disk and the shards in them. Filled by whatever follows a log. */
 export class ActorStore implements ReplicaStore {
   readonly folders: ActorFolders;
   readonly #kinds: ReadonlyMap<string, ActorKind>;
@@ -38,14 +38,14 @@ export class ActorStore implements ReplicaStore {
   readonly #suspects: CrashSuspects;
   #catalogue: ActorCatalogue | undefined;
   #isShared = false;
-  /** Whether damaged actors are refused, each for itself. */
+  /** Whether damaged actors are refused individually. */
   #isAlone = false;
   readonly #refused = new Map<ActorId, ServiceError>();
 
   /**
    * @param folder holds one folder per actor
-   * @param clock paces the removal of what is large
-   * @param rules what becomes of what is removed
+   * @param clock paces the removal of large files
+   * @param rules how removed folders are kept and deleted
    */
   constructor(folder: string, kinds: readonly ActorKind[], clock: Clock, rules: RemovalRules = keepNothing) {
     this.folders = new ActorFolders(folder, clock, rules);
@@ -54,19 +54,19 @@ export class ActorStore implements ReplicaStore {
     this.#kinds = new Map(kinds.map((kind) => [kind.kind, kind]));
   }
 
-  /** The kind of an actor, by its id. */
+  /** The kind of an actor, from its id. */
   kindOf(actor: ActorId): ActorKind {
     const kind = this.#kinds.get(actorKindOf(actor));
     assert(kind !== undefined, `no actor kind for ${actor}`);
     return kind;
   }
 
-  /** Every actor there is, sorted. */
+  /** Every existing actor, sorted. */
   all(): Promise<readonly ActorId[]> {
     return this.folders.all((name) => this.#kinds.has(name));
   }
 
-  /** Every actor there should be, whether it is or not, sorted; without a catalogue those that have a folder. */
+  /** Every actor of the catalogue, whether its files exist or not, sorted; without a catalogue, every folder. */
   async listed(): Promise<readonly ActorId[]> {
     return this.#catalogue === undefined ? await this.all() : this.#catalogue.under().sort();
   }
@@ -77,11 +77,12 @@ export class ActorStore implements ReplicaStore {
   }
 
   /**
-   * Knows from now on which actors there should be. Without one every folder is an actor, and its file is made with it.
+   * Sets the catalogue of the actors that should exist. Without one, every folder is an actor, and its file is created
+   * with it.
    *
-   * @param catalogue undefined: what it was told before is closed
-   * @param isShared the catalogue is of a log that others have as well: files are the same wherever they are, so they do
-   *   not say which record made them here, and are made with their actors
+   * @param catalogue undefined: the previous catalogue was closed
+   * @param isShared the catalogue belongs to a log that other members also have: files are then the same on every
+   *   member, so they do not name the record that created them here, and are created with their actors
    */
   useCatalogue(catalogue: ActorCatalogue | undefined, isShared = false): void {
     this.#catalogue = catalogue;
@@ -93,20 +94,20 @@ export class ActorStore implements ReplicaStore {
     return this.#catalogue.get(actor) !== undefined;
   }
 
-  /** Whether there is anything under an owner, or should be. */
+  /** Whether an actor under an owner exists or should exist. */
   hasUnder(owner: string): boolean {
     return this.folders.exists(owner) || (this.#catalogue?.under(owner) ?? []).length > 0;
   }
 
-  /** Whether there is a folder of an actor that should not be there: its removal could not be finished. */
+  /** Whether a folder remains of an actor that should not exist, because its removal was not completed. */
   hasLeft(actor: ActorId): boolean {
     return this.#catalogue !== undefined && !this.exists(actor) && this.folders.exists(actor);
   }
 
   /**
-   * Puts away what {@link hasLeft}: it would be taken for the files of one that is made anew.
+   * Moves away a folder found by {@link hasLeft}. Otherwise it would be taken for the files of a new actor of that id.
    *
-   * @throws {ServiceError} `WRITES_STOPPED` naming the folder when the system refuses that
+   * @throws {ServiceError} `WRITES_STOPPED` naming the folder when the system refuses the move
    */
   async putAwayLeft(actor: ActorId): Promise<void> {
     try {
@@ -125,14 +126,14 @@ export class ActorStore implements ReplicaStore {
     return sizeOfFile(this.#pathOf(actor)) === 0;
   }
 
-  /** Whether the shard of an actor was made and nothing was ever written to it. */
+  /** Whether the shard of an actor was created but never written to. */
   hasNothing(actor: ActorId): boolean {
     return storedHead(this.#pathOf(actor))?.sequence === 0;
   }
 
   /**
-   * Verifies the shards that an earlier process had in hand when it ended, and notes from now on which ones this process
-   * has. Those that are damaged are not opened. Once; a further call does nothing. To be called before anything is opened.
+   * Verifies the shards that an earlier process was writing when it ended, and records from now on which shards this
+   * process writes. Damaged shards are not opened. Must be called before any shard is opened; further calls do nothing.
    */
   beginNoting(onVerifying?: ShardVerifier['onVerifying']): Promise<void> {
     return this.#suspects.begin({
@@ -144,7 +145,7 @@ export class ActorStore implements ReplicaStore {
     });
   }
 
-  /** Notes that a shard is brought up to the log. @returns to be called when that is over */
+  /** Records that a shard is being brought up to date with the log. @returns must be called when that is finished */
   markInUse(actor: ActorId): () => void {
     return this.#suspects.take(actor);
   }
@@ -152,14 +153,14 @@ export class ActorStore implements ReplicaStore {
   /**
    * Opens the shard of an actor.
    *
-   * @throws {ServiceError} what {@link LmdbShard} fails with; `WRITES_STOPPED` when the folder of all actors is gone;
-   *   `DATA_CORRUPTED` naming the file when it is missing, empty,
-   *   of something else or older than it was
+   * @throws {ServiceError} the errors of {@link LmdbShard}; `WRITES_STOPPED` when the parent folder of all actors is
+   *   missing; `DATA_CORRUPTED` naming the file when it is missing, empty, belongs to another actor or is older than
+   *   expected
    */
   open(actor: ActorId): Shard {
     crashPoint('in-open');
     const row = this.#catalogue?.get(actor);
-    // LMDB would make a folder that is gone.
+    // LMDB would create a missing folder.
     this.requireFile(actor);
     if (row === undefined) return this.#openAs(actor, this.folders.of(actor), 0);
     const shard = this.#openAs(actor, this.folders.of(actor), row.created);
@@ -179,12 +180,12 @@ export class ActorStore implements ReplicaStore {
   }
 
   /**
-   * Looks at the file of an actor without opening it: nothing is changed.
+   * Checks the file of an actor without opening or changing it.
    *
-   * @param listed what the catalogue says of it; undefined where there is none, or it does not name it
-   * @returns sequence of the newest record it has; 0 where the log makes it
-   * @throws {ServiceError} `DATA_CORRUPTED` naming the file when it is missing, empty, of something else, older than it was
-   *   or cannot be read; what {@link refusedFile} says
+   * @param listed catalogue row of the actor; undefined when there is no catalogue, or it does not list the actor
+   * @returns sequence of the newest record in the shard; 0 when the log creates the actor
+   * @throws {ServiceError} `DATA_CORRUPTED` naming the file when it is missing, empty, belongs to another actor, is
+   *   older than expected or cannot be read; the errors of {@link refusedFile}
    */
   look(actor: ActorId, listed: ListedActor | undefined): number {
     const path = this.#pathOf(actor);
@@ -210,8 +211,8 @@ export class ActorStore implements ReplicaStore {
   }
 
   /**
-   * @throws {ServiceError} `DATA_CORRUPTED` naming the file when the shard of an actor that should be there is not, or was
-   *   found to have a damaged page
+   * @throws {ServiceError} `DATA_CORRUPTED` naming the file when the shard of an actor that should exist is missing, or
+   *   has a known damaged page
    */
   requireFile(actor: ActorId): void {
     this.requireSound(actor);
@@ -224,20 +225,20 @@ export class ActorStore implements ReplicaStore {
     if (!this.isMissing(actor)) return;
     const path = this.#pathOf(actor);
     const what = `${path} is ${existsSync(path) ? 'empty' : 'missing'}`;
-    // Without a catalogue an actor is made with its file.
+    // Without a catalogue, an actor is created together with its file.
     if (row === undefined) throw new ServiceError('DATA_CORRUPTED', `${what}, and ${actor} should be there`);
     if (row.floor > 0) throw lost(actor, what, row.floor);
   }
 
   /**
-   * Whether damaged actors are refused from now on, each for itself. Those that are refused stay so until they are removed
-   * or replaced: what was left out of them is not in any file that somebody brings back.
+   * Sets whether damaged actors are refused individually. A refused actor stays refused until it is removed or
+   * replaced, because a file that is put back does not have the changes that were skipped.
    */
   refuseAlone(isAlone: boolean): void {
     this.#isAlone = isAlone;
   }
 
-  /** Actors that are refused, and why. */
+  /** Refused actors, with the reason. */
   get refused(): ReadonlyMap<ActorId, ServiceError> {
     return this.#refused;
   }
@@ -250,12 +251,12 @@ export class ActorStore implements ReplicaStore {
 
   missingFork(target: ActorId, sequence: number): ServiceError | undefined {
     const row = this.#catalogue?.get(target);
-    // Of an adopted one it is not known what made it; of any other, a later one of the name is meant.
+    // The creation record of an adopted actor is unknown. A row with another creation record is of a later actor.
     const isListed = row !== undefined && (row.created === 0 || row.created === sequence);
     return isListed ? lost(target, `${this.#pathOf(target)} is missing`, sequence) : undefined;
   }
 
-  /** The fork should be there, and nothing has it: it is refused as its source is. */
+  /** Refuses a fork that should exist but has no data, as its source is refused. */
   async giveUpFork(
     target: ActorId,
     source: ActorId,
@@ -267,15 +268,15 @@ export class ActorStore implements ReplicaStore {
     await this.#noteMade(target, { created: this.#madeBy(sequence), floor: sequence, mark }, sequence);
   }
 
-  /** All that is there was replaced. */
+  /** Must be called when all files were replaced. */
   replaced(): void {
     this.#suspects.forget(() => true);
     this.#refused.clear();
   }
 
   /**
-   * @throws {ServiceError} `DATA_CORRUPTED` naming the file when {@link beginNoting} found a damaged page, or the actor is
-   *   refused
+   * @throws {ServiceError} `DATA_CORRUPTED` naming the file when {@link beginNoting} found a damaged page, or the actor
+   *   is refused
    */
   requireSound(actor: ActorId): void {
     const refusal = this.#refused.get(actor);
@@ -298,12 +299,12 @@ export class ActorStore implements ReplicaStore {
   }
 
   /**
-   * Reads every page of the catalogue without LMDB, which ends the process over some damaged ones. At every start, whatever
-   * was in hand: a start reads all of its rows anyway, to miss files. Of 100,000 actors it has 24 MB, which take 0.2 s of
-   * processor time.
+   * Verifies every page of the catalogue without LMDB, which crashes the process on some damaged pages. Done at every
+   * start, because a start reads all rows anyway to detect missing files. For 100,000 actors the catalogue has 24 MB,
+   * which take 0.2 s of processor time.
    *
-   * @returns its path and what is damaged; undefined when nothing is
-   * @throws {Error} of the system, when it cannot be read
+   * @returns its path and the damage; undefined when there is none
+   * @throws {Error} of the system, when the file cannot be read
    */
   async damageOfCatalogue(): Promise<{ readonly path: string; readonly what: string } | undefined> {
     const path = ActorCatalogue.pathIn(this.folders.root);
@@ -316,19 +317,19 @@ export class ActorStore implements ReplicaStore {
   }
 
   /**
-   * Makes an actor, which is there at once.
+   * Creates an actor, which exists at once.
    *
-   * @param sequence of the record that says so; it must stay in the log until this resolves
-   * @returns resolves when the actor is known for good
+   * @param sequence of the record that creates it; the record must stay in the log until the promise resolves
+   * @returns resolves when the catalogue has the actor
    */
   create(actor: ActorId, sequence: number): Promise<void> {
-    // Its record is read once more. Without its file it stays refused.
+    // Its record is replayed. Without its file the actor stays refused.
     if (this.#refused.has(actor)) return Promise.resolve();
     const isNamed = this.folders.create(actor);
-    // A folder without a file is one that lost it.
+    // Create the file with the folder: a folder without a file is one that lost its file.
     if (this.#catalogue === undefined || this.#isShared)
       void this.#openAs(actor, this.folders.of(actor), 0).close();
-    // Both at once: whoever asks for the actor finds it noted.
+    // Both in the same turn, so that the actor is listed whenever its folder is found.
     const isNoted = this.#noteMade(actor, { created: this.#madeBy(sequence), floor: 0 }, sequence);
     return Promise.all([isNamed, isNoted]).then(() => {});
   }
@@ -353,10 +354,10 @@ export class ActorStore implements ReplicaStore {
   }
 
   /**
-   * Gives the copy that was put into {@link ActorFolders.prepare} the identity of an actor, on the disk when it resolves.
+   * Gives the copy in {@link ActorFolders.prepare} the identity of an actor. It is on disk when the promise resolves.
    *
-   * @param sequence of the record that makes it
-   * @returns the last record it has
+   * @param sequence of the record that creates the actor
+   * @returns position of the copy in the log
    */
   async claimCopy(actor: ActorId, sequence: number): Promise<ShardPosition> {
     const shard = new LmdbShard(this.folders.unfinished(actor), this.tablesOf(actor));
@@ -369,11 +370,11 @@ export class ActorStore implements ReplicaStore {
   }
 
   /**
-   * Makes an actor of the copy that was claimed for it.
+   * Creates an actor from the copy that was claimed for it.
    *
-   * @param sequence of the record that says so; it must stay in the log until this resolves
-   * @param position what {@link claimCopy} answered
-   * @returns resolves when it is known for good; it is there at once
+   * @param sequence of the record that creates it; the record must stay in the log until the promise resolves
+   * @param position result of {@link claimCopy}
+   * @returns resolves when the catalogue has the actor; the actor exists at once
    */
   takeCopy(actor: ActorId, sequence: number, position: ShardPosition): Promise<void> {
     this.folders.adopt(actor);
@@ -381,27 +382,27 @@ export class ActorStore implements ReplicaStore {
     return this.#noteMade(actor, { created: this.#madeBy(sequence), floor, mark }, sequence);
   }
 
-  /** Removes what interrupted work left. To be called while nothing else uses the store. */
+  /** Removes leftovers of interrupted work. Must be called while nothing else uses the store. */
   sweep(): Promise<void> {
     return this.folders.sweep();
   }
 
   /**
-   * Puts every actor away, and the catalogue of a partition: they are made again of the log. What was put away first is
-   * kept for a while, because it is all there is where the log turns out not to have everything. To be called while
-   * nothing else uses the store.
+   * Moves away every actor and the catalogue of a partition, to be rebuilt from the log. The moved folders are kept for
+   * a while, because they are the only data if the log turns out to be incomplete. Must be called while nothing else
+   * uses the store.
    *
-   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep it: nothing was changed
+   * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep them; nothing was changed
    */
   async clear(): Promise<void> {
-    // The catalogue says nothing of what is made anew, and that what was put away was lost.
+    // Remove the catalogue too: it does not list the new actors and would report the old ones as lost.
     await this.folders.removeDamaged(this.#tenants, [CATALOGUE]);
     this.replaced();
     this.#catalogue = undefined;
   }
 
   /**
-   * To be called before something else takes the place of all actors because something of them is damaged.
+   * Must be called before all actors are replaced because one of them is damaged.
    *
    * @throws {ServiceError} `STORAGE_FULL` when there is no room to keep them
    */
@@ -414,12 +415,12 @@ export class ActorStore implements ReplicaStore {
     return this.folders.namesUnder('').map(encodeURIComponent);
   }
 
-  /** Whether there is room to put away what is damaged, see {@link clear}. */
+  /** Whether there is room to keep the damaged folders, see {@link clear}. */
   get canClear(): boolean {
     return this.folders.canKeepDamaged;
   }
 
-  /** Removes what was removed before and is kept no longer. */
+  /** Deletes removed folders whose retention has ended. */
   purge(): Promise<void> {
     return this.folders.purge();
   }
@@ -427,15 +428,15 @@ export class ActorStore implements ReplicaStore {
   /**
    * Removes every actor under an owner.
    *
-   * @param sequence of the record that says so
-   * @param remade actors that are there only because that record is read once more: they are not kept
+   * @param sequence of the record of the removal
+   * @param remade actors that exist only because their records are replayed; they are not kept
    */
   async remove(owner: string, sequence: number, remade?: ReadonlySet<ActorId>): Promise<void> {
     const owned = this.#catalogue?.under(owner);
-    // Without a row the folder is of before: the process died when the catalogue had this removal and the disk had not.
+    // A folder without a row is a leftover: a crash came after the catalogue had this removal and before the disk had.
     const isThereAgain =
       owned !== undefined && owned.length > 0 && owned.every((id) => remade?.has(id) === true);
-    // A row without a folder would be damage to the next start. Nothing of it is shown any more when its folders go.
+    // Rows first: the next start would report a row without a folder as damage.
     const failed = owned && (await this.#noteGone(owned, sequence));
     await this.folders.remove(owner, isThereAgain);
     this.#suspects.forget((actor) => isUnder(actor, owner));
@@ -443,7 +444,7 @@ export class ActorStore implements ReplicaStore {
     if (failed !== undefined) throw failed;
   }
 
-  /** @returns why it is not on the disk: a disk that takes nothing more needs the space of the folders all the same */
+  /** @returns why the removal is not on disk; the folders are removed anyway, because a full disk needs the space */
   async #noteGone(owned: readonly ActorId[], sequence: number): Promise<Error | undefined> {
     try {
       await this.#catalogue?.note({ actors: new Map(owned.map((id) => [id, null])) }, sequence);
@@ -473,23 +474,23 @@ export class ActorStore implements ReplicaStore {
   }
 
   #identity(actor: ActorId, created: number): ShardIdentity {
-    // What follows a log that others have as well is the same wherever it is: snapshots of it are exchanged.
+    // A shard that follows a shared log is identical on every member, because its snapshots are exchanged.
     return { directory: this.#catalogue?.directory ?? ANYWHERE, actor, created };
   }
 
-  /** Where that fails, the catalogue tries again. */
+  /** Lowers the floor of an actor. On failure the catalogue retries. */
   #lowerFloor(actor: ActorId): void {
     void this.#note(actor, { created: 0, floor: 0 }, this.#catalogue?.sequence ?? 0).catch(() => undefined);
   }
 
-  /** The record that made an actor may be read once more, and never lowers what its shard is known to have had. */
+  /** Adds an actor to the catalogue. A replayed creation record never lowers the known position of its shard. */
   #noteMade(actor: ActorId, row: CatalogueRow, sequence: number): Promise<void> {
     const known = this.#catalogue?.get(actor);
     const isHigher = known !== undefined && known.created === row.created && known.floor > row.floor;
     return this.#note(actor, isHigher ? known : row, sequence);
   }
 
-  /** The record that made an actor, as its file says. */
+  /** The creation record to store in the file of an actor. */
   #madeBy(sequence: number): number {
     return this.#catalogue === undefined || this.#isShared ? 0 : sequence;
   }
@@ -500,8 +501,8 @@ export class ActorStore implements ReplicaStore {
 }
 
 /**
- * Whether a shard was made and not written to before it was adopted: the log has its records, or there never were any. The
- * first version of the catalogue gave such a shard the floor of one with content.
+ * Whether a shard was created but not written to before it was adopted: the log has its records, or there never were
+ * any. The first version of the catalogue gave such a shard the floor of one with content.
  */
 function isAdoptedUnwritten(sequence: number, { created, floor }: CatalogueRow): boolean {
   return sequence === 0 && created === 0 && floor === FLOOR_NOT_EMPTY;

@@ -6,17 +6,17 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import type { ShardCopy } from './copy-shard.ts';
 import type { ImportRows } from './import-rows.ts';
 
-/** Before every key and behind every key: none is empty, and none begins with this byte. */
+/** Bounds of all keys: no key is empty, and none begins with the end byte. */
 const wholeTable = { start: '\u0000', end: '\u00ff' } as const;
 
-/** What every actor takes besides its own messages, so that it can be backed up and restored wherever it lives. */
+/** Handles the messages every actor accepts besides its own, so that any actor can be backed up and restored. */
 export class BackupBehaviour implements ActorBehaviour {
   readonly #inner: ActorBehaviour;
   readonly #tables: number;
   readonly #copy: () => Promise<ShardCopy>;
 
   /**
-   * @param tables how many tables the kind has of its own
+   * @param tables number of the kind's own tables
    * @param copy answers {@link CopyShard}
    */
   constructor(inner: ActorBehaviour, tables: number, copy: () => Promise<ShardCopy>) {
@@ -66,13 +66,13 @@ export class BackupBehaviour implements ActorBehaviour {
 
   #import({ entry, replaces }: ImportRows, turn: Turn): void {
     requireEngine(turn.caller);
-    // It may have travelled, and then it is no Buffer any more.
+    // A value received from another member is not a Buffer.
     const source = Buffer.from(entry.buffer, entry.byteOffset, entry.byteLength);
     const { writes, clock } = decodeEntry(source, 0).entry;
     if (replaces === true) this.#empty(turn);
     for (const { table, key, value } of writes) if (value !== null) turn.put(table, key, value);
     turn.observe(clock);
-    // What it remembers it has read before.
+    // Its cached state is outdated.
     this.#inner.forget?.();
   }
 

@@ -20,8 +20,8 @@ import {
 import type { ActorId } from './ports.ts';
 
 /**
- * The file of a catalogue that no process has open, read page by page: not one byte is changed, so whoever finds that it
- * does not fit can still leave everything as it is.
+ * Reads the file of a catalogue that is not open, page by page. The file is never changed, so that a caller that
+ * refuses it leaves the directory unchanged.
  */
 export class CatalogueFile implements CatalogueFacts {
   readonly directory: string | undefined;
@@ -44,7 +44,7 @@ export class CatalogueFile implements CatalogueFacts {
 
   /**
    * @param folder of the actors
-   * @returns undefined where there is none, or one that was being made when its process died
+   * @returns undefined when there is none, or one that was being created when its process died
    * @throws {ServiceError} `DATA_CORRUPTED` when it cannot be read
    */
   static in(folder: string): CatalogueFile | undefined {
@@ -57,7 +57,7 @@ export class CatalogueFile implements CatalogueFacts {
       const head = inspectHead(path);
       if (head.isSound && trustedRoot(path) === undefined) return undefined;
       pages = new PageFile(path, catalogueTables, (table, what) => {
-        // What lacks at the end may be free; what is not is told of when it is read.
+        // Pages missing at the end may be free; a missing page in use is reported when it is read.
         if (table !== '' || !what.startsWith('the file lacks')) damage.push(what);
       });
       file = new CatalogueFile(folder, pages, damage);
@@ -75,7 +75,7 @@ export class CatalogueFile implements CatalogueFacts {
     }
   }
 
-  /** @throws {ServiceError} `DATA_CORRUPTED` when the pages it would be on are damaged */
+  /** @throws {ServiceError} `DATA_CORRUPTED` when the pages for this key are damaged */
   get(actor: ActorId): CatalogueRow | undefined {
     const bytes = this.#pages.get(CatalogueTable.actors, keyOfActor(actor));
     this.#requireWhole();

@@ -7,43 +7,43 @@ import type { ShardPosition } from '#runtime/shard/shard.ts';
 import { COPY_FILE } from './actor-copies.ts';
 
 /**
- * Asks for a copy of everything an actor has stored, as of now; for the engine only. Answer: {@link ShardCopy}. It
- * goes through the router, so it comes from whichever member owns the actor.
+ * Requests a copy of everything an actor has stored at present; for the engine only. Answer: {@link ShardCopy}. It is
+ * sent through the router, so the owner of the actor makes the copy.
  */
 export interface CopyShard {
   readonly type: 'CopyShard';
 }
 
 /**
- * A copy on its way: a line of JSON with its position and size, then the file in base64, in pieces that end
- * anywhere. Text, because that is what answers to other members are streamed as.
+ * A copy in transit: a line of JSON with its position and size, then the file in base64, in arbitrary pieces. Text,
+ * because streamed answers to other members are text.
  */
 export interface ShardCopy {
   readonly chunks: AsyncIterable<string>;
 }
 
-/** The line before the file. */
+/** The line that precedes the file. */
 interface Head {
   readonly sequence: number;
   readonly clock: string;
   readonly bytes: number;
 }
 
-/** Bytes read at a time; a multiple of three, so that the texts put together are the text of the whole. */
+/** Bytes per read; a multiple of three, so that the concatenated base64 texts are the base64 of the whole. */
 const PIECE_BYTES = 3 * 64 * 1024;
 
-/** Longest line before the file, in characters. */
+/** Longest first line, in characters. */
 const HEAD_CHARACTERS_MAX = 1_000;
 
-/** Rights of new files and folders: content is nobody else's to read. */
+/** Mode of new files and folders: readable by their user only. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
 /**
- * Tells a copy.
+ * Sends a copy.
  *
- * @param done called when nobody reads it any more
- * @param begun called when somebody begins to
+ * @param done called when the reader has finished or stopped
+ * @param begun called when a reader starts
  */
 export async function* shardChunks(
   folder: string,
@@ -73,10 +73,10 @@ export async function* shardChunks(
 }
 
 /**
- * Writes a copy that is told into a new folder, on the disk when it resolves.
+ * Writes a received copy into a new folder. It is on disk when the promise resolves.
  *
- * @returns what it reaches
- * @throws {ServiceError} `NOT_OWNER` when it was not told to its end; what the telling fails with
+ * @returns position of the copy
+ * @throws {ServiceError} `NOT_OWNER` when the copy is incomplete; the errors of the stream
  */
 export async function receiveShard(chunks: AsyncIterable<string>, folder: string): Promise<ShardPosition> {
   await mkdir(folder, { recursive: true, mode: FOLDER_MODE });

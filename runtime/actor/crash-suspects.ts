@@ -5,55 +5,56 @@ import { runInTurns } from '#runtime/base/run-in-slices.ts';
 import { openRegularSync } from '#runtime/base/regular-file.ts';
 import type { ActorId } from './ports.ts';
 
-/** Beside the actors: which shards the process has in hand. No actor id begins like this. */
+/** File beside the actors that lists the shards in use. No actor id begins like this. */
 const FILE = '.in-hand';
 
-/** Time a process has to live for its end to count as the first one again, in milliseconds. */
+/** Minimum lifetime after which a crash of the process counts as the first one again, in milliseconds. */
 const SHORT_LIFE_MS = 600_000;
 
-/** Bytes of the file that are looked at; what is behind them is not believed. */
+/** Maximum bytes read of the file; the rest is ignored. */
 const READ_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Lines above which the file is written anew. */
+/** Lines above which the file is rewritten. */
 const LINES_MAX = 8_192;
 
 const { O_APPEND, O_CREAT, O_WRONLY } = constants;
 
 /**
- * What a line says of a shard. `opening`: it is being opened, or brought up to the log. `open`: it is open. `again`: it is,
- * and was when the process before ended. `damaged`: it was verified, and is. `closed`: nothing any more.
+ * State of a shard in a line. `opening`: it is being opened or brought up to date with the log. `open`: it is open.
+ * `again`: it is open, and was open when the previous process ended. `damaged`: it was verified and is damaged.
+ * `closed`: it is not in use.
  */
 type Mark = 'opening' | 'open' | 'again' | 'damaged' | 'closed';
 
 const line = /^(opening|open|again|damaged|closed) (\S+)$/;
 const startLine = /^start (\d{1,15})$/;
 
-/** What an earlier process left. */
+/** State left by an earlier process. */
 interface Left {
   readonly startMs: number | undefined;
   readonly marks: ReadonlyMap<ActorId, Mark>;
 }
 
-/** How the shards of a process are verified. */
+/** Verifies the shards of a process. */
 export interface ShardVerifier {
-  /** Whether there is such an actor: a line that cannot be read may name anything. */
+  /** Whether the actor exists: a damaged line may contain any name. */
   isActor(actor: string): boolean;
-  /** Reads all of a shard. @returns pauses now and then; at the end what is damaged */
+  /** Reads all of a shard. @returns yields between steps; returns the damage */
   verify(actor: ActorId): Generator<undefined, string | undefined>;
-  /** Told when a shard begins to be verified. */
+  /** Called before a shard is verified. */
   onVerifying?(actor: ActorId, done: number, of: number): void;
 }
 
-/** Nothing is left to be let go of. */
+/** Releases nothing. */
 const nothing = (): void => {};
 
 /**
- * Notes in a file which shards the process has in hand, because LMDB ends the process over some damaged pages. The process
- * after it verifies those that may have ended this one, so that the damage of one actor does not end every start.
+ * Records in a file which shards the process is using, because LMDB crashes the process on some damaged pages. The next
+ * process verifies the shards that may have caused a crash, so that damage of one actor does not crash every start.
  *
- * The notes survive the end of the process and not a power cut: nothing is flushed. They are of use without being whole:
- * what cannot be read or written of them is left out, and never refuses anything. A note too many costs the reading of one
- * file.
+ * The records survive the end of the process but not a power failure: nothing is flushed. They may be incomplete: parts
+ * that cannot be read or written are ignored, and never make an operation fail. A superfluous record costs the
+ * verification of one file.
  *
  * @see docs/decisions/0043-crashing-shards.md
  */
@@ -64,22 +65,22 @@ export class CrashSuspects {
   readonly #open = new Map<ActorId, number>();
   readonly #noted = new Map<ActorId, Mark>();
   readonly #damaged = new Map<ActorId, string>();
-  /** Shards that the process before this one had open when it ended. */
+  /** Shards that the previous process had open when it ended. */
   #before: ReadonlySet<ActorId> = new Set();
   #descriptor: number | undefined;
   #lines = 0;
   #startMs = 0;
   #hasBegun = false;
 
-  /** @param folder holds the folders of all actors */
+  /** @param folder folder of all actors */
   constructor(folder: string, clock: Clock) {
     this.#path = join(folder, FILE);
     this.#clock = clock;
   }
 
   /**
-   * Verifies what an earlier process had in hand when it ended, and notes from now on what this one has. Once; a further
-   * call does nothing. To be called before any of the shards is opened.
+   * Verifies the shards that an earlier process was using when it ended, and starts recording those of this process.
+   * Must be called before any shard is opened; further calls do nothing.
    */
   async begin(verifier: ShardVerifier): Promise<void> {
     if (this.#hasBegun) return;
@@ -97,7 +98,7 @@ export class CrashSuspects {
     }
     this.#before = before;
     if (left.marks.size === 0) return;
-    // Those that are not verified yet stay noted: this process may be ended as well.
+    // Shards that are not verified yet stay recorded, because this process may crash too.
     for (const actor of suspects) this.#noted.set(actor, left.marks.get(actor) as Mark);
     this.#rewrite();
     for (const [index, actor] of suspects.entries()) {
@@ -108,30 +109,30 @@ export class CrashSuspects {
     }
   }
 
-  /** What is damaged of the shard of an actor, where that was found out. */
+  /** The known damage of an actor's shard. */
   damageOf(actor: ActorId): string | undefined {
     return this.#damaged.get(actor);
   }
 
   /**
-   * Notes that something is done with a shard that has to read its pages.
+   * Records an operation on a shard that reads its pages.
    *
-   * @returns to be called when it is done
+   * @returns must be called when it is finished
    */
   take(actor: ActorId): () => void {
     return this.#count(this.#busy, actor);
   }
 
   /**
-   * Notes that a shard is open.
+   * Records that a shard is open.
    *
-   * @returns to be called when it is closed
+   * @returns must be called when it is closed
    */
   opened(actor: ActorId): () => void {
     return this.#count(this.#open, actor);
   }
 
-  /** The files of these actors are others now, or gone. */
+  /** The files of these actors were replaced or removed. */
   forget(isMeant: (actor: ActorId) => boolean): void {
     for (const actor of [...this.#damaged.keys()]) {
       if (!isMeant(actor)) continue;
@@ -198,11 +199,11 @@ export class CrashSuspects {
       if (this.#descriptor !== undefined) writeSync(this.#descriptor, text);
       this.#lines += 1;
     } catch {
-      // A full disk: a note is missing.
+      // A full disk: the record is missing.
     }
   }
 
-  /** What is noted now, in place of everything before. */
+  /** Replaces the file with the current state. */
   #rewrite(): void {
     this.#close();
     const part = `${this.#path}.part`;
@@ -224,7 +225,7 @@ export class CrashSuspects {
     try {
       rmSync(this.#path, { force: true });
     } catch {
-      // Somebody put a folder in its place.
+      // A folder may have this name.
     }
   }
 
@@ -234,7 +235,7 @@ export class CrashSuspects {
   }
 }
 
-/** Empty where it cannot be read. */
+/** Empty when the file cannot be read. */
 function textOf(path: string): string {
   try {
     const descriptor = openRegularSync(path);

@@ -6,45 +6,45 @@ import type { Log, LostRecords } from '#runtime/log/ports.ts';
 import type { CatalogueRow } from './actor-catalogue.ts';
 import type { ActorId } from './ports.ts';
 
-/** What is known of the actors besides the log. */
+/** Facts about the actors from outside the log. */
 export interface StoredActors {
   /** Every actor that has a folder. */
   all(): Promise<readonly ActorId[]>;
-  /** Every actor that the catalogue lists; its folder may be lost. Empty where there is no catalogue. */
+  /** Every actor in the catalogue; its folder may be lost. Empty when there is no catalogue. */
   listed(): ReadonlyMap<ActorId, CatalogueRow>;
-  /** Sequence its shard has reached. @throws when the shard is damaged itself */
+  /** Sequence its shard has reached. @throws when the shard itself is damaged */
   reached(actor: ActorId): number;
 }
 
-/** What became of the actors of a log that has lost records. */
+/** Classification of the actors of a log that has lost records. */
 export interface JudgedActors {
-  /** Those that depend on lost records, with why. */
+  /** Actors that depend on lost records, each with the reason. */
   readonly dependent: ReadonlyMap<ActorId, string>;
   /**
-   * Those whose shards have what was lost, with how far they reach. The log cannot make them again: without their files
-   * they have lost it as well.
+   * Actors whose shards contain the lost records, with the sequences they have reached. The log cannot rebuild them:
+   * without their files that data is lost too.
    */
   readonly past: ReadonlyMap<ActorId, number>;
 }
 
-/** An actor that stands in the log. */
+/** An actor that occurs in the log. */
 interface LoggedActor {
-  /** Of the record that made it; undefined where the log does not begin with it. */
+  /** Sequence of the record that created it; undefined when that record is no longer in the log. */
   madeAt: number | undefined;
-  /** What it was copied from. */
+  /** Source of a fork. */
   source: ActorId | undefined;
-  /** Of its first entry of effects. */
+  /** Sequence of its first entry of effects. */
   firstAt: number;
 }
 
 /**
- * The actors that depend on lost records of a log, with why. An actor does, when a lost record lies behind what its
- * shard has, and may have held an entry of it: an effect, or its own removal. Effects behind the lost one must not be
- * applied, for they build on it. A shard that has reached the lost record or a later one has what was in it.
+ * The actors that depend on lost records of a log, with the reasons. An actor does if a lost record is after the end of
+ * its shard and may have contained an entry of it: an effect, or its own removal. Effects after the lost one must not
+ * be applied, because they build on it. A shard that has reached the lost record or a later one contains it.
  *
- * Where it is not known whose entries a record had, everybody's may have been there. An actor that was made behind it
- * had none. A copy that is not made yet depends on what its source depends on. An actor that is listed and whose folder
- * is lost has nothing but the log, so it is judged as a shard that ends where the log had to begin with it.
+ * If the actors of a record are unknown, it may have contained entries of any actor. An actor created after it is not
+ * affected. A fork that is not yet created depends on what its source depends on. A listed actor whose folder is lost
+ * has only the log, so it is treated as a shard that ends where the log would have to begin.
  */
 export async function dependentActors(
   log: Pick<Log, 'read'>,
@@ -54,7 +54,7 @@ export async function dependentActors(
   return (await judgeActors(log, lost, stored)).dependent;
 }
 
-/** As {@link dependentActors}, with those that do not depend because of what their shards have. */
+/** As {@link dependentActors}, with the actors that do not depend because their shards contain the lost records. */
 export async function judgeActors(
   log: Pick<Log, 'read'>,
   lost: readonly LostRecords[],
@@ -70,17 +70,17 @@ export async function judgeActors(
     const madeAt = logged.get(actor)?.madeAt ?? 0;
     const why = lostOf(actor, Math.max(reached, madeAt), lost);
     if (why !== undefined) dependent.set(actor, why);
-    // Nothing of one that was made behind all of it was lost.
+    // An actor created after all lost records has lost nothing.
     else if (lostOf(actor, madeAt, lost) !== undefined) past.set(actor, reached);
   }
   const listed = stored.listed();
   for (const [actor, row] of listed) {
-    // The record that made it is in the log still: see below.
+    // The record that created it is still in the log: see below.
     if (onDisk.has(actor) || logged.get(actor)?.madeAt !== undefined) continue;
     const why = lostOf(actor, Math.max(row.created, row.floor), lost);
     if (why !== undefined) dependent.set(actor, why);
   }
-  // In the order of the log, so that a source is judged before its copies.
+  // In log order, so that a source is classified before its forks.
   for (const [actor, { firstAt, madeAt, source }] of logged) {
     if (onDisk.has(actor)) continue;
     if (madeAt === undefined) {
@@ -97,7 +97,7 @@ export async function judgeActors(
   return { dependent, past };
 }
 
-/** What an actor that depends on lost records is answered with. */
+/** The error of requests to an actor that depends on lost records. */
 export function dependsOnLost(actor: ActorId, why: string): ServiceError {
   return new ServiceError(
     'DATA_CORRUPTED',
@@ -106,7 +106,7 @@ export function dependsOnLost(actor: ActorId, why: string): ServiceError {
   );
 }
 
-/** What a start is refused with for an actor it cannot do without. */
+/** The error of a start when a required actor depends on lost records. */
 export function startDependsOnLost(actor: ActorId, why: string): ServiceError {
   return new ServiceError(
     'DATA_CORRUPTED',
@@ -116,7 +116,7 @@ export function startDependsOnLost(actor: ActorId, why: string): ServiceError {
   );
 }
 
-/** @returns why, for people; undefined when it has lost nothing */
+/** @returns the reason, for the operator; undefined when it has lost nothing */
 function lostOf(actor: ActorId, reached: number, lost: readonly LostRecords[]): string | undefined {
   const found = lost.find(({ actors, last }) => last > reached && mayHold(actors, actor));
   if (found === undefined) return undefined;
@@ -126,7 +126,7 @@ function lostOf(actor: ActorId, reached: number, lost: readonly LostRecords[]): 
   return `the journal has lost ${which} (${where}: ${what})`;
 }
 
-/** Whether a lost entry may be of an actor, or of an owner it would have been removed with. */
+/** Whether a lost entry may belong to an actor, or to the removal of its owner. */
 function mayHold(actors: ReadonlySet<string> | undefined, actor: ActorId): boolean {
   if (actors === undefined) return true;
   const parts = actor.split('/');
@@ -137,9 +137,9 @@ function mayHold(actors: ReadonlySet<string> | undefined, actor: ActorId): boole
 }
 
 /**
- * Of a shard that cannot be read nothing is known.
+ * The position of a shard; 0 when the shard is unreadable.
  *
- * @throws {ServiceError} when the system refuses its file: what is decided then would stand when it does so no more
+ * @throws {ServiceError} when the system refuses its file, because a decision would outlast that temporary failure
  */
 function reachedBy(stored: StoredActors, actor: ActorId): number {
   try {
@@ -150,7 +150,7 @@ function reachedBy(stored: StoredActors, actor: ActorId): number {
   }
 }
 
-/** Every actor that stands in the log and was not removed in it, in the order they appear. */
+/** Every actor in the log that is not removed in it, in order of appearance. */
 async function actorsOf(log: Pick<Log, 'read'>): Promise<Map<ActorId, LoggedActor>> {
   const found = new Map<ActorId, LoggedActor>();
   for await (const { entries, sequence } of log.read(0)) {

@@ -24,33 +24,33 @@ import type { ActorId } from './ports.ts';
 import { RefusedActors } from './refused-actors.ts';
 import type { StoppedActor } from './stopped-actors.ts';
 
-/** Actors whose files are looked for in one turn of the event loop. */
+/** Actors whose files are checked in one turn of the event loop. */
 const LOOKED_AT_ONCE = 64;
 
-/** The key a data directory is used with. */
+/** The encryption key of a data directory. */
 export interface DirectoryKey {
-  /** Tells it from any other key, and says nothing else of it. */
+  /** Fingerprint that distinguishes the key from any other without revealing it. */
   readonly check: string;
-  /** Brings it to the disk where it is a new one. */
+  /** Writes the key to disk if it is new. */
   store(): void;
   /**
-   * @returns what a start is refused with when the directory has a key of its own that is another one, and nobody noted
-   *   which of them it was made with; undefined: there is no other
-   * @throws what such a key cannot be read with
+   * @returns the error of a start when the directory contains a different key and it is not recorded which of the two
+   *   it was created with; undefined: there is no other key
+   * @throws the error of reading such a key
    */
   doubt(): Error | undefined;
-  /** @returns what a start is refused with when the directory was made with another one */
+  /** @returns the error of a start when the directory was created with another key */
   refusal(): Error;
 }
 
-/** What was found before anything was changed. */
+/** The result of the checks before anything is changed. */
 interface Inspected {
-  /** Undefined where the log is not of this process alone. */
+  /** Undefined when the log is shared with other members. */
   readonly catalogue: (FoundCatalogue & { readonly environment: CatalogueEnvironment }) | undefined;
   readonly judged: JudgedActors;
 }
 
-/** What the storage of a host works with. */
+/** Dependencies of the storage of a host. */
 export interface StorageEnvironment {
   /** Folder that holds one folder per actor. */
   readonly folder: string;
@@ -58,23 +58,23 @@ export interface StorageEnvironment {
   readonly clock: Clock;
   readonly random: Random;
   readonly kinds: readonly ActorKind[];
-  /** The actors of that folder, where somebody else uses them before and after; default: made here. */
+  /** The store of that folder, when another component uses it before and after the host. Default: created here. */
   readonly store?: ActorStore;
   readonly space?: SpaceGuard;
-  /** Default: what is removed goes at once. */
+  /** How long removed actors are kept. Default: deleted at once. */
   readonly removedKeepMs?: number;
-  /** Actors nothing can be served without: where one of them is damaged, nothing is opened. */
+  /** Actors that are required for any service. When one is damaged, nothing is opened. */
   readonly required?: readonly ActorId[];
   readonly key?: DirectoryKey;
-  /** Stored bytes of an actor do not verify, or are missing. */
+  /** Stored bytes of an actor do not verify or are missing. */
   readonly damaged: (actor: ActorId, cause: ServiceError) => void;
-  /** The file of an actor is read whole before it is opened; so many of so many were. */
+  /** Progress: the file of an actor is verified before it is opened. */
   readonly verifying?: (actor: ActorId, done: number, of: number) => void;
 }
 
 /**
- * What a host has on the disk: which actors there should be, and which of them are not served because they, or what the
- * log has of them, are damaged.
+ * The on-disk state of a host: which actors should exist, and which are not served because their files or their log
+ * entries are damaged.
  *
  * @see docs/decisions/0031-actor-catalogue.md
  */
@@ -84,9 +84,9 @@ export class HostStorage {
   readonly #damaged = new DamagedActors();
   #refused: RefusedActors;
   #catalogue: ActorCatalogue | undefined;
-  /** What was removed before and is kept no longer is being removed. */
+  /** The running deletion of removed actors whose retention has ended. */
   #purging: Promise<void> | undefined;
-  /** The look for files that are gone. */
+  /** The running check for missing files. */
   #checking: Promise<void> | undefined;
   #isClosing = false;
 
@@ -103,13 +103,13 @@ export class HostStorage {
     return [...this.#refused.told, ...this.#damaged.all()];
   }
 
-  /** See `ActorHost.recover`. @param isOpen whether an actor is open: then its file is there */
+  /** See `ActorHost.recover`. @param isOpen whether an actor is open, so that its file exists */
   async recover(isOpen: (actor: ActorId) => boolean): Promise<void> {
     const { key, log } = this.#environment;
     const { store } = this;
     const { catalogue, judged } = await this.#inspect();
-    // Nothing was changed up to here, and nothing of what was found refuses from here on.
-    // First, for what follows needs room: who deletes something on a full volume and starts again gets it.
+    // Nothing was changed before this point, and no finding refuses the start after it.
+    // Sweep first, because the next steps need space: an operator may have freed some on a full volume.
     await store.sweep();
     key?.store();
     await log.begin?.();
@@ -124,12 +124,12 @@ export class HostStorage {
     await this.#replay();
     await store.sweep();
     await this.#noteReached();
-    // A catalogue that cannot be read at present is told of by whoever needs it.
+    // A catalogue that cannot be read at present is reported by whatever needs it.
     this.#checking = this.#findLost(isOpen).catch(() => undefined);
   }
 
   /**
-   * Compares everything that a start relies on, so that it is refused while nothing is changed.
+   * Checks everything that a start relies on, so that a refused start changes nothing.
    *
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
@@ -164,21 +164,21 @@ export class HostStorage {
     });
   }
 
-  /** @throws {ServiceError} `DATA_CORRUPTED` when an actor is damaged without which nothing can be served */
+  /** @throws {ServiceError} `DATA_CORRUPTED` when a required actor is damaged */
   #requireNeeded(file: CatalogueFile | undefined, { dependent }: JudgedActors): void {
     const { lastSequence } = this.#environment.log;
     for (const actor of this.#environment.required ?? []) {
       const why = dependent.get(actor);
       if (why !== undefined) throw startDependsOnLost(actor, why);
       const row = file?.get(actor);
-      // Not made yet; or there is no catalogue, and what is there is adopted.
+      // Not created yet; or there is no catalogue, and the existing folders are adopted.
       if (row === undefined) continue;
       const sequence = this.store.look(actor, listedIn(file?.directory, row));
       if (sequence > lastSequence) throw aheadOfLog(actor, sequence, lastSequence);
     }
   }
 
-  /** The log cannot make those again that have what it has lost. */
+  /** Raises the floors of actors with records that the log has lost, because the log cannot rebuild them. */
   async #raiseFloors(past: ReadonlyMap<ActorId, number>): Promise<void> {
     const actors = new Map<ActorId, CatalogueRow>();
     for (const [actor, reached] of past) {
@@ -193,7 +193,7 @@ export class HostStorage {
     const { clock, log } = this.#environment;
     const { store } = this;
     const removed: string[] = [];
-    // Made again by their records, for their removal may be a later one.
+    // Actors recreated by replayed records, because their removal may be a later record.
     const remade = new Set<ActorId>();
     const noteRemade = (actor: ActorId): void => {
       if (!store.folders.exists(actor)) remade.add(actor);
@@ -217,7 +217,7 @@ export class HostStorage {
         missingFork: (target, sequence) => store.missingFork(target, sequence),
         remove: async (owner, sequence) => {
           removed.push(owner);
-          // One that follows under its name is another one.
+          // A later actor of the same name is a different one.
           this.#damaged.forget((actor) => isUnder(actor, owner));
           await store.remove(owner, sequence, remade);
         },
@@ -230,12 +230,12 @@ export class HostStorage {
     for (const owner of removed) await this.#refused.removed(owner);
   }
 
-  /** @throws {ServiceError} `DATA_CORRUPTED` for an actor that depends on something the log has lost */
+  /** @throws {ServiceError} `DATA_CORRUPTED` for an actor that depends on records the log has lost */
   requireKept(actor: ActorId): void {
     this.#refused.require(actor);
   }
 
-  /** @throws {ServiceError} `DATA_CORRUPTED` for an actor that could not be brought up to the log */
+  /** @throws {ServiceError} `DATA_CORRUPTED` for an actor that the log could not be applied to */
   requireCaughtUp(actor: ActorId): void {
     this.#damaged.requireCaughtUp(actor);
   }
@@ -250,7 +250,10 @@ export class HostStorage {
     if (isUnusable(error) && !this.#refused.has(actor)) this.#damaged.add(actor, error);
   }
 
-  /** @throws {ServiceError} what {@link ActorStore.open} fails with; `DATA_CORRUPTED` when the shard has records the log has lost */
+  /**
+   * @throws {ServiceError} the errors of {@link ActorStore.open}; `DATA_CORRUPTED` when the shard has records the log
+   *   lost
+   */
   open(actor: ActorId): Shard {
     const shard = this.store.open(actor);
     const { sequence } = shard.position;
@@ -261,15 +264,15 @@ export class HostStorage {
   }
 
   /**
-   * Everything the log still has of an actor was in its shard when that was closed.
+   * Checks that the shard of an actor had all of its records that are still in the log when it was closed.
    *
-   * @throws {ServiceError} `DATA_CORRUPTED` when it is not; the writer is of no use any more
+   * @throws {ServiceError} `DATA_CORRUPTED` when it had not; the writer is then unusable
    */
   requireNewest(actor: ActorId, writer: ShardWriter): void {
     const newest = this.#environment.log.retention?.newestOf(actor) ?? 0;
     const row = this.#catalogue?.get(actor);
     if (row === undefined || newest <= row.created || writer.sequence >= newest) return;
-    // Adopted without content: the newest record may be what made it.
+    // Adopted without content: the newest record may be the one that created it.
     if (row.created === 0 && row.floor === 0 && writer.sequence === 0) return;
     void writer.abandon();
     throw new ServiceError(
@@ -280,11 +283,12 @@ export class HostStorage {
   }
 
   /**
-   * Removes everything under an owner. The log has it, so it is gone, whatever the system refuses.
+   * Removes everything under an owner. The removal is in the log, so it takes effect even if the system refuses
+   * to delete files.
    *
-   * @param sequence of the record that says so
-   * @returns why something of it is not on the disk yet: the log has to keep the record. What the catalogue could not store
-   *   ({@link ServiceError}) is there after {@link stored}; folders that stayed are for the next start
+   * @param sequence of the record of the removal
+   * @returns why part of the removal is not on disk yet, so that the log has to keep the record. A failed write of the
+   *   catalogue ({@link ServiceError}) is complete after {@link stored}; remaining folders are left to the next start
    */
   async remove(
     owner: string,
@@ -297,12 +301,12 @@ export class HostStorage {
     return failed ?? isNamed;
   }
 
-  /** Resolves when the catalogue has everything it was told by now on the disk, see {@link ActorCatalogue.stored}. */
+  /** Resolves when the catalogue has all changes so far on disk, see {@link ActorCatalogue.stored}. */
   async stored(): Promise<void> {
     await this.#catalogue?.stored();
   }
 
-  /** Begins to remove what was removed before and is kept no longer; what cannot go is tried again with the next call. */
+  /** Starts deleting removed actors whose retention has ended. Failed deletions are retried with the next call. */
   purge(): void {
     this.#purging ??= this.#refused
       .store()
@@ -321,18 +325,18 @@ export class HostStorage {
     this.#catalogue = undefined;
   }
 
-  /** While the log is brought to the shards. @returns whether the log keeps the record of a removal that failed */
+  /** During recovery. @returns whether the log keeps the record of a failed removal */
   #putOff(owner: ActorId, sequence: number, cause: unknown): boolean {
-    // Without a catalogue an actor is there when its folder is, so the removal must not be left out: another member opens
-    // the partition, or this one does later.
+    // Without a catalogue an actor exists when its folder does, so the removal must not be skipped: another member
+    // opens the partition, or this one does later.
     if (this.#catalogue === undefined || isDamage(cause)) return false;
-    // Nothing under the owner is there any more for those who ask. Folders that stayed are for the next start.
+    // Nothing under the owner is visible any more. Remaining folders are left to the next start.
     if (cause instanceof ServiceError)
       void this.stored().then(() => this.#environment.log.released(owner, sequence));
     return true;
   }
 
-  /** While the log is brought to the shards. @returns whether the actor is left behind */
+  /** During recovery. @returns whether the actor is skipped */
   #giveUp(actor: ActorId, cause: unknown): boolean {
     if (this.#catalogue === undefined || !isUnusable(cause)) return false;
     this.#damaged.leaveBehind(actor, cause);
@@ -340,7 +344,7 @@ export class HostStorage {
     return true;
   }
 
-  /** Misses files before somebody asks for them, so that it is told of them; a little at a time. */
+  /** Detects missing files before a request needs them, so that they are reported. Works in small steps. */
   async #findLost(isOpen: (actor: ActorId) => boolean): Promise<void> {
     const catalogue = this.#catalogue;
     let last: ActorId | undefined;
@@ -364,21 +368,21 @@ export class HostStorage {
     }
   }
 
-  /** Lets the catalogue know how far the log reaches, so that it is noticed when its end is lost. */
+  /** Stores the end of the log in the catalogue, so that a lost end is detected. */
   async #noteReached(): Promise<void> {
     const { log } = this.#environment;
     await this.#catalogue?.note({}, await log.flush());
   }
 }
 
-/** @param known check value of the key the directory was made with; undefined: nobody noted it @throws what the key says */
+/** @param known fingerprint of the key the directory was created with; undefined: not recorded @throws the refusal */
 function requireKey(key: DirectoryKey, known: string | undefined): void {
   if (known === key.check) return;
   const refusal = known === undefined ? key.doubt() : key.refusal();
   if (refusal !== undefined) throw refusal;
 }
 
-/** Whether it is about the files of one actor, so that all others can be served. */
+/** Whether an error concerns the files of one actor only, so that all others can be served. */
 function isUnusable(error: unknown): error is ServiceError {
   return isDamage(error) || isRefusedFile(error);
 }

@@ -1,17 +1,17 @@
 /**
- * Stores rows that another actor of the kind had, as they are: how an actor is made of a backup. Sent by the engine,
- * to an actor nobody knows of yet. It is a commit like any other, so whoever follows the log has the same rows.
- * Sending it again changes nothing. Result: undefined.
+ * Stores rows of another actor of the same kind unchanged; used to restore an actor from a backup. The engine sends it
+ * to an actor that is not yet published. It is an ordinary commit, so followers of the log get the same rows.
+ * Idempotent. Result: undefined.
  *
  * @see docs/decisions/0020-backups-are-copies-restores-are-commits.md
  */
 export interface ImportRows {
   readonly type: 'ImportRows';
   /**
-   * A log entry, encoded: its writes are the rows. Revisions that are made from now on are above its clock, also in
-   * an entry without rows.
+   * An encoded log entry whose writes are the rows. Later revisions are above its clock, also when the entry has no
+   * rows.
    */
   readonly entry: Uint8Array;
-  /** Whether every row that was there is removed first. Only for kinds with few rows. */
+  /** Whether all existing rows are removed first. Only for kinds with few rows. */
   readonly replaces?: boolean;
 }

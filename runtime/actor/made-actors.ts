@@ -2,29 +2,29 @@ import { isUnder, lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
 import type { LogRecord } from '#runtime/log/log-entry.ts';
 import type { ActorId } from './ports.ts';
 
-/** An actor that a log makes. */
+/** An actor that a log creates. */
 export interface MadeActor {
   readonly kind: 'create' | 'fork';
-  /** Of the record that makes it; of the newest one, where there were several of its name. */
+  /** Sequence of the record that creates it; of the newest one if its name was used several times. */
   readonly sequence: number;
   /**
-   * Whether the log can make it no more, so that without its file it is lost: it is a copy, and its source has gone on or is
-   * lost as well; or records that follow have left the log.
+   * Whether the log can no longer create it, so that without its file it is lost: it is a fork, and its source has
+   * advanced or is lost too; or later records of it were removed from the log.
    */
   readonly isLost: boolean;
 }
 
-/** What is known of the actors and the log besides its records. */
+/** Facts from outside the records of the log. */
 export interface MakingKnown {
-  /** Sequence the shard of an actor has reached; undefined where it has no file, or one that cannot be read. */
+  /** Sequence the shard of an actor has reached; undefined when its file is missing or unreadable. */
   reached(actor: ActorId): number | undefined;
-  /** Whether a record that is not there is damage of the log: who depends on it is judged apart from this. */
+  /** Whether a missing record is damage of the log: the actors that depend on it are determined elsewhere. */
   isDamage(sequence: number): boolean;
 }
 
 /**
- * Finds which actors a log makes, and which of them it can still make. A creation has everything that follows it. A copy is
- * made of its source as it was at that place, so the log has nothing of it but what came later.
+ * Determines which actors a log creates, and which of them it can still create. All records of a created actor follow
+ * its creation. A fork is a copy of its source at that position, so the log has only the later changes of the fork.
  */
 export class MadeActors {
   readonly #known: MakingKnown;
@@ -35,7 +35,7 @@ export class MadeActors {
     this.#known = known;
   }
 
-  /** Those that were not removed again. */
+  /** The actors that were not removed again. */
   get all(): ReadonlyMap<ActorId, MadeActor> {
     return this.#made;
   }
@@ -57,7 +57,7 @@ export class MadeActors {
     }
   }
 
-  /** Whether a source can be brought to what it was at a place of the log. */
+  /** Whether a source can be brought to its state at a position of the log. */
   #canCopy(source: ActorId, sequence: number): boolean {
     const reached = this.#known.reached(source);
     return reached === undefined ? this.#made.get(source)?.isLost === false : reached <= sequence;

@@ -1,6 +1,6 @@
 /**
- * Version of the calls between members, see `CALL_VERSION` of the cluster, from which on messages may have
- * preconditions and operations of a commit a `version`.
+ * Lowest version of the calls between members (`CALL_VERSION` of the cluster) in which messages may have
+ * preconditions, and operations of a commit may have a `version`.
  */
 export const PRECONDITIONS_SINCE = 3;
 
@@ -14,10 +14,10 @@ export const INCOMING_SINCE = 4;
 export const DIFF_DETAILS_SINCE = 4;
 
 /**
- * A message to an actor that members of an older version would take for another one: they would pass over some of its
- * fields. They refuse it instead, and nothing is done.
+ * A message that members of an older version would misinterpret, because they ignore some of its fields. They refuse
+ * it instead, without any effect.
  */
 export interface VersionedMessage {
-  /** The version of the calls between members that it takes; absent: any. */
+  /** Lowest version of the calls between members that can carry the message; absent: any. */
   readonly since?: number;
 }

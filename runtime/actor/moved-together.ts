@@ -10,39 +10,39 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 
-/** Names of the two folders, in the one of what was removed. */
+/** Names of the two folders inside the removal folder. */
 const MOVING = 'moving';
 const MOVED = 'moved';
 
 /**
- * Moves several things out of a folder, all of them or none: one after the other into a folder that gets another name when it
- * has all of them. What a crash leaves under the first name goes back, and what lies under the second one was moved.
+ * Moves several entries out of a folder atomically: one after the other into a folder that is renamed when it has all
+ * of them. After a crash, entries under the first name are moved back; those under the second name were moved.
  *
- * Everything is on the disk when a function returns. Errors are those of Node, with their `code`.
+ * All changes are on disk when a function returns. Errors are those of Node, with their `code`.
  */
 export class MovedTogether {
   readonly #root: string;
   readonly #removed: string;
   readonly #moving: string;
 
-  /** @param root has the things @param removed the folder they are moved to, which is made when it is missing */
+  /** @param root folder of the entries @param removed target folder, created when missing */
   constructor(root: string, removed: string) {
     this.#root = root;
     this.#removed = removed;
     this.#moving = join(removed, MOVING);
   }
 
-  /** Whether a name in the folder of what was removed belongs here. */
+  /** Whether a name in the removal folder is one of the two. */
   static isName(name: string): boolean {
     return name === MOVING || name === MOVED;
   }
 
-  /** Has what was moved, until somebody puts it elsewhere; may not be there. */
+  /** The moved entries, until the caller moves them on; may be missing. */
   get folder(): string {
     return join(this.#removed, MOVED);
   }
 
-  /** @param names in the root. Nothing may be in {@link folder}. When it throws all of them are where they were */
+  /** @param names in the root. {@link folder} must be empty. On an error all entries are where they were */
   move(names: readonly string[]): void {
     mkdirSync(this.#moving, { recursive: true, mode: 0o700 });
     try {
@@ -59,7 +59,7 @@ export class MovedTogether {
     flushFolder(this.#removed);
   }
 
-  /** Moves back what did not get its other name. */
+  /** Moves back the entries of an unfinished move. */
   undo(): void {
     if (!existsSync(this.#moving)) return;
     for (const name of readdirSync(this.#moving))
@@ -69,7 +69,7 @@ export class MovedTogether {
   }
 }
 
-/** Brings the names in a folder to the disk. */
+/** Flushes the entries of a folder. */
 export function flushFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   try {

@@ -16,43 +16,43 @@ import type { ActorStore } from './actor-store.ts';
 import { MadeActors } from './made-actors.ts';
 import type { ActorId } from './ports.ts';
 
-/** Random bytes of the name of a data directory. */
+/** Random bytes of the id of a data directory. */
 const DIRECTORY_BYTES = 16;
 
-/** Shards looked at in one turn of the event loop. */
+/** Shards checked in one turn of the event loop. */
 const LOOKED_AT_ONCE = 64;
 
-/** Looked at first when a catalogue is missing: every start opens it, so that it has an identity before any other. */
+/** Checked first when a catalogue is missing: every start opens it, so it is the first one with an identity. */
 const FIRST_OPENED: ActorId = 'default/tenant';
 
-/** What a catalogue is opened with. */
+/** Dependencies for opening a catalogue. */
 export interface CatalogueEnvironment {
-  /** Of the actors. */
+  /** Folder of the actors. */
   readonly folder: string;
   readonly store: ActorStore;
   readonly log: Pick<Log, 'lastSequence' | 'read' | 'damage'>;
   readonly retention: LogRetention;
   readonly random: Random;
   readonly clock: Clock;
-  /** Check value of the key the directory is used with. */
+  /** Check value of the encryption key in use. */
   readonly keyCheck?: string | undefined;
 }
 
-/** A catalogue that was looked at and not opened, or what takes its place. */
+/** The result of checking the catalogue without opening it. */
 export interface FoundCatalogue {
-  /** To be closed by whoever asked; undefined in a directory without one. */
+  /** The caller must close it; undefined in a directory without a catalogue. */
   readonly file: CatalogueFile | undefined;
-  /** What there is in a directory without one. */
+  /** Existing actors of a directory without a catalogue. */
   readonly unlisted: FoundActors | undefined;
 }
 
 /**
- * Reads the catalogue of a data directory and compares it with the log, before either is relied on. All of it is
- * verified without LMDB, which ends the process over some damaged pages. A directory of an older version has none: what is
- * there is taken as it is, once. Nothing is changed.
+ * Reads the catalogue of a data directory and compares it with the log, before either is used. All of it is verified
+ * without LMDB, which crashes the process on some damaged pages. A directory of an older version has no catalogue: its
+ * actors are adopted as they are, once. Nothing is changed.
  *
- * @throws {ServiceError} `DATA_CORRUPTED` when the catalogue or the log is missing, damaged, older than the other, or of
- *   another data directory
+ * @throws {ServiceError} `DATA_CORRUPTED` when the catalogue or the log is missing, damaged, older than the other, or
+ *   from another data directory
  */
 export async function findCatalogue(environment: CatalogueEnvironment): Promise<FoundCatalogue> {
   const file = CatalogueFile.in(environment.folder);
@@ -71,8 +71,8 @@ export async function findCatalogue(environment: CatalogueEnvironment): Promise<
 }
 
 /**
- * Opens the catalogue that {@link findCatalogue} found. From then on the log keeps records until the catalogue says what
- * they leave behind.
+ * Opens the catalogue found by {@link findCatalogue}. From then on the log keeps records until the catalogue contains
+ * the resulting state.
  *
  * @throws {ServiceError} `DATA_CORRUPTED`
  */
@@ -110,7 +110,7 @@ async function begin(
   await catalogue.begin(directory, changes, log.lastSequence);
 }
 
-/** Before records leave the log: from then on their shards cannot be made again. */
+/** Raises floors before records are removed from the log, because the shards can no longer be rebuilt after that. */
 async function raiseFloors(
   { store }: CatalogueEnvironment,
   catalogue: ActorCatalogue,
@@ -119,22 +119,22 @@ async function raiseFloors(
   const actors = new Map<ActorId, CatalogueRow>();
   for (const [actor, sequence] of newest) {
     const row = catalogue.get(actor);
-    // What made it is no content: it may be the only record there is of an actor that has none.
+    // A creation record is not content: it may be the only record of an empty actor.
     if (row === undefined || sequence <= row.created || sequence <= row.floor) continue;
-    // What made one that was adopted is not known.
+    // The creation record of an adopted actor is unknown.
     const isUnwritten = row.created === 0 && row.floor === 0 && store.hasNothing(actor);
     if (!isUnwritten) actors.set(actor, { created: row.created, floor: sequence });
   }
   await catalogue.note({ actors, journal: beginning }, lastSequence);
 }
 
-/** Actors that have a folder, and what their shards say; undefined for one without content or that cannot be read. */
+/** Actors with a folder, and the heads of their shards; undefined for an empty or unreadable shard. */
 export type FoundActors = ReadonlyMap<ActorId, StoredHead | undefined>;
 
 /**
- * Looks at every shard of a directory without a catalogue, before anything is written.
+ * Checks every shard of a directory without a catalogue, before anything is written.
  *
- * @throws {ServiceError} `DATA_CORRUPTED` when one of them has an identity: there was a catalogue
+ * @throws {ServiceError} `DATA_CORRUPTED` when a shard has an identity, because then a catalogue existed
  */
 async function neverListed({ clock, folder, store }: CatalogueEnvironment): Promise<FoundActors> {
   const look = (actor: ActorId): StoredHead | undefined => {
@@ -151,7 +151,7 @@ async function neverListed({ clock, folder, store }: CatalogueEnvironment): Prom
   return found;
 }
 
-/** What is known of the actors of a directory that had no catalogue. */
+/** The catalogue rows for the actors of a directory without a catalogue. */
 async function adopted(
   { log, retention, store }: CatalogueEnvironment,
   found: FoundActors,
@@ -164,9 +164,9 @@ async function adopted(
   });
   if ([...found.values()].includes(undefined)) for await (const record of log.read(0)) made.take(record);
   const floorOf = (actor: ActorId, head: StoredHead | undefined): number => {
-    // What it does not have yet is in the journal: older versions kept records until shards had them.
+    // Later records are in the journal: older versions kept records until shards had them.
     if (head !== undefined) return head.sequence;
-    // A folder with nothing in it is of an actor that was made and never used. A copy has a file from the beginning.
+    // An empty folder belongs to an actor that was created but never used. A fork has a file from the beginning.
     const isUnused = isWhole || store.folders.isBare(actor);
     const isWithoutLoss = made.all.get(actor)?.isLost !== true && isUnused;
     return isWithoutLoss && store.isMissing(actor) ? 0 : FLOOR_NOT_EMPTY;
@@ -187,7 +187,7 @@ function requireSameHistory(
     );
   }
   const chain = journal && retention.chainBefore(journal.firstSequence);
-  // One that cannot be read says nothing; who depends on it is found out record by record.
+  // A damaged part proves nothing; the actors that depend on it are determined record by record.
   if (journal !== undefined && chain !== journal.chain && chain !== '') {
     throw catalogueDamaged(
       folder,

@@ -2,38 +2,38 @@
 export interface Closable {
   /** Number of its last use. */
   readonly used: number;
-  /** Begins to close it. */
+  /** Starts closing it. */
   close(): void;
 }
 
-/** A host that shares a bound on open actors with others. */
+/** A host that shares a limit of open actors with other hosts. */
 export interface RoomSharer {
-  /** Actors it has open and is not about to close. */
+  /** Number of open actors that are not being closed. */
   staying(): number;
-  /** Of those that may be closed, the one that was unused for longest. */
+  /** The least recently used actor that may be closed. */
   oldestIdle(): Closable | undefined;
 }
 
 /**
- * The room for open actors of a process. The hosts of a member share it, one for each partition the member owns: what an
- * open actor takes, open files and memory maps, is bounded for the process and not for a partition.
+ * The limit of open actors of a process. The hosts of a member share it, one for each partition the member owns,
+ * because open files and memory maps are limited per process, not per partition.
  */
 export class OpenRoom {
   readonly #max: number;
   readonly #sharers = new Set<RoomSharer>();
   #uses = 0;
 
-  /** @param max actors open at once; above it the longest idle one is closed */
+  /** @param max open actors; above it the least recently used one is closed */
   constructor(max: number) {
     this.#max = max;
   }
 
-  /** Uses of all actors so far: their order says who was unused for longest, without asking for the time. */
+  /** Number of uses of all actors so far: orders actors by last use without reading a clock. */
   get uses(): number {
     return this.#uses;
   }
 
-  /** An actor is used. @returns the number of the use */
+  /** Records the use of an actor. @returns the number of the use */
   use(): number {
     this.#uses += 1;
     return this.#uses;
@@ -47,7 +47,7 @@ export class OpenRoom {
     this.#sharers.delete(sharer);
   }
 
-  /** Begins to close the actor that was unused for longest where one more would be too many. */
+  /** Starts closing the least recently used actor if one more would exceed the limit. */
   make(): void {
     let staying = 1;
     for (const sharer of this.#sharers) staying += sharer.staying();

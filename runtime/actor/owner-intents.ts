@@ -6,30 +6,30 @@ import { unstorable } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /**
- * Notes of owners of actors that are being made or removed. Making and removing takes several commits, so a process
- * that dies in between leaves actors that no registry lists. Only what has such a note may be removed by the next
- * start: that a registry does not list something says nothing about why.
+ * Records of owners whose actors are being created or removed. A creation or removal takes several commits, so a crash
+ * in between leaves actors that no registry lists. The next start may remove only owners with such a record: a missing
+ * registry entry alone does not show why it is missing.
  *
  * @see docs/decisions/0030-nothing-is-removed-by-inference.md
  */
 export interface OwnerIntents {
   /**
-   * Notes that an owner is going to be listed, or not listed any more. To be called before anything is done.
+   * Records that an owner is about to be registered or unregistered. Must be called before the first change.
    *
    * @throws {ServiceError} `STORAGE_FULL`; `WRITES_STOPPED` naming the file that the system refuses
    */
   begin(owner: string): Promise<void>;
-  /** Notes that the registry and the actors under an owner agree. No error when nothing was noted. */
+  /** Records that the registry and the actors under an owner agree. No error when there is no record. */
   settled(owner: string): Promise<void>;
   /**
-   * Every owner noted and not settled, sorted.
+   * Every recorded owner that is not settled, sorted.
    *
-   * @param onUnread told of what is among the notes and cannot be read as one: nothing is known of what it names
+   * @param onUnread called for entries that cannot be read; the owner they name is unknown
    */
   all(onUnread?: (path: string, cause: unknown) => void): Promise<readonly string[]>;
 }
 
-/** For processes that never remove what is left over, because they do not have all actors. */
+/** For processes that never remove leftovers, because they do not have all actors. */
 export const noOwnerIntents: OwnerIntents = Object.freeze({
   begin: () => Promise.resolve(),
   settled: () => Promise.resolve(),
@@ -37,8 +37,8 @@ export const noOwnerIntents: OwnerIntents = Object.freeze({
 });
 
 /**
- * Notes that an owner is going to be removed, where there is room for it: a removal frees space. Without the note a crash
- * in the middle leaves files that nobody removes, and no more.
+ * Records a removal, if there is disk space: a removal must work without it, because it frees space. Without the
+ * record, a crash in the middle only leaves files that are never removed.
  *
  * @throws {ServiceError} `WRITES_STOPPED` naming the file that the system refuses
  */
@@ -49,13 +49,13 @@ export async function beginRemoval(unsettled: OwnerIntents, owner: string): Prom
 }
 
 /**
- * One small file for each note. They are not flushed: a power cut may lose the newest ones, which leaves something
- * over that nobody removes, and no more.
+ * One small file per record. They are not flushed: a power failure may lose the newest ones, which only leaves files
+ * that are never removed.
  */
 export class OwnerIntentFiles implements OwnerIntents {
   readonly #folder: string;
 
-  /** @param folder made when the first note is */
+  /** @param folder created with the first record */
   constructor(folder: string) {
     this.#folder = folder;
   }
@@ -65,7 +65,7 @@ export class OwnerIntentFiles implements OwnerIntents {
       await mkdir(this.#folder, { recursive: true, mode: 0o700 });
       await writeFile(this.#fileOf(owner), owner, { mode: 0o600 });
     } catch (cause) {
-      // A part of a note says nothing.
+      // Remove a partly written record.
       await this.settled(owner).catch(() => undefined);
       throw unstorable(this.#fileOf(owner), cause);
     }
@@ -82,10 +82,10 @@ export class OwnerIntentFiles implements OwnerIntents {
       const path = join(this.#folder, name);
       try {
         const owner = readRegularSync(path);
-        // Cut by a power failure, or damaged: it may name another owner than the one it was made for.
+        // Truncated by a power failure or damaged: it may name another owner than its file name.
         if (fileName(owner) === name) owners.push(owner);
       } catch (cause) {
-        // A folder that a tool made, a file of somebody else: what nobody can read must not keep all from being served.
+        // An unrelated folder or file: it must not make the start fail.
         onUnread(path, cause);
       }
     }
@@ -97,7 +97,7 @@ export class OwnerIntentFiles implements OwnerIntents {
   }
 }
 
-/** Ids may be longer than a file name may be. It is the checksum of the content as well. */
+/** A hash, because ids may exceed the length of a file name. Also serves as the checksum of the content. */
 function fileName(owner: string): string {
   return createHash('sha256').update(owner).digest('hex').slice(0, 32);
 }

@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 
 /**
- * Bytes of a file given back at a time. Where the file system tells the disk what became free, the disk does nothing
- * else until it has taken note: 300 ms for the 271 MB of 100,000 nodes, during which no write became durable.
+ * Bytes of a file freed at a time. If the file system reports freed blocks to the disk, the disk does nothing else
+ * until it has processed them: 300 ms for the 271 MB of 100,000 nodes, during which no write became durable.
  */
 export const SLICE_BYTES: number = 8 * 1024 * 1024;
 
 /**
- * Removes a folder with everything in it. Large files are shortened slice by slice, with as much time between two
- * slices as one took, so that whoever writes to the same disk waits for one slice at most.
+ * Removes a folder with its content. Large files are truncated in slices, with a pause after each slice as long as the
+ * slice took, so that other writers to the same disk wait for at most one slice.
  *
- * Nobody may have the files open or mapped. No error when there is no such folder.
+ * The files must not be open or mapped. No error when the folder does not exist.
  *
  * @throws {Error} of Node, with its `code`
  */
@@ -40,7 +40,7 @@ async function shorten(path: string, size: number, clock: Clock): Promise<void> 
     for (let left = size - SLICE_BYTES; left > 0; left -= SLICE_BYTES) {
       const startMs = clock.monotonicMs();
       await file.truncate(left);
-      // What became free is given back with the flush, not before.
+      // The blocks are freed by the flush, not before.
       await file.sync();
       await sleep(clock, clock.monotonicMs() - startMs);
     }

@@ -2,17 +2,17 @@ import type { Caller, CallId, IdempotencyKey, Precondition } from '#runtime/comm
 import type { Revision } from '#runtime/content/revision.ts';
 
 /**
- * Name of an actor: `{tenant}/{repository}/{branch}/{kind}`, shorter where a part has no meaning, each part
- * percent-encoded. Repository and branch parts carry the suffix their creation gave them (`blog~m3x1`), so
- * that deleting one and making another of the same name never meets old files or old log records.
+ * Name of an actor: `{tenant}/{repository}/{branch}/{kind}`, shorter where a part does not apply. Each part is
+ * percent-encoded. Repository and branch parts carry a suffix assigned at creation (`blog~m3x1`), so a deleted name
+ * that is created again never shares files or log records with its predecessor.
  */
 export type ActorId = string;
 
-/** A message to an actor with everything that travels with it. */
+/** A message to an actor, with its caller and call metadata. */
 export interface Delivery {
   readonly caller: Caller;
   readonly idempotency?: IdempotencyKey;
-  /** Set where another member sent it: sent again under the same id it takes effect once. */
+  /** Set when another member sent the message. Resending it under the same id takes effect once. */
   readonly call?: CallId;
 }
 
@@ -28,30 +28,30 @@ export interface Router {
   query(actor: ActorId, query: unknown, caller: Caller): unknown;
 }
 
-/** Reads from the data of this process, wherever the owner of an actor is. */
+/** Reads the data of this process, regardless of which member owns the actor. */
 export interface LocalReads {
   /**
-   * Answers within this turn; the answer may be of an earlier state. Never throws.
+   * Answers within this turn. The answer may be of an earlier state. Never throws.
    *
-   * @returns undefined when this process has no data of the actor, or would have to wait
+   * @returns undefined when this process has no data of the actor, or would have to wait for the answer
    */
   tryLocal(actor: ActorId, query: unknown, caller: Caller): unknown;
   /**
-   * Returns whether the owner of an actor is another process, to which a message may be sent with a precondition
-   * ({@link Caller.precondition}). If it is this process by the time the message is sent, the precondition is checked too.
+   * Returns whether another process owns the actor, so that a message to it may carry a precondition
+   * ({@link Caller.precondition}). The precondition is also checked if ownership has moved to this process by then.
    */
   ownerConfirms(actor: ActorId): boolean;
 }
 
-/** What answers queries from actors as this process has them, without asking whether that is the newest state. */
+/** Answers queries from the actors stored in this process, without checking that their state is the newest. */
 export interface ReplicaSource {
   /**
-   * @throws {ServiceError} what the actor answers; `NOT_FOUND` for an actor that is not here, `NOT_OWNER` where only
-   *   the owner can answer, `SHUTTING_DOWN` when it is closed
+   * @throws {ServiceError} the error of the actor; `NOT_FOUND` for an actor that is not stored here, `NOT_OWNER` when
+   *   only the owner can answer, `SHUTTING_DOWN` when the source is closed
    */
   query(actor: ActorId, query: unknown, caller: Caller): unknown;
   /**
-   * The highest revision clock the actor has seen here: every revision of it up to that is here.
+   * The highest revision clock of the actor in this process. Every revision of the actor up to it is stored here.
    *
    * @throws {ServiceError} `NOT_FOUND`, `SHUTTING_DOWN`
    */
@@ -59,35 +59,35 @@ export interface ReplicaSource {
 }
 
 /**
- * Makes and removes the actors of this process. Whoever provisions a repository uses it; messages go through
- * the {@link Router}.
+ * Creates and removes the actors of this process. Used for provisioning repositories; messages go through the
+ * {@link Router}.
  */
 export interface ActorLifecycle {
   /** Whether the actor has been created and not destroyed. */
   exists(actor: ActorId): boolean | Promise<boolean>;
   /**
-   * Makes an empty actor, on disk when it resolves. Making one that exists changes nothing.
+   * Creates an empty actor, which is on disk when the promise resolves. Creating an existing actor has no effect.
    *
-   * @param precondition what has to hold for it: confirmed where the actor is made, also in the turn from which on it
-   *   exists. What was begun when it does not hold any more is taken back, and nothing else
-   * @throws {PreconditionRefuted} there is no such actor, unless there was one before
-   * @throws {ServiceError} `NOT_FOUND` while what it belongs to is being removed; `STORAGE_FULL`, `WRITES_STOPPED`,
+   * @param precondition checked by the member that creates the actor, and again in the turn in which the actor comes
+   *   into existence; when it no longer holds, only this creation is undone
+   * @throws {PreconditionRefuted} the actor was not created; it exists only if it existed before
+   * @throws {ServiceError} `NOT_FOUND` while its owner is being removed; `STORAGE_FULL`, `WRITES_STOPPED`,
    *   `SHUTTING_DOWN`
    */
   create(actor: ActorId, precondition?: Precondition): Promise<void>;
   /**
-   * Makes a new actor of the same kind with the state another one has at some moment during the call, on disk
-   * when it resolves. The source goes on serving. The new actor has everything of the source, also what belongs
-   * to the source alone: its kind has a command that tells it so.
+   * Creates an actor of the same kind with the state that the source has at some moment during the call. It is on disk
+   * when the promise resolves. The source keeps serving. The copy includes state that belongs to the source alone; the
+   * actor kind has a command that makes the copy independent of it.
    *
    * @throws {ServiceError} `NOT_FOUND` for an unknown source, `ALREADY_EXISTS`, `STORAGE_FULL`
    */
   fork(source: ActorId, target: ActorId): Promise<void>;
   /**
-   * Removes every actor whose id begins with `owner` (`{tenant}/{repository}`), or the one actor of that id:
-   * answers what they have queued, closes them, and removes them from disk. From then on they do not exist. No error when there is none.
+   * Removes every actor whose id begins with `owner` (`{tenant}/{repository}`), or the one actor with that id. Queued
+   * messages are answered, then the actors are closed and removed from disk. No error when there is none.
    */
   destroyUnder(owner: string): Promise<void>;
-  /** The parts that follow `owner` in the ids of existing actors, decoded, each once. */
+  /** The decoded id parts that directly follow `owner` in the ids of existing actors, without duplicates. */
   namesUnder(owner: string): readonly string[] | Promise<readonly string[]>;
 }

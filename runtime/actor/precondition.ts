@@ -4,8 +4,8 @@ import { engineCaller } from './engine-caller.ts';
 import type { ActorId } from './ports.ts';
 
 /**
- * What a message was addressed by does not hold: it was not carried out, and whoever sent it has to look its address
- * up. No client sees it.
+ * The precondition of a message does not hold. The message was not executed, and the sender has to resolve the address
+ * again. Never reaches a client.
  */
 export class PreconditionRefuted extends ServiceError {
   constructor() {
@@ -16,11 +16,11 @@ export class PreconditionRefuted extends ServiceError {
 const engine = engineCaller('');
 
 /**
- * Makes sure of the precondition of a message, within this turn.
+ * Checks the precondition of a message, within this turn.
  *
- * @param owner has all actors of the partition
+ * @param owner gives access to all actors of the partition
  * @throws {PreconditionRefuted}
- * @throws {ServiceError} why the actor that knows cannot be asked
+ * @throws {ServiceError} when the actor of the precondition cannot be queried
  */
 export function requirePrecondition(
   owner: { query(actor: ActorId, query: unknown, caller: Caller): unknown },
@@ -32,7 +32,7 @@ export function requirePrecondition(
   throw new PreconditionRefuted();
 }
 
-/** An actor that does not exist knows nothing. */
+/** The answer to the query of a precondition; undefined when the actor does not exist. */
 function answerOf(owner: Parameters<typeof requirePrecondition>[0], { actor, query }: Precondition): unknown {
   try {
     return owner.query(actor, query, engine);

@@ -6,17 +6,17 @@ import type { SliceOwner } from '#runtime/base/slice-owner.ts';
 import { checkWaiting, sliceKeyOf } from '#runtime/commit/commit-loop.ts';
 import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 
-/** The parts of an actor that a query works with. */
+/** The parts of an actor that a query uses. */
 export interface QueriedActor {
-  /** Durable state; good within one turn of the event loop. */
+  /** Durable state; valid within one turn of the event loop. */
   readonly view: TableReader;
-  /** Pins it. */
+  /** Pins the durable state. */
   readonly pin: () => ShardSnapshot;
-  /** Reads under way that span several turns of the event loop. */
+  /** Running reads that span several turns of the event loop. */
   reads: number;
 }
 
-/** What one query works with. A class, not a set of closures: one is made for every point read. */
+/** The context of one query. A class instead of closures, because one is created for every point read. */
 export class QueryScope implements QueryContext, SliceOwner {
   readonly caller: Caller;
   readonly #actor: QueriedActor;
@@ -26,7 +26,7 @@ export class QueryScope implements QueryContext, SliceOwner {
   #work: SlicedWork | undefined;
   #budget: RequestBudget | undefined;
 
-  /** @param limits what the request may use; absent: the default */
+  /** @param limits resource limits of the request; absent: the default */
   constructor(
     actor: QueriedActor,
     caller: Caller,
@@ -95,7 +95,7 @@ export class QueryScope implements QueryContext, SliceOwner {
     checkWaiting(this.caller, this.#clock);
   }
 
-  /** Made by the first long loop: most queries have none. */
+  /** Created by the first long loop, because most queries have none. */
   #sliced(): SlicedWork {
     this.#work ??= this.#slices.begin('read', this);
     return this.#work;

@@ -1,22 +1,22 @@
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 
-/** Time long answers have to end before their shards are closed, in milliseconds: a new owner waits as long. */
+/** Time that long reads have to finish before their shards are closed, in milliseconds. A new owner waits as long. */
 export const READS_MS_MAX = 400;
 
-/** Between two looks whether they have, in milliseconds. */
+/** Interval between two checks, in milliseconds. */
 const READS_POLL_MS = 10;
 
-/** Whoever has long answers under way. */
+/** An actor with long reads. */
 interface Reading {
   readonly reads: number;
 }
 
 /**
- * Resolves when all long answers have ended, or have had their time: what still runs is cut off with its shard.
+ * Resolves when all long reads have finished or the time is over; remaining reads fail when their shards are closed.
  *
- * @param actors looked through again each time: more may come
- * @param ms how long they have, in milliseconds
- * @param signal cuts them short
+ * @param actors called again for each check, because actors may be added
+ * @param ms time limit in milliseconds
+ * @param signal ends the wait early
  */
 export async function readsEnded(
   clock: Clock,

@@ -8,14 +8,14 @@ import type { StoppedActor } from './stopped-actors.ts';
 const nobody: JudgedActors = { dependent: new Map(), past: new Map() };
 
 /**
- * The actors of a host that are not served because the log has lost something they depend on. All others are served as
- * ever. What the log still has of a refused one is kept; it ends with the actor, or with an opening that finds the lost
+ * The actors of a host that are not served because they depend on records the log has lost. All others are served
+ * normally. The log keeps the entries of a refused actor until the actor is removed, or until an opening finds the lost
  * records again.
  */
 export class RefusedActors {
   readonly #log: Log;
   readonly #refused: Map<ActorId, string>;
-  /** Whether the log still names actors that are gone. */
+  /** Whether the stored decision still names removed actors. */
   #isOwed = false;
 
   private constructor(log: Log, refused: Map<ActorId, string>) {
@@ -23,12 +23,12 @@ export class RefusedActors {
     this.#refused = refused;
   }
 
-  /** None: before the log was looked at. */
+  /** No refused actors, before the log was checked. */
   static none(log: Log): RefusedActors {
     return new RefusedActors(log, new Map());
   }
 
-  /** Judges who depends on what the log has lost, or did at an earlier opening. Nothing is changed. */
+  /** Determines the actors that depend on lost records, now or at an earlier opening. Nothing is changed. */
   static async judge(log: Log, stored: StoredActors): Promise<JudgedActors> {
     const { damage } = log;
     if (damage === undefined) return nobody;
@@ -37,7 +37,7 @@ export class RefusedActors {
   }
 
   /**
-   * Decides about those who were judged, before anything of the log is applied. The decision is on the disk when it
+   * Stores the decision about these actors, before any record of the log is applied. It is on disk when the promise
    * resolves.
    */
   static async decide(log: Log, { dependent }: JudgedActors): Promise<RefusedActors> {
@@ -49,7 +49,7 @@ export class RefusedActors {
     return this.#refused.has(actor);
   }
 
-  /** @throws {ServiceError} `DATA_CORRUPTED` when the actor is refused: why, and what to do */
+  /** @throws {ServiceError} `DATA_CORRUPTED` when the actor is refused, with the reason and the remedy */
   require(actor: ActorId): void {
     if (this.#refused.size === 0) return;
     const why = this.#refused.get(actor);
@@ -57,8 +57,8 @@ export class RefusedActors {
   }
 
   /**
-   * Takes note that everything under an owner is gone. Where that cannot be written, as on a full volume, they are gone all
-   * the same: {@link store} tries again.
+   * Removes everything under an owner from the refused actors. If this cannot be written, as on a full volume, it takes
+   * effect in memory and {@link store} retries the write.
    *
    * @returns why it could not be written
    */
@@ -69,7 +69,7 @@ export class RefusedActors {
     return this.store();
   }
 
-  /** Writes what {@link removed} could not. @returns why it cannot be written still */
+  /** Retries a failed write of {@link removed}. @returns why it still fails */
   async store(): Promise<Error | undefined> {
     if (!this.#isOwed) return undefined;
     try {
@@ -81,7 +81,7 @@ export class RefusedActors {
     }
   }
 
-  /** What is to be told of them. */
+  /** The refused actors, for reports. */
   get told(): readonly StoppedActor[] {
     return [...this.#refused].map(([actor, message]) => ({ actor, reason: 'damage', message }));
   }

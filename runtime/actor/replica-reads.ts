@@ -11,20 +11,20 @@ import type { ActorId, ReplicaSource } from './ports.ts';
 import { type QueriedActor, QueryScope } from './query-scope.ts';
 import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
 
-/** Actors whose behaviours are kept, with what they have decoded. */
+/** Maximum number of actors whose behaviours are kept with their decoded state. */
 const KEPT_MAX = 256;
 
-/** What the reads work with. */
+/** Dependencies of replica reads. */
 export interface ReplicaReadsEnvironment {
   readonly replica: Replica;
-  /** The kind of an actor, by its id. */
+  /** The kind of an actor, from its id. */
   readonly kindOf: (actor: ActorId) => ActorKind;
   readonly clock: Clock;
-  /** Gives long reads their slices; one for the whole process. */
+  /** Schedules slices of long reads; one for the whole process. */
   readonly slices: SliceScheduler;
-  /** What one request may use; absent: the default. */
+  /** Resource limits of one request; absent: the default. */
   readonly request?: RequestLimits;
-  /** Told of stored bytes that do not verify: the replica is of no use any more. */
+  /** Called when stored bytes do not verify; the replica is then unusable. */
   readonly damaged?: (cause: ServiceError) => void;
 }
 
@@ -34,18 +34,18 @@ interface KeptActor extends QueriedActor {
 }
 
 /**
- * Answers queries from a replica, by the same code of the actors that answers them at the owner. Whatever is applied
- * goes on meanwhile: a query sees the state of one moment, a long one pins it.
+ * Answers queries from a replica with the same actor code as at the owner. Records are applied concurrently: a short
+ * query sees the state of one moment, a long one pins it.
  *
- * Invariant: nothing here is ever asked a command, so an actor's memory of its own turns is empty.
+ * Invariant: commands are never executed here, so an actor has no state of uncommitted turns.
  *
  * Enforcement: test/runtime/actor/replica-reads.test.ts.
  */
 export class ReplicaReads implements ReplicaSource {
   readonly #environment: ReplicaReadsEnvironment;
-  /** Longest unused first. */
+  /** Least recently used first. */
   readonly #kept = new Map<ActorId, KeptActor>();
-  /** Who asks when one actor asks another: the engine itself. */
+  /** The caller of queries between actors: the engine itself. */
   readonly #engine: Caller = engineCaller('');
   readonly #sinceMs: number;
   #isClosed = false;
@@ -84,8 +84,8 @@ export class ReplicaReads implements ReplicaSource {
   }
 
   /**
-   * Answers nothing any more. Resolves when long answers have ended or have had {@link READS_MS_MAX}; what still
-   * runs then fails when the replica is abandoned.
+   * Refuses further queries. Resolves when long reads have finished or after {@link READS_MS_MAX}; remaining reads fail
+   * when the replica is abandoned.
    */
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -9,17 +9,17 @@ export interface StoredRow {
 }
 
 /**
- * What becomes of a row in the actor that is made of a backup: another value, or null where the row belonged to the
- * time and place it was made in.
+ * Converts a row of a backup for the restored actor: returns another value, or null for a row that is valid only at its
+ * original time and place.
  */
 export type RestoreRow = (row: StoredRow) => Uint8Array | null;
 
-/** As `restore`, without the memory of outcomes: whoever repeats a request meant the actor that was copied. */
+/** As `restore`, without kept outcomes: repeated requests are addressed to the original actor. */
 export function withoutOutcomes(restore: RestoreRow): RestoreRow {
   return (row) => (isIdempotencyRow(row.table, row.key) ? null : restore(row));
 }
 
-/** Gives actors of one repository or tenant the ids they have under another owner. */
+/** Maps the actors of one repository or tenant to their ids under another owner. */
 export function movedActors(from: string, to: string): (actor: ActorId) => ActorId {
   return (actor) => (actor === from || actor.startsWith(`${from}/`) ? to + actor.slice(from.length) : actor);
 }

@@ -7,13 +7,13 @@ import { type CopyShard, receiveShard, type ShardCopy } from './copy-shard.ts';
 import { engineCaller } from './engine-caller.ts';
 import type { ActorId, Router } from './ports.ts';
 
-/** Time one copy may take, in milliseconds. */
+/** Time limit of one copy, in milliseconds. */
 const COPY_MS_MAX = 3_600_000;
 
-/** How often a copy is asked for again because its actor moved to another member meanwhile. */
+/** Maximum retries of a copy whose actor moved to another member meanwhile. */
 const RETRIES_MAX = 5;
 
-/** Copies of actors wherever they live: their owners make them, and tell them. */
+/** Copies actors on any member: their owners make the copies and send them. */
 export class RoutedCopies implements ActorCopies {
   readonly #router: Router;
   readonly #clock: Clock;

@@ -4,27 +4,27 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ActorId } from './ports.ts';
 
 /**
- * `invariant`: its own code found it in a state that cannot be. `log`: its log takes nothing more. `damage`: its files are
- * missing, damaged or not its own, or its log has lost something it depends on, so it is not served at all.
+ * `invariant`: its code detected a broken invariant. `log`: its log accepts no more entries. `damage`: its files are
+ * missing, damaged or belong to another actor, or its log has lost records it depends on, so it is not served at all.
  */
 export type ActorStopReason = 'invariant' | 'log' | 'damage';
 
-/** An actor that takes no commands until it is opened anew, by a restart of its member or by another one. */
+/** An actor that takes no commands until it is reopened, by a restart of its member or by another member. */
 export interface StoppedActor {
   readonly actor: ActorId;
   readonly reason: ActorStopReason;
-  /** What happened, for people. */
+  /** What happened, for the operator. */
   readonly message: string;
 }
 
-/** Ways of a log to end that are none of its troubles: the actor is opened anew, here or elsewhere. */
+/** Errors of a log that are not failures: the actor is reopened, here or on another member. */
 const ordinaryEnds: ReadonlySet<string> = new Set<ErrorCode>(['NOT_OWNER', 'SHUTTING_DOWN']);
 
 /**
- * What is to be told of an actor that has stopped.
+ * Describes a stopped actor for reports.
  *
- * @param cause what stopped it
- * @returns undefined where nothing is wrong
+ * @param cause of the stop
+ * @returns undefined when the stop is not a failure
  */
 export function stoppedActor(actor: ActorId, cause: unknown): StoppedActor | undefined {
   if (cause instanceof ServiceError && ordinaryEnds.has(cause.code)) return undefined;

@@ -1,8 +1,8 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /**
- * A message of a type this version does not have. The types say that there is none, but a member of another version
- * may have sent it, so it is refused and breaks no invariant.
+ * Refuses a message of a type that this version does not know. The types exclude it, but a member of another version
+ * may have sent it, so this is not an invariant error.
  *
  * @throws {ServiceError} `MEMBER_VERSIONS_DIFFER`
  */

@@ -5,24 +5,24 @@ import { crashPoint } from './crash-point.ts';
 import type { Memtable } from './memtable.ts';
 import { sortedChanges } from './sorted-changes.ts';
 
-/** Writes of one LMDB transaction: enqueuing them holds the event loop for two to four milliseconds. */
+/** Writes of one LMDB transaction: enqueuing them blocks the event loop for two to four milliseconds. */
 const WRITES_PER_TRANSACTION = 4000;
 
 /**
- * Bytes of values after which a transaction takes no more: until it is committed LMDB has all its pages in memory, besides
- * the values themselves, and does not give it back to the system.
+ * Bytes of values above which a transaction takes no more. Until the commit LMDB keeps all its pages in memory, besides
+ * the values themselves, and does not return that memory to the system.
  */
 export const TRANSACTION_BYTES_MAX: number = 8 * 1024 * 1024;
 
 /**
  * Applies a stack of memtables to a shard, in transactions of a bounded size. Only the last one carries the new
- * position, so that what a crash leaves half applied is written again from the log; without a change there still
- * is a transaction for that.
+ * position, so a partial application after a crash is rewritten from the log. Without changes there is still one
+ * transaction for the position.
  *
  * @param memtables newest first; they must not change meanwhile
- * @param position what the shard has afterwards
- * @returns resolves when all of it is committed and on disk
- * @throws {ServiceError} what the shard fails with
+ * @param position position of the shard afterwards
+ * @returns resolves when everything is committed and on disk
+ * @throws {ServiceError} the errors of the shard
  */
 export async function applyMemtables(
   shard: Shard,
@@ -48,7 +48,7 @@ export async function applyMemtables(
       waiting = part;
     }
     await apply(waiting ?? [], position);
-    // Of every part: a later flush that works does not make up for an earlier one that failed.
+    // Await every flush: a later successful flush does not make up for an earlier failed one.
     await Promise.all(flushes);
   } catch (cause) {
     await Promise.allSettled(flushes);

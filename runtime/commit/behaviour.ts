@@ -8,8 +8,8 @@ import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import type { SpaceUse } from '#runtime/space/space-gate.ts';
 
 /**
- * Tables every actor has; the tables of a kind follow from {@link FIRST_OWN_TABLE}.
- * `meta` is the kind's own small state; the other two belong to the commit loop.
+ * Tables of every actor; the tables of a kind follow from {@link FIRST_OWN_TABLE}.
+ * `meta` holds small state of the kind; the other two belong to the commit loop.
  */
 export const CommonTable = { meta: 0, idempotency: 1, idempotencyExpiry: 2 } as const;
 
@@ -20,11 +20,11 @@ export const commonTableNames: readonly string[] = ['meta', 'idempotency', 'idem
 export const FIRST_OWN_TABLE = 3;
 
 /**
- * How a read wants to be answered. One object stands for one request: what was found out for one of its queries holds
- * for the next ones.
+ * Requested consistency of a read. One object belongs to one request: what is established for one of its queries also
+ * holds for its later queries.
  *
- * - `strict`: by the owner, once the log has confirmed that it still is: linearizable whatever the clocks do.
- * - `local`: by whoever has it, as it is there: some state the actor was in, without asking anybody.
+ * - `strict`: answered by the owner, once the log has confirmed its ownership. Linearizable regardless of clocks.
+ * - `local`: answered by any process that stores the actor, from its local state. It may be an earlier state.
  *
  * @see docs/decisions/0025-read-consistency.md
  */
@@ -35,34 +35,34 @@ export interface ReadConsistency {
 }
 
 /**
- * What a message was addressed by without having been asked for: that another actor of the same partition answers a
- * query with something of this uid. The owner makes sure of it in the turn in which it takes the message.
+ * A condition on which a sender relied when it addressed a message from possibly stale data: another actor of the same
+ * partition answers a query with an object of this uid. The owner checks it in the turn in which it takes the message.
  *
  * @see docs/decisions/0029-name-resolution-from-replicas.md
  */
 export interface Precondition {
-  /** The actor that knows. */
+  /** The actor to query. */
   readonly actor: string;
-  /** One that answers at once; it is asked by the engine. */
+  /** A query that is answered without waiting. The engine is its caller. */
   readonly query: unknown;
   readonly uid: string;
 }
 
-/** Who asks, what they may do, and how long they wait. */
+/** Identity, permissions, deadline and read options of a caller. */
 export interface Caller {
   readonly principal: Principal;
   readonly policy: Policy;
-  /** Gives up a queued command or a long read when aborted. */
+  /** Cancels a queued command or a long read when aborted. */
   readonly signal?: AbortSignal;
   /** When the caller stops waiting, on the monotonic clock, in milliseconds. */
   readonly deadlineMs?: number;
-  /** How a query is to be answered; absent: by the owner under its read lease. Commands take no notice of it. */
+  /** Consistency of a query; absent: answered by the owner under its read lease. Commands ignore it. */
   readonly consistency?: ReadConsistency;
-  /** A revision of the asked actor that the answer must include; heeded where others than the owner may answer. */
+  /** A revision of the actor that the answer must include. Relevant where others than the owner may answer. */
   readonly minRevision?: Revision;
   /**
-   * Where it does not hold the message is refused with `PreconditionRefuted`, and nothing was done. Only for actors that
-   * others may own, see `LocalReads.ownerConfirms`, and not together with a consistency.
+   * When it does not hold, the message is refused with `PreconditionRefuted`, without any effect. Only for actors that
+   * other members may own, see `LocalReads.ownerConfirms`. Cannot be combined with a consistency.
    */
   readonly precondition?: Precondition;
 }
@@ -76,168 +76,167 @@ export interface IdempotencyKey {
 }
 
 /**
- * Which call of another member a command belongs to: sent again under the same id it takes effect once.
+ * Identifies the call of another member that a command belongs to. Resending it under the same id takes effect once.
  *
  * @see call-outcomes.ts
  */
 export interface CallId {
-  /** One life of the member that calls: eight random bytes in hexadecimal. */
+  /** One process lifetime of the calling member: eight random bytes in hexadecimal. */
   readonly session: string;
-  /** Which of the calls it has under way to this actor, below 65,536; used again when that one is over. */
+  /** Slot among the member's concurrent calls to this actor, below 65,536. Reused after the call ends. */
   readonly slot: number;
-  /** Rises with every call of the session. */
+  /** Increases with every call of the session. */
   readonly number: number;
 }
 
 /**
- * What a command works with: reads that see everything committed before it and its own writes, and the writes
- * themselves, which become visible together or not at all.
+ * The transaction of a command: reads see everything committed before it and its own writes. Its writes become visible
+ * atomically.
  */
 export interface Turn extends TableReader {
   readonly caller: Caller;
-  /** What the request may still use. Made when it is first asked for. */
+  /** Remaining resources of the request. Created on first use. */
   readonly budget: RequestBudget;
   /** Wall time of the command in milliseconds; the same for the whole command. */
   readonly wallMs: number;
   /**
-   * How old something is that carries a wall time of an actor, in milliseconds: steps of the wall clock that this process
-   * saw do not count.
+   * Age of something that carries a wall time of an actor, in milliseconds. Steps of the wall clock that this process
+   * observed are not counted.
    */
   ageMs(atMs: number): number;
-  /** The revision of this command; made when first asked for, so a command that changes nothing uses none. */
+  /** The revision of this command. Assigned on first use, so a command without changes uses none. */
   readonly revision: Revision;
   /**
-   * Stores a value, which is kept, not copied.
+   * Stores a value. The value is kept by reference, not copied.
    *
-   * @throws {ServiceError} `COMMIT_TOO_LARGE` when the log could not take so much at once
-   * @throws {InvariantError} for a key that is empty or longer than a shard takes
+   * @throws {ServiceError} `COMMIT_TOO_LARGE` when the changes would exceed the limit of one log entry
+   * @throws {InvariantError} for a key that is empty or longer than the limit of a shard
    */
   put(table: number, key: string, value: Uint8Array): void;
   /**
-   * As {@link put}, for a key that nothing is stored under, which the caller has made sure of. Where such a row is
-   * removed before it has reached the shard, neither is ever written there: for rows that are gone again soon.
+   * As {@link put}, for a key without a stored value, which the caller must have checked. If the row is removed before
+   * it reaches the shard, neither write is applied there. For short-lived rows.
    */
   insert(table: number, key: string, value: Uint8Array): void;
   remove(table: number, key: string): void;
   /**
-   * For a command that is going to write much, before it begins.
+   * Reserves room for a large command before it begins.
    *
-   * @param bytes at least as many will be written
-   * @throws {ServiceError} `COMMIT_TOO_LARGE` when these are too many besides what it has written
+   * @param bytes lower bound of the bytes that will be written
+   * @throws {ServiceError} `COMMIT_TOO_LARGE` when these bytes, added to those already written, exceed the limit
    */
   requireRoom(bytes: number): void;
-  /** Takes back everything this command has written and told so far: a dry run does what it would do, and then this. */
+  /** Undoes all writes and events of this command so far. A dry run executes the command and then calls this. */
   undo(): void;
-  /** As {@link undo}, for commands that may have written much; yields where they may rest. */
+  /** As {@link undo}, for commands that may have written much. Yields where the command may be suspended. */
   undoInSteps(): Generator<undefined, void>;
-  /** A new id that sorts near those made at about the same time. */
+  /** A new id that sorts close to ids created at about the same time. */
   newId(): string;
-  /** Takes note of a revision that was made elsewhere: every one made here from now on is above it. */
+  /** Records a revision that was created elsewhere. Every later revision of this actor is above it. */
   observe(revision: Revision): void;
-  /** Tells subscribers what happened, once it is durable. */
+  /** Sends an event to subscribers once the command is durable. */
   emit(event: ActorEvent): void;
 }
 
-/** Something that happened and is durable. The kinds of the actors define their own. */
+/** An event that is sent after it became durable. Each kind of actor defines its own. */
 export interface ActorEvent {
   readonly type: string;
 }
 
-/** What a read works with. Reads never enter the mailbox and never see what is not durable. */
+/** The context of a read. Reads never enter the mailbox and never see changes that are not durable. */
 export interface QueryContext {
   readonly caller: Caller;
-  /** What the request may still use. Made when it is first asked for. */
+  /** Remaining resources of the request. Created on first use. */
   readonly budget: RequestBudget;
-  /** Durable state as of now; only good within this turn of the event loop. */
+  /** Durable state at present. Valid only within this turn of the event loop. */
   readonly view: TableReader;
-  /** Pins durable state for a read that spans several turns of the event loop. Close it. */
+  /** Pins durable state for a read that spans several turns of the event loop. The caller must close it. */
   pin(): ShardSnapshot;
   /**
-   * Gives the event loop back when this read has held it for its slice; call it in every long loop. A promise that
-   * comes back must be awaited.
+   * Yields to the event loop when this read has used up its slice. Call it in every long loop. A returned promise must
+   * be awaited.
    *
    * @throws {ServiceError} `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
    */
   pause(): Promise<void> | undefined;
-  /** Waits for the next slice, whether the present one is over or not. Rejects with what {@link pause} throws. */
+  /** Waits for the next slice, even if the present one is not used up. Rejects with the errors of {@link pause}. */
   rest(): Promise<void>;
-  /** Whether {@link pause} would wait: for what rather stops than waits. Throws as that does. */
+  /** Whether {@link pause} would wait: for work that stops instead of waiting. Throws the errors of {@link pause}. */
   mustPause(): boolean;
   /**
-   * Takes room for what this read is going to hold while it makes something large. Give it back, see {@link giveRoom}.
+   * Reserves memory for a large intermediate result of this read. Release it with {@link giveRoom}.
    *
-   * @returns undefined when it has been taken; otherwise await it and hold nothing large meanwhile
+   * @returns undefined when the memory is reserved; otherwise await the promise and hold nothing large meanwhile
    */
   takeRoom(bytes: number): Promise<void> | undefined;
-  /** Gives back what {@link takeRoom} took. */
+  /** Releases memory reserved by {@link takeRoom}. */
   giveRoom(bytes: number): void;
 }
 
 /**
- * The domain side of an actor. Commands run one at a time. A command is a plain function, or a generator that
- * yields now and then when it may be long: the loop then gives the event loop back between slices while other
- * commands of this actor wait and reads go on. A command that cannot be answered before a later one returns an
- * `DeferredReply`.
+ * The domain logic of an actor. Commands run one at a time. A command is a plain function, or a generator if it may be
+ * long: between its slices the loop yields to the event loop, other commands of this actor wait, and reads continue. A
+ * command that cannot be answered before a later one returns a `DeferredReply`.
  */
 export interface ActorBehaviour {
   execute(command: never, turn: Turn): unknown;
   query(query: never, context: QueryContext): unknown;
   /**
-   * What is kept of the result of a command for a repetition of it: without what the command has stored anyway. By
-   * default all of it; {@link recall} undoes it.
+   * Reduces the result of a command to the part that is kept for a repetition of it, leaving out what the command has
+   * stored anyway. By default the whole result is kept; {@link recall} restores it.
    *
-   * @param wholeMax characters of what was stored up to which a result stays as it is
+   * @param wholeMax size in characters up to which a stored result is kept unchanged
    */
   shorten?(result: unknown, wholeMax: number): unknown;
-  /** The result again, from what is kept of it and from durable state, in which others may have written since. */
+  /** Restores a result from its kept part and from durable state, which later commands may have changed. */
   recall?(kept: unknown, command: never, view: TableReader): unknown;
-  /** Called when writes were thrown away, so that state remembered from them is dropped too. */
+  /** Called when writes were discarded, so that state cached from them is dropped too. */
   forget?(): void;
   /**
-   * Called when it is known what became of everything executed so far: it is durable, or it was thrown away and
-   * `forget` was called. No answer of it has reached anybody yet.
+   * Called when the outcome of everything executed so far is known: it is durable, or it was discarded and `forget` was
+   * called. No reply has been sent yet.
    */
   batchEnded?(): void;
-  /** Whether it must stay open although nobody asks for it: it has a timer to keep or replies to give. */
+  /** Whether the actor must stay open without requests, because it has a timer or deferred replies. */
   readonly mustStayOpen?: boolean;
-  /** Gives up every reply that waits for a later command: the process stops, or the actor goes. */
+  /** Fails every deferred reply, because the process stops or the actor is removed. */
   endWaits?(reason: ServiceError): void;
-  /** Called before the actor is closed: nothing may happen by itself any more. */
+  /** Called before the actor is closed. It must cancel its timers. */
   close?(): void;
 }
 
-/** What an actor may use of its surroundings. */
+/** The services that an actor may use. */
 export interface ActorContext {
   /** Its own id. */
   readonly id: string;
   /**
-   * Asks another actor of the same partition within the present turn. Only for queries that answer at once.
+   * Queries another actor of the same partition within the present turn. Only for queries that are answered at once.
    *
    * @throws {ServiceError} `NOT_FOUND` when that actor does not exist
    */
   ask(actor: string, query: unknown): unknown;
   readonly clock: Clock;
   /**
-   * Since when this process alone decides for the actor, on the monotonic clock. What an earlier process promised
-   * to keep for a while was promised before that.
+   * When this process became the only writer of the actor, on the monotonic clock. Time-limited promises of an earlier
+   * process were made before that.
    */
   readonly servingSinceMs: number;
   /**
-   * Sends a command to itself, as the engine: how an actor acts when a time has come. Not within a turn.
+   * Sends a command to the actor itself, with the engine as caller; used by timers. Must not be called within a turn.
    *
-   * @throws {ServiceError} what the command throws, what the mailbox refuses; `SHUTTING_DOWN` when it is closed
+   * @throws {ServiceError} the errors of the command and of the mailbox; `SHUTTING_DOWN` when the actor is closed
    */
   submit(command: unknown): Promise<unknown>;
 }
 
-/** A kind of actor: its tables and how one is made. */
+/** A kind of actor: its tables and its factory. */
 export interface ActorKind {
   readonly kind: string;
   /** Names of its own tables, numbered from {@link FIRST_OWN_TABLE}. */
   readonly tables: readonly string[];
-  /** What a command does to space; without it every one grows. Asked before the command runs. */
+  /** Effect of a command on disk space, evaluated before the command runs. Absent: every command grows the data. */
   readonly spaceUse?: (command: never) => SpaceUse;
-  /** Whether queries are answered from what only its owner can know besides the tables, so that no replica can. */
+  /** Whether queries use state that only the owner has, outside the tables, so that no replica can answer them. */
   readonly isOwnerOnly?: boolean;
   create(context: ActorContext): ActorBehaviour;
 }

@@ -4,22 +4,22 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { type CallId, CommonTable, type Turn } from './behaviour.ts';
 
 /**
- * Time for which the outcome of a call stays although its slot is not used again, in milliseconds, as far as one owner
- * of the actor has watched it. Much longer than anybody repeats a call.
+ * Retention of the outcome of a call whose slot is not reused, in milliseconds, measured by one owner of the actor.
+ * Much longer than any caller repeats a call.
  */
 export const OUTCOME_KEPT_MS = 600_000;
 
-/** Between two looks for outcomes to forget, in milliseconds. */
+/** Interval between sweeps of expired outcomes, in milliseconds. */
 const SWEEP_MS = 1000;
 
-/** Rows one look sees, so that it costs a command next to nothing. */
+/** Maximum rows per sweep, so that its cost for a command is negligible. */
 const SWEPT_ROWS_MAX = 64;
 
-/** Begins every key here; those of clients' outcomes begin with a word or a digit. */
+/** Prefix of every key here. Keys of clients' outcomes begin with a word or a digit. */
 const PREFIX = '\u0001';
 const AFTER_PREFIX = '\u0002';
 
-/** The number of the call, before the result. */
+/** Bytes of the call number that precedes the result. */
 const HEAD_BYTES = 6;
 
 interface Kept {
@@ -27,32 +27,32 @@ interface Kept {
   readonly json: string;
 }
 
-/** An outcome that was there at a look. */
+/** An outcome found by a sweep. */
 interface Seen {
   readonly number: number;
-  /** When it was first seen, on the monotonic clock. */
+  /** When it was first found, on the monotonic clock. */
   readonly sinceMs: number;
 }
 
 /**
- * The outcomes of commands that other members sent, so that a command whose answer was lost can be sent again without
+ * The outcomes of commands that other members sent, so that a command whose answer was lost can be resent without
  * taking effect twice. They are written in the turn of the effects.
  *
- * An outcome is of use only until its caller has the answer. So there is no row for each: the caller numbers the
- * calls it has under way to this actor by *slots* and uses the slot of an answered call again, which overwrites its
- * row. There are as many rows as calls were ever under way at once; those of callers that are gone are swept a few at
- * a time, by the commands of others. How long a row has been there is what this owner has seen of it by its monotonic
- * clock: the wall clocks of two owners, or of one that is set, say nothing about it.
+ * An outcome is needed only until its caller has the answer, so it does not get a row of its own. The caller numbers
+ * its concurrent calls to this actor by *slots* and reuses the slot of an answered call, which overwrites its row. The
+ * number of rows is the highest number of concurrent calls. Rows of departed callers are swept a few at a time by later
+ * commands. The age of a row is what this owner observed on its monotonic clock, because the wall clocks of two
+ * owners, or a wall clock that is set, do not give it.
  *
- * Only what had an effect is kept: a command that was refused or changed nothing may as well be done again.
+ * Only outcomes of commands with effects are kept: a command that was refused or changed nothing can be repeated.
  *
  * @see docs/decisions/0019-ownership-and-calls.md
  */
 export class CallOutcomes {
   readonly #clock: Clock;
-  /** When the last look was, on the monotonic clock. */
+  /** Time of the last sweep, on the monotonic clock. */
   #sweptMs = Number.NEGATIVE_INFINITY;
-  /** Where it ended. */
+  /** Key at which the last sweep ended. */
   #sweptTo = PREFIX;
   readonly #seen = new Map<string, Seen>();
 
@@ -61,9 +61,9 @@ export class CallOutcomes {
   }
 
   /**
-   * The outcome of an earlier delivery of the same call, or undefined when this is the first one that counts.
+   * The outcome of an earlier delivery of the same call, or undefined when there is none.
    *
-   * @throws {ServiceError} `REQUEST_CANCELLED` when its caller has used the slot again: nobody waits for this one
+   * @throws {ServiceError} `REQUEST_CANCELLED` when the caller has reused the slot, so it no longer waits for this call
    */
   earlier(reader: TableReader, call: CallId): { readonly result: unknown } | undefined {
     const bytes = reader.get(CommonTable.idempotency, keyOf(call));
@@ -74,7 +74,7 @@ export class CallOutcomes {
     return { result: json === '' ? undefined : JSON.parse(json) };
   }
 
-  /** Keeps an outcome, in the turn of its effects; not over that of a later call. */
+  /** Keeps an outcome, in the turn of its effects. Does not overwrite that of a later call. */
   keep(turn: Turn, call: CallId, result: unknown): void {
     const key = keyOf(call);
     const before = turn.get(CommonTable.idempotency, key);

@@ -1,10 +1,10 @@
 import type { Memtable } from './memtable.ts';
 
 /**
- * What the commands of an actor read above its shard: the changes of their batch, and beneath them what is durable.
+ * The layers that commands of an actor read above its shard: the changes of their batch above the durable memtables.
  *
- * Nothing is kept of a batch that is over, nor of durable memtables that were applied since: an actor that nobody reads from
- * for minutes would hold its last batch as long, which may be hundreds of megabytes.
+ * References to a finished batch and to applied memtables are dropped. Otherwise an actor without reads would hold its
+ * last batch for minutes, which may be hundreds of megabytes.
  */
 export class CommandMemtables {
   readonly #durable: () => readonly Memtable[];
@@ -13,12 +13,12 @@ export class CommandMemtables {
   #beneath: readonly Memtable[] | undefined;
   #stack: readonly Memtable[] = [];
 
-  /** @param durable newest first; another array whenever it is not the same memtables any more */
+  /** @param durable newest first; returns a different array whenever the memtables differ */
   constructor(durable: () => readonly Memtable[]) {
     this.#durable = durable;
   }
 
-  /** Changes of the batch that is being made; undefined when none is. */
+  /** Changes of the running batch; undefined when there is none. */
   get batch(): Memtable | undefined {
     return this.#batch;
   }

@@ -27,15 +27,15 @@ import { failDeferred, DeferredReply, settleDeferred } from './deferred-reply.ts
 import type { ShardWriter } from './shard-writer.ts';
 import { type TurnLimits, TurnScope } from './turn-scope.ts';
 
-/** Bounds of one commit loop. */
+/** Limits of one commit loop. */
 export interface CommitLimits extends TurnLimits {
-  /** Commands that may wait; one more is refused with `OVERLOADED`. */
+  /** Commands that may be queued. Further ones are refused with `OVERLOADED`. */
   readonly mailboxMax: number;
-  /** Commands in one batch. */
+  /** Maximum number of commands in one batch. */
   readonly batchCommandsMax: number;
-  /** Bytes of changes after which a batch takes no further command. */
+  /** Bytes of changes above which a batch takes no further command. */
   readonly batchBytesMax: number;
-  /** Unapplied bytes above which writes wait until the shard has caught up, for {@link ROOM_WAIT_MS} at most. */
+  /** Unapplied bytes above which writes wait for the shard to catch up, for at most {@link ROOM_WAIT_MS}. */
   readonly applyPendingBytesMax: number;
   readonly idempotency: IdempotencyLimits;
 }
@@ -43,7 +43,7 @@ export interface CommitLimits extends TurnLimits {
 /** How long the short commands of one batch may hold the event loop. */
 const BATCH_MS = 6;
 
-/** What the loop tells about itself; metrics and logs hang on it. */
+/** Callbacks of the loop, used for metrics and logs. */
 export interface CommitObserver {
   /** A batch became durable: commands in it, bytes of changes, time from its start in milliseconds. */
   batchDurable(commands: number, bytes: number, elapsedMs: number): void;
@@ -55,7 +55,7 @@ export interface CommitObserver {
   damaged?(cause: ServiceError): void;
 }
 
-/** Everything a loop works with; passed in so that a simulation can own it. */
+/** Dependencies of a loop; passed in so that a simulation can control them. */
 export interface CommitEnvironment {
   readonly actor: string;
   readonly log: Log;
@@ -64,16 +64,16 @@ export interface CommitEnvironment {
   readonly random: Random;
   readonly limits: CommitLimits;
   readonly observer: CommitObserver;
-  /** Gives long commands their slices. */
+  /** Schedules slices of long commands. */
   readonly slices: SliceScheduler;
-  /** Says whether there is room for a command; without it there always is. */
+  /** Checks disk space before a command. Absent: space is never refused. */
   readonly space?: {
     readonly guard: SpaceGuard;
     readonly useOf: ((command: never) => SpaceUse) | undefined;
   };
 }
 
-/** Refusals of the log after which nothing of the batch is in it and later batches may be tried. */
+/** Temporary errors of the log: nothing of the batch is in it, and later batches may be tried. */
 const passing: ReadonlySet<ErrorCode> = new Set([
   'STORAGE_FULL',
   'OVERLOADED',
@@ -87,7 +87,7 @@ const ROOM_WAIT_MS = 10_000;
 /** Changes of a batch above which it is encoded in slices. */
 const LARGE_BATCH_CHANGES = 4096;
 
-/** Characters of a result that is kept as it is for a repetition of the request. */
+/** Size in characters up to which a result is kept unchanged for a repetition of the request. */
 const KEPT_WHOLE_CHARACTERS = 64 * 1024;
 
 /** Bytes of a batch above which it is encoded in slices. */
@@ -97,18 +97,18 @@ interface Envelope {
   readonly command: unknown;
   readonly caller: Caller;
   readonly idempotency: IdempotencyKey | undefined;
-  /** Only without a key of the client, which does the same for longer. */
+  /** Used only without a client key, because a key has the same effect for longer. */
   readonly call: CallId | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** A reply that waits behind the output gate. */
+/** A reply held behind the output gate. */
 interface HeldReply {
   readonly envelope: Envelope;
   readonly result: unknown;
   readonly error: unknown;
-  /** Whether the result is what was kept of an earlier one. */
+  /** Whether the result is the kept part of an earlier one. */
   readonly isKept?: boolean;
 }
 
@@ -116,21 +116,21 @@ interface HeldReply {
  * The single writer of one actor.
  *
  * Invariants:
- * 1. Commands run one at a time; each sees every earlier one that was not taken back.
- * 2. A command that throws leaves nothing behind; the others of its batch are untouched.
+ * 1. Commands run one at a time; each sees every earlier one that was not undone.
+ * 2. A command that throws leaves no changes; the others of its batch are unaffected.
  * 3. One batch is one log entry. The next batch is not appended before this one's outcome is known, so an
  *    entry never builds on one that was refused.
- * 4. No reply, no error answer and no event leaves before the batch it was derived from is durable
- *    (output gate), and replies leave in the order the commands ran. A deferred reply leaves with the batch of the
- *    command that answers it. The replies of a batch without changes leave when the log confirms that the state
- *    they were derived from is still the newest.
- * 5. Readers outside see durable changes only; a change moves from the batch to the durable memtables, to the
+ * 4. No reply, error or event is sent before the batch it was derived from is durable (output gate). Replies are
+ *    sent in the order the commands ran. A deferred reply is sent with the batch of the command that answers it. The
+ *    replies of a batch without changes are sent when the log confirms that the state they were derived from is
+ *    still the newest.
+ * 5. Other readers see durable changes only. A change moves from the batch to the durable memtables and then to the
  *    shard, and is never invisible in between.
- * 6. After a failed append the batch is thrown away. What the log refuses for now (no space, too much
- *    waiting, an entry too large, a disk that fails and a log that heals) leaves the loop open; anything else stops it.
- * 7. A broken invariant stops the loop: nothing of its batch is kept, for what the others of the batch were derived
- *    from cannot be trusted either, and no command runs until the actor is opened anew. Whatever breaks, every
- *    command gets an answer, and the loop goes on to give it.
+ * 6. After a failed append the batch is discarded. A temporary refusal by the log (no space, too much waiting, an
+ *    entry too large, a failing disk with a log that heals) leaves the loop open; any other stops it.
+ * 7. A broken invariant stops the loop. Its whole batch is discarded, because the state behind the other commands
+ *    cannot be trusted either. No command runs until the actor is reopened. Every command gets an answer in any case;
+ *    the loop continues in order to send it.
  *
  * Enforcement: test/runtime/commit/commit-loop.test.ts, commit-loop.sim.test.ts, engine-crash.slow.test.ts.
  */
@@ -145,16 +145,16 @@ export class CommitLoop {
   readonly #calls: CallOutcomes;
   readonly #reader: MemtableReader;
   readonly #emptyRanges = new EmptyRanges();
-  /** What the batch takes of the room for changes. */
+  /** Share of the batch in the room for changes. */
   readonly #share: ChangeShare;
   readonly #memtables: CommandMemtables;
   #busy = false;
   #stopped: ServiceError | undefined;
   #stopCause: unknown;
-  /** Set when the running batch must not be kept. */
+  /** Set when the running batch must be discarded. */
   #broken: Breach | undefined;
   #idleWaiters: (() => void)[] = [];
-  /** Work that waits for a moment between two batches. */
+  /** Work waiting to run between two batches. */
   #between: (() => Promise<void>)[] = [];
 
   constructor(environment: CommitEnvironment, behaviour: ActorBehaviour, writer: ShardWriter) {
@@ -183,24 +183,24 @@ export class CommitLoop {
     return !this.#busy && this.#hasNothingToDo;
   }
 
-  /** Whether it takes no command any more, see invariants 6 and 7. */
+  /** Whether the loop no longer takes commands, see invariants 6 and 7. */
   get isStopped(): boolean {
     return this.#stopped !== undefined;
   }
 
-  /** Why it takes no command any more; undefined while it does. */
+  /** Why the loop stopped; undefined while it runs. */
   get stopCause(): unknown {
     return this.#stopCause;
   }
 
   /**
-   * Queues a command. Resolves with its result when it is durable.
+   * Queues a command. Resolves with its result when the command is durable.
    *
-   * @param idempotency makes a repetition of the same request answer the first outcome
-   * @param call makes a repetition of the same call of another member answer the first outcome
-   * @throws {ServiceError} what the command throws; `OVERLOADED`, `WRITES_STOPPED`, `STORAGE_FULL`,
+   * @param idempotency makes a repetition of the same request return the first outcome
+   * @param call makes a repetition of the same call of another member return the first outcome
+   * @throws {ServiceError} the errors of the command; `OVERLOADED`, `WRITES_STOPPED`, `STORAGE_FULL`,
    *   `ACTOR_STOPPED`, `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`, `IDEMPOTENCY_IN_PROGRESS`, `IDEMPOTENCY_MISMATCH`
-   * @throws {InvariantError} the command found one broken; see invariant 7
+   * @throws {InvariantError} the command detected a broken invariant; see invariant 7
    */
   submit(command: unknown, caller: Caller, idempotency?: IdempotencyKey, call?: CallId): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -215,10 +215,10 @@ export class CommitLoop {
   }
 
   /**
-   * Does something while no batch is under way: everything earlier has been accepted, and the next batch begins
-   * when it has resolved. For what has to stand at one place between the batches in the log; be quick.
+   * Runs `work` while no batch is in progress: every earlier batch has been accepted, and the next one begins when
+   * `work` has resolved. For entries that need a fixed position between batches in the log. `work` must be short.
    *
-   * @throws what `work` throws
+   * @throws the errors of `work`
    */
   between<T>(work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -242,15 +242,15 @@ export class CommitLoop {
     return space?.guard.refusal(space.useOf?.(envelope.command as never) ?? 'grows');
   }
 
-  /** Whether so much waits to be applied that nothing may be added. */
+  /** Whether so many changes are unapplied that none may be added. */
   get #isOverfull(): boolean {
     return this.#writer.pendingBytes > this.#environment.limits.applyPendingBytesMax;
   }
 
   /**
-   * Waits until the shard has caught up so far that a batch may begin: nothing is applied while the shard is copied for
-   * a fork or a backup. It waits for other actors as well while all of them together hold too much. What waits
-   * meanwhile is bounded by the mailbox, and is refused when it takes too long.
+   * Waits until the shard has caught up enough for a batch to begin; nothing is applied while the shard is copied for
+   * a fork or a backup. Also waits for other actors while the unapplied changes of all actors exceed the room. The
+   * commands waiting meanwhile are bounded by the mailbox, and are refused after {@link ROOM_WAIT_MS}.
    */
   async #untilRoom(): Promise<void> {
     const { clock, slices } = this.#environment;
@@ -266,7 +266,7 @@ export class CommitLoop {
         const progress = this.#writer.progress();
         void (this.#isOverfull ? progress : changes.change()).then(() => {
           timer.cancel();
-          // In a later turn: where closing ends all progress, the loop must not spin.
+          // In a later turn, so that the loop does not spin when closing ends all progress.
           clock.soon(resolve);
         });
       });
@@ -285,7 +285,7 @@ export class CommitLoop {
   #wake(): void {
     if (this.#busy) return;
     this.#busy = true;
-    // In a later turn, so that all requests one turn of the event loop brings share a batch.
+    // In a later turn, so that all requests of one turn of the event loop share a batch.
     this.#environment.clock.soon(() => void this.#run());
   }
 
@@ -295,7 +295,7 @@ export class CommitLoop {
       await this.#untilRoom();
       if (this.#mailbox.length === 0) continue;
       await this.#runBatch();
-      // Everything that arrived meanwhile is the next batch; let arrivals in first.
+      // Commands that arrived meanwhile form the next batch; more of them may arrive first.
       if (this.#mailbox.length > 0)
         await new Promise<void>((resolve) => this.#environment.clock.soon(resolve));
     }
@@ -303,7 +303,7 @@ export class CommitLoop {
     for (const waiter of this.#idleWaiters.splice(0)) waiter();
   }
 
-  /** Carries out what is queued, as one batch. Nothing of it is held when this has resolved but its durable memtable. */
+  /** Executes the queued commands as one batch. Afterwards only its durable memtable is kept in memory. */
   async #runBatch(): Promise<void> {
     const startedMs = this.#environment.clock.monotonicMs();
     const memtable = new Memtable();
@@ -342,7 +342,7 @@ export class CommitLoop {
     }
   }
 
-  /** @param nowMs on the monotonic clock */
+  /** @param nowMs monotonic time */
   #execute(
     envelope: Envelope,
     memtable: Memtable,
@@ -362,7 +362,7 @@ export class CommitLoop {
       this.#environment.limits,
     );
     try {
-      // Nothing has run yet, so an error of these is no outcome to be kept under the idempotency key.
+      // The command has not run yet, so these errors are not kept as outcomes under the idempotency key.
       if (this.#stopped !== undefined) throw this.#stopped;
       requireWaiting(caller, nowMs);
       if (idempotency !== undefined) {
@@ -382,7 +382,7 @@ export class CommitLoop {
     try {
       const result = this.#behaviour.execute(envelope.command as never, turn);
       if (!isGenerator(result)) return this.#finish(envelope, turn, result, events);
-      // Most commands that could rest do not.
+      // Most generators finish in the first step.
       const step = result.next();
       if (step.done === true) return this.#finish(envelope, turn, step.value, events);
       return this.#runSlices(envelope, turn, result, events);
@@ -414,14 +414,14 @@ export class CommitLoop {
     }
   }
 
-  /** Lets a long command wait where others hold so much that it may not take more. */
+  /** Makes a long command wait while unapplied changes of others leave no room for it to grow. */
   #untilMayGrow({ undoBytes }: TurnScope, { owner }: SlicedWork): Promise<void> | undefined {
     const { clock, slices } = this.#environment;
     slices.changes.hold(this.#share, (this.#memtables.batch?.memoryBytes ?? 0) + undoBytes);
     return slices.changes.grow(this.#share, () => owner.requireWaiting(), clock);
   }
 
-  /** Runs work of the engine itself in slices: nobody can give it up. */
+  /** Runs work of the engine itself in slices. It cannot be cancelled. */
   async #inSlices<T>(steps: Generator<unknown, T>): Promise<T> {
     const { actor, slices } = this.#environment;
     const work = slices.begin('command', { sliceKey: actor, requireWaiting: () => {} });
@@ -484,7 +484,7 @@ export class CommitLoop {
     return this.#failForGood(envelope, turn, error);
   }
 
-  /** Keeps an error under the key of its request. */
+  /** Keeps an error under the idempotency key of its request. */
   #failForGood(envelope: Envelope, turn: TurnScope, error: ServiceError): HeldReply {
     const { limits } = this.#environment;
     try {
@@ -507,7 +507,7 @@ export class CommitLoop {
     crashPoint('before-append');
     const appended = log.append(encoded ?? { actor, writes: memtable.writes(), clock: hybridClock.last });
     crashPoint('after-append-sent');
-    // While it is written: the first listing after it would hold the event loop otherwise.
+    // Sorted during the append; otherwise the first listing after it would block the event loop.
     const sorted = isLarge ? this.#inSlices(memtable.sortKeys()) : undefined;
     const [sequence] = await Promise.all([appended, sorted]);
     crashPoint('after-durable');
@@ -535,7 +535,7 @@ export class CommitLoop {
     return new EncodedEntry(actor, clock, encoded);
   }
 
-  /** Opens the output gate: answers leave in the order their commands ran. */
+  /** Opens the output gate: sends replies in the order their commands ran. */
   #release(held: readonly HeldReply[]): void {
     for (const reply of held) {
       if (!(reply.result instanceof DeferredReply)) this.#answer(reply);
@@ -563,7 +563,7 @@ export class CommitLoop {
     }
   }
 
-  /** A batch that could not be made durable: nothing of it may be seen or answered as done. */
+  /** Discards a batch that could not be made durable. None of its changes becomes visible or is acknowledged. */
   #throwAway(held: readonly HeldReply[], cause: unknown): void {
     this.#memtables.batch = undefined;
     this.#emptyRanges.forget();
@@ -580,7 +580,7 @@ export class CommitLoop {
       held.map((reply) => ({
         envelope: reply.envelope,
         result: undefined,
-        // Whoever came upon a broken invariant is told so; the others only that nothing was done.
+        // Commands that found a broken invariant get that error; the others only learn that nothing was done.
         error: reply.error instanceof InvariantError ? reply.error : error,
       })),
     );
@@ -588,7 +588,7 @@ export class CommitLoop {
     else if (!passing.has(error.code) && !this.#mayHeal(cause)) this.#stop(error, cause);
   }
 
-  /** Whether the log refused for a while only: nothing of the batch is in it when it goes on. */
+  /** Whether the log refused temporarily: nothing of the batch is in it once it resumes. */
   #mayHeal(cause: unknown): boolean {
     const isRefusal = cause instanceof ServiceError && cause.code === 'WRITES_STOPPED';
     return isRefusal && this.#environment.log.heals === true;
@@ -603,14 +603,14 @@ export class CommitLoop {
     }
   }
 
-  /** Nobody who waits for a later command would ever get an answer. */
+  /** Stops the loop after a broken invariant, and fails the deferred replies, which no later command could answer. */
   #break(breach: Breach): void {
     const refusal = refusalOf(breach);
     this.#stop(refusal, breach.cause);
     try {
       this.#behaviour.endWaits?.(refusal);
     } catch {
-      // It stopped for a reason, which is told; the waits end by themselves.
+      // The first error is reported as the cause; deferred replies end at their own time limits.
     }
   }
 
@@ -622,7 +622,7 @@ export class CommitLoop {
   }
 }
 
-/** A batch must not be kept: the actor is in a state it cannot be in. */
+/** The batch must be discarded, because an invariant of the actor is broken. */
 class Breach extends Error {
   override readonly name = 'Breach';
 
@@ -631,7 +631,7 @@ class Breach extends Error {
   }
 }
 
-/** What a hook of the behaviour throws is a broken invariant whatever it is: hooks do not fail. */
+/** Hooks of a behaviour must not fail, so any error of one is a broken invariant. */
 function asInvariant(cause: unknown): InvariantError {
   if (cause instanceof InvariantError) return cause;
   const broken = new InvariantError(cause instanceof Error ? cause.message : String(cause));
@@ -639,7 +639,7 @@ function asInvariant(cause: unknown): InvariantError {
   return broken;
 }
 
-/** What the commands of a batch are answered that was thrown away, and later ones if the loop stops for it. */
+/** The error for the commands of a discarded batch, and for later ones if the loop stops because of it. */
 function refusalOf(cause: unknown): ServiceError {
   if (cause instanceof ServiceError) return cause;
   if (cause instanceof Breach) return new ServiceError('ACTOR_STOPPED', undefined, { cause: cause.cause });
@@ -651,12 +651,12 @@ function runningKey(envelope: Envelope): string {
   return `${principal.kind}\0${principal.kind === 'admin' ? principal.userId : ''}\0${envelope.idempotency?.key}`;
 }
 
-/** Lets a generator that is not run to its end clean up; what it says to that changes nothing. */
+/** Lets an unfinished generator clean up; errors of the cleanup are ignored. */
 function abandon(steps: Generator<unknown, unknown>): void {
   try {
     steps.return(undefined);
   } catch {
-    // The error that led here is the one that is answered.
+    // The error that led here is the one that is sent.
   }
 }
 
@@ -669,7 +669,7 @@ function isGenerator(value: unknown): value is Generator<unknown, unknown> {
   );
 }
 
-/** By what the long work of callers is told apart, see `SliceOwner`. */
+/** Identifies a caller for the fair scheduling of long work, see `SliceOwner`. */
 export function sliceKeyOf({ principal }: Pick<Caller, 'principal'>): string {
   return `${principal.tenant}\0${principalKey(principal)}`;
 }
@@ -678,7 +678,7 @@ function sliceOwner(caller: Caller, clock: Clock): SliceOwner {
   return { sliceKey: sliceKeyOf(caller), requireWaiting: () => checkWaiting(caller, clock) };
 }
 
-/** @throws {ServiceError} `REQUEST_CANCELLED`, `DEADLINE_EXCEEDED` when nobody waits for the answer any more */
+/** @throws {ServiceError} `REQUEST_CANCELLED`, `DEADLINE_EXCEEDED` when the caller no longer waits for the answer */
 export function checkWaiting(caller: Caller, clock: Clock): void {
   requireWaiting(caller, clock.monotonicMs());
 }

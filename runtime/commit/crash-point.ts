@@ -1,77 +1,76 @@
 import { assert } from '#runtime/base/assert.ts';
 
 /**
- * The places where a process may die in a test. Each stands between two steps whose order matters: between
- * what is promised and what is on disk.
+ * The places where a test may crash the process. Each is between two steps whose order matters for durability.
  */
 export const crashPointNames = [
-  /** A batch is closed, nothing of it is in the log. */
+  /** A batch is complete, and none of it is in the log. */
   'before-append',
   /** The record was handed to the log and may or may not be durable. */
   'after-append-sent',
-  /** The record is durable, nobody has been told. */
+  /** The record is durable, and nobody was notified. */
   'after-durable',
-  /** Durable write-sets wait, the shard has none of them. */
+  /** Durable changes are pending, and none of them is in the shard. */
   'before-apply',
-  /** A part of the write-sets is in the shard; the log position of it all may not be. */
+  /** Part of the changes is in the shard; their log position may not be. */
   'mid-apply',
-  /** The shard has the write-sets and their log position. */
+  /** The shard has the changes and their log position. */
   'after-apply',
-  /** The reply is made and has not left. */
+  /** The reply is ready and was not sent. */
   'before-reply',
   /** The log is being replayed after a start. */
   'in-recovery',
   /** A shard is being opened. */
   'in-open',
-  /** A new shard has a row in its parent and no folder yet. */
+  /** A new shard has a row in its parent and no folder. */
   'before-shard-create',
-  /** A branch is being copied: the copy is whole and has no folder of its own yet. */
+  /** A branch is being copied: the copy is complete and does not have its final folder. */
   'mid-fork',
-  /** A fork is a copy that does not know yet what it is. */
+  /** A fork is a copy that does not have its own identity yet. */
   'before-fork-rewind',
-  /** A new branch is whole and nobody can find it yet. */
+  /** A new branch is complete and not registered. */
   'before-branch-register',
-  /** A branch is unregistered and its folder still stands. */
+  /** A branch is unregistered and its folder still exists. */
   'before-branch-removal',
-  /** A merge has taken out what changes and put nothing in, or a fast-forward has taken over one of its revisions. */
+  /** A merge has removed the changed entries and not added the new ones, or a fast-forward has copied one revision. */
   'mid-merge',
-  /** A job is committed with what enqueued it, the queue does not have it yet. */
+  /** A job is committed with the change that enqueued it, and not yet in the queue. */
   'before-job-relay',
-  /** The queue has a job, and the outbox it came from still has it too. */
+  /** The queue has a job, and so does its outbox. */
   'after-job-relay',
-  /** A job is in the queue, the members that could do it have not been told. */
+  /** A job is in the queue, and the members that could run it are not notified. */
   'before-job-ticket',
-  /** A job has done a part of its work. */
+  /** A job has done part of its work. */
   'mid-job',
-  /** A job has done all of its work, the queue does not know. */
+  /** A job has done all of its work, and the queue is not notified. */
   'before-job-complete',
-  /** A backup has copied some actors and not all. */
+  /** A backup has copied some of the actors. */
   'mid-backup',
-  /** A backup is whole and does not have its name yet. */
+  /** A backup is complete and does not have its final name. */
   'before-backup-rename',
-  /** A restore has written some rows of a repository nobody knows of yet. */
+  /** A restore has written some rows of a repository that is not registered yet. */
   'mid-restore',
-  /** A snapshot of a partition has copies of some actors and not of all. */
+  /** A snapshot of a partition has copied some of the actors. */
   'mid-snapshot-copy',
-  /** A snapshot is stored in part. */
+  /** A snapshot is partly stored. */
   'mid-snapshot-upload',
-  /** A snapshot is stored and verified, and nobody knows of it. */
+  /** A snapshot is stored and verified, and not published. */
   'before-snapshot-publish',
-  /** A snapshot is published, and what nobody names any more is still stored. */
+  /** A snapshot is published, and unreferenced files are still stored. */
   'after-snapshot-publish',
-  /** A log is about to be cut behind a snapshot. */
+  /** A log is about to be truncated up to a snapshot. */
   'before-log-cut',
-  /** A log was cut. */
+  /** A log was truncated. */
   'after-log-cut',
-  /** Some files of a snapshot have arrived and not all. */
+  /** Some files of a snapshot were received. */
   'mid-snapshot-restore',
-  /** The actors a snapshot replaces are out of the way, and those of the snapshot not in their place. */
+  /** The actors that a snapshot replaces were moved away, and those of the snapshot are not in place. */
   'mid-snapshot-adopt',
-  /** The actors of a snapshot are in their place, and the position is still the old one. */
+  /** The actors of a snapshot are in place, and the position is still the old one. */
   'after-snapshot-adopt',
-  /** Every shard is past a journal segment that still exists. */
+  /** Every shard has applied a journal segment that still exists. */
   'before-segment-removal',
-  /** A journal segment is gone, the next one is the first. */
+  /** A journal segment was removed, and the next one is the first. */
   'after-segment-removal',
 ] as const;
 
@@ -79,28 +78,28 @@ export const crashPointNames = [
 export type CrashPointName = (typeof crashPointNames)[number];
 
 interface ArmedPoint {
-  /** Passes left until the action, the one that acts included. */
+  /** Passes left until the action runs, including the one that runs it. */
   passesLeft: number;
   readonly action: () => void;
 }
 
-/** `undefined` unless a test armed something: the only thing a product process ever looks at. */
+/** `undefined` unless a test armed a point: the only check that a production process ever makes. */
 let armed: Map<CrashPointName, ArmedPoint> | undefined;
 
 /**
- * Marks a place where a process may die. Unarmed, which is always outside of tests, it is one comparison that
- * the compiler inlines.
+ * Marks a place where a test may crash the process. Unarmed, which is always the case outside tests, it is one
+ * comparison that the compiler inlines.
  */
 export function crashPoint(name: CrashPointName): void {
   if (armed !== undefined) pass(name);
 }
 
 /**
- * Arms a place: its `hit`-th pass from now runs `action`, once.
+ * Arms a crash point: its `hit`-th pass from now runs `action`, once.
  *
  * @param hit 1 for the next pass
- * @param action unset: this process kills itself with SIGKILL, as a power cut would
- * @returns disarms it; calling it again does nothing
+ * @param action default: this process kills itself with SIGKILL, which simulates a power failure
+ * @returns disarms it; further calls do nothing
  */
 export function armCrashPoint(name: CrashPointName, hit: number, action: () => void = killSelf): () => void {
   assert(Number.isSafeInteger(hit) && hit >= 1, 'a crash point acts at its first pass or later');
@@ -112,11 +111,11 @@ export function armCrashPoint(name: CrashPointName, hit: number, action: () => v
 }
 
 /**
- * Arms what `SVC_CRASH_POINT` of a child process says: `name:hit`, as in `after-durable:3`. Only the main file
- * of a member calls this, before it opens anything.
+ * Arms the crash point in `SVC_CRASH_POINT` of a child process: `name:hit`, as in `after-durable:3`. Called only by
+ * the main file of a member, before it opens anything.
  *
  * @param text `undefined` or empty arms nothing
- * @throws {InvariantError} when the text names no crash point: a test that kills nothing must not pass
+ * @throws {InvariantError} when the text names no crash point, because a test without a crash must not pass
  */
 export function armCrashPointFromText(text: string | undefined): void {
   if (text === undefined || text === '') return;

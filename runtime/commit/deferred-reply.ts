@@ -2,13 +2,13 @@ import { assert } from '#runtime/base/assert.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ActorEvent, Turn } from './behaviour.ts';
 
-/** What became of a deferred reply; `error` is undefined exactly when it was answered. */
+/** The outcome of a deferred reply; `error` is undefined exactly when it was answered. */
 export interface DeferredOutcome {
   readonly result: unknown;
   readonly error: unknown;
 }
 
-/** What the commit loop does for the request a deferred reply belongs to. */
+/** Callbacks of the commit loop for the request of a deferred reply. */
 interface Request {
   /**
    * Keeps the outcome for repetitions of the request, in the turn of the answer.
@@ -16,11 +16,11 @@ interface Request {
    * @throws {ServiceError} when it could not be kept
    */
   readonly keep: (turn: Turn, result: unknown) => void;
-  /** Whether the client can repeat it, after having gone away too. */
+  /** Whether the request has an idempotency key, so that its client can repeat it after disconnecting. */
   readonly isKeyed: boolean;
 }
 
-/** Tells the commit loop that a deferred reply was answered in a batch. It is told to nobody else. */
+/** Internal event that tells the commit loop that a deferred reply was answered in a batch. */
 class DeferredAnswer implements ActorEvent {
   readonly type = 'DeferredAnswer';
   readonly reply: DeferredReply;
@@ -33,16 +33,16 @@ class DeferredAnswer implements ActorEvent {
 }
 
 /**
- * The reply of a command that has to wait for a later command of its actor, as an acquire waits for a release. A
- * command returns one in place of its result; the later command answers it.
+ * The reply of a command that waits for a later command of its actor, as an acquire waits for a release. A command
+ * returns one instead of its result; the later command answers it.
  *
- * - The answer leaves with the batch of the command that gave it, behind the same output gate.
- * - The outcome is kept under the idempotency key in the turn of the answer. Until then a repetition of the
- *   request is told that it still runs.
- * - It lives in memory: whoever keeps it answers or fails it before the actor closes.
+ * - The answer is sent with the batch of the command that gave it, behind the same output gate.
+ * - The outcome is kept under the idempotency key in the turn of the answer. Until then a repetition of the request
+ *   is refused as still running.
+ * - It exists only in memory: its holder must answer or fail it before the actor closes.
  */
 export class DeferredReply {
-  /** Resolves when the answer is durable, or when it was given up. */
+  /** Resolves when the answer is durable, or when the reply has failed. */
   readonly outcome: Promise<DeferredOutcome>;
   #settle: (outcome: DeferredOutcome) => void = () => {};
   #isOpen = true;
@@ -59,21 +59,21 @@ export class DeferredReply {
     return this.#isOpen;
   }
 
-  /** For the commit loop: whose reply it is. */
+  /** For the commit loop: sets the request of this reply. */
   bind(request: Request): void {
     assert(this.#request === undefined, 'a deferred reply is the result of one command');
     this.#request = request;
   }
 
-  /** Whether its outcome is kept for a client that went away and comes back. */
+  /** Whether its outcome is kept for a client that disconnects and repeats the request. */
   get isKept(): boolean {
     return this.#request?.isKeyed === true;
   }
 
   /**
-   * Answers it, once the present batch is durable.
+   * Answers the reply; the answer is sent once the present batch is durable.
    *
-   * @returns false when it cannot be answered any more: it was given up, or its outcome could not be kept
+   * @returns false when it can no longer be answered: it has failed, or its outcome could not be kept
    */
   answer(turn: Turn, result: unknown): boolean {
     if (!this.#isOpen || this.#request === undefined) return false;
@@ -89,7 +89,7 @@ export class DeferredReply {
     return true;
   }
 
-  /** Gives it up: whoever waits gets the error, unless it was settled before. */
+  /** Fails the reply with an error, unless it is already settled. */
   fail(error: unknown): void {
     this.#isOpen = false;
     this.#settle({ result: undefined, error });
@@ -101,7 +101,7 @@ export class DeferredReply {
   }
 }
 
-/** Lets the answers of a durable batch leave. @returns the events that are left for others */
+/** Sends the answers of a durable batch. @returns the remaining events */
 export function settleDeferred(events: readonly ActorEvent[]): readonly ActorEvent[] {
   if (!events.some((event) => event instanceof DeferredAnswer)) return events;
   return events.filter((event) => {
@@ -111,7 +111,7 @@ export function settleDeferred(events: readonly ActorEvent[]): readonly ActorEve
   });
 }
 
-/** Gives up the answers of a batch that was thrown away. */
+/** Fails the answers of a discarded batch. */
 export function failDeferred(events: readonly ActorEvent[], error: unknown): void {
   for (const event of events) if (event instanceof DeferredAnswer) event.reply.fail(error);
 }

@@ -1,38 +1,38 @@
-/** Removed rows a walk passes before it is worth remembering that they are gone. */
+/** Removed rows that a walk must pass before their range is remembered. */
 const PASSED_MIN = 16;
 
-/** Ranges remembered of one table. */
+/** Maximum number of ranges remembered per table. */
 const RANGES_MAX = 16;
 
 /**
- * Which ranges of keys are known to be empty, from where walks begin up to the first row. For tables that are used
- * as queues: what was removed at their front stays in the shard until it is applied, and every walk would pass all of
- * it again (27 times slower creates were seen, when a day's idempotency keys had expired).
+ * Key ranges known to be empty, from the start of a walk to its first row. For tables used as queues: rows removed at
+ * their front stay in the shard until the removal is applied, and every walk would pass all of them again (creates
+ * were 27 times slower after a day's idempotency keys had expired).
  *
- * Invariant: no key of a range has a value. Who writes says so with {@link EmptyRanges.written}, who takes
- * writes back as well; who throws a whole batch away forgets everything.
+ * Invariant: no key of a range has a value. Every write, and every undo of writes, must be reported with
+ * {@link EmptyRanges.written}; discarding a whole batch must forget all ranges.
  */
 export class EmptyRanges {
-  /** For each table: beginning of a range → its end, which is not in it. */
+  /** For each table: start of a range → its exclusive end. */
   readonly #tables: (Map<string, string> | undefined)[] = [];
 
   #writes = 0;
 
-  /** Rises with every write. */
+  /** Increases with every write. */
   get writes(): number {
     return this.#writes;
   }
 
-  /** Where a walk that begins at `start` meets its first row at the earliest. */
+  /** Lower bound of the first row of a walk that begins at `start`. */
   firstAfter(table: number, start: string): string {
     return this.#tables[table]?.get(start) ?? start;
   }
 
   /**
-   * A walk that began at `start` has passed removed rows, and nothing was written meanwhile.
+   * A walk that began at `start` has passed removed rows, and no write occurred meanwhile.
    *
-   * @param passed how many
-   * @param end the first key that is there, or the end of the walk
+   * @param passed number of removed rows
+   * @param end the first existing key, or the end of the walk
    */
   walked(table: number, start: string, passed: number, end: string): void {
     let ranges = this.#tables[table];
@@ -52,7 +52,7 @@ export class EmptyRanges {
     for (const [start, end] of ranges) if (key >= start && key < end) ranges.set(start, key);
   }
 
-  /** Nothing is known any more. */
+  /** Forgets all ranges. */
   forget(): void {
     this.#tables.length = 0;
   }

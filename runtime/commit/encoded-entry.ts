@@ -2,7 +2,7 @@ import type { Revision } from '#runtime/content/revision.ts';
 import { decodeEntry } from '#runtime/log/entry-codec.ts';
 import type { LogEntry, Write } from '#runtime/log/log-entry.ts';
 
-/** A large batch, encoded. Its writes are decoded for whoever asks for them, which logs on a disk do not. */
+/** A large, encoded batch. Its writes are decoded on demand; logs on disk do not need them. */
 export class EncodedEntry implements LogEntry {
   readonly actor: string;
   readonly clock: Revision;

@@ -17,18 +17,18 @@ interface Outcome {
   readonly error?: { readonly code: ErrorCode; readonly message: string; readonly field?: string };
 }
 
-/** Expired rows removed with each keyed command: two, so that the table shrinks faster than it can grow. */
+/** Expired rows removed by each keyed command: two, so that the table shrinks faster than it can grow. */
 const SWEPT_PER_COMMAND = 2;
 
-/** Digits of a time in a key. */
+/** Digits of a timestamp in a key. */
 const TIME_LENGTH = 12;
 
 const COUNT_KEY = 'idempotency_count';
 
-/** Number of the memory in use; absent: 0. */
+/** Number of the current memory; absent: 0. */
 const MEMORY_KEY = 'idempotency_memory';
 
-/** Whether a row belongs to the memory of outcomes, which goes with one actor and its clients only. */
+/** Whether a row belongs to the kept outcomes, which are specific to one actor and its clients. */
 export function isIdempotencyRow(table: number, key: string): boolean {
   return (
     table === CommonTable.idempotency ||
@@ -38,18 +38,18 @@ export function isIdempotencyRow(table: number, key: string): boolean {
 }
 
 /**
- * Forgets every outcome at once, whatever their number: for a copy of another actor, whose outcomes are not its own.
- * Their rows are out of reach from now on, and are swept when they would have expired.
+ * Drops every outcome at constant cost: for a copy of another actor, whose outcomes do not apply to it. The rows become
+ * unreachable, and are swept when they would have expired.
  */
 export function forgetOutcomes(turn: Turn): void {
   turn.put(CommonTable.meta, MEMORY_KEY, Buffer.from(String(readNumber(turn, MEMORY_KEY) + 1)));
   turn.remove(CommonTable.meta, COUNT_KEY);
 }
 
-/** What the rows of the memory in use begin with: nothing in the first one, as in every shard of the first builds. */
+/** Key prefix of the current memory: empty for the first one, as in every shard of the first builds. */
 function memoryPrefix(reader: TableReader): string {
   const memory = readNumber(reader, MEMORY_KEY);
-  // Everything else begins with a kind of principal, which is a word.
+  // All other keys begin with the kind of a principal, which is a word.
   return memory === 0 ? '' : `${memory}\0`;
 }
 
@@ -97,8 +97,8 @@ export function replayed(
 }
 
 /**
- * Whether an error is the request's own fault, hence the same at every repetition, hence worth keeping. A caller
- * who went away may well come back with the same key.
+ * Whether an error is caused by the request itself, so that every repetition would fail alike and the error is kept.
+ * Cancellation is not: a client may reconnect and repeat the request with the same key.
  */
 export function isLasting(error: unknown): error is ServiceError {
   return (
@@ -110,10 +110,10 @@ export function isLasting(error: unknown): error is ServiceError {
 }
 
 /**
- * Keeps the outcome of a keyed command, in the same turn as its effects, and sweeps expired ones.
+ * Keeps the outcome of a keyed command, in the turn of its effects, and sweeps expired ones.
  *
- * @param caller who sent the key; default: whose turn it is
- * @throws {ServiceError} `RATE_LIMITED` when the table is full: an entry is never dropped early
+ * @param caller who sent the key; default: the caller of the turn
+ * @throws {ServiceError} `RATE_LIMITED` when the table is full, because entries are never dropped early
  */
 export function remember(
   turn: Turn,
@@ -148,7 +148,7 @@ export function remember(
   turn.put(CommonTable.meta, COUNT_KEY, Buffer.from(String(count + 1)));
 }
 
-/** @returns how many of the memory in use it removed */
+/** @returns how many rows of the current memory were removed */
 function sweep(turn: Turn, limits: IdempotencyLimits): number {
   const now = timeKey(turn.wallMs, '');
   const expired: string[] = [];
@@ -164,7 +164,7 @@ function sweep(turn: Turn, limits: IdempotencyLimits): number {
     const row = key.slice(TIME_LENGTH);
     if (memoryOf(row) === memory) counted += 1;
     const bytes = turn.get(CommonTable.idempotency, row);
-    // The key may have been used again since: then the row is younger and has an expiry of its own.
+    // The key may have been used again: then its row is newer and has an expiry row of its own.
     if (
       bytes !== undefined &&
       turn.ageMs((JSON.parse(Buffer.from(bytes).toString()) as Outcome).at) >= limits.ttlMs

@@ -3,8 +3,8 @@ import type { EmptyRanges } from './empty-ranges.ts';
 import type { Change, Memtable } from './memtable.ts';
 
 /**
- * Reads through a stack of memtables down to the shard. The list is asked for on every read, because the commit
- * loop moves changes from memtable to memtable and finally into the shard; what is read stays the same.
+ * Reads through a stack of memtables down to the shard. The list is fetched on every read, because the commit loop
+ * moves changes from memtable to memtable and finally into the shard; the visible state stays the same.
  */
 export class MemtableReader implements TableReader {
   readonly #memtables: () => readonly Memtable[];
@@ -15,8 +15,8 @@ export class MemtableReader implements TableReader {
 
   /**
    * @param memtables newest first
-   * @param generation rises with every change of what is shown; absent where nobody counts
-   * @param drained what its owner keeps in step with every write to the memtables
+   * @param generation increases with every visible change; absent when changes are not counted
+   * @param drained empty ranges, which the owner updates with every write to the memtables
    */
   constructor(
     memtables: () => readonly Memtable[],
@@ -31,7 +31,7 @@ export class MemtableReader implements TableReader {
   }
 
   get generation(): number {
-    // NaN equals nothing, itself included: what was decoded before is never taken for right.
+    // NaN is not equal to itself, so decoded values are never considered current.
     return this.#generation === undefined ? Number.NaN : this.#generation();
   }
 
@@ -72,16 +72,16 @@ export class MemtableReader implements TableReader {
     });
   }
 
-  /** A key may have a value from now on. For whoever writes to the memtables. */
+  /** A key may have a value from now on. Must be called by whoever writes to the memtables. */
   written(table: number, key: string): void {
     this.#drained?.written(table, key);
   }
 }
 
 /**
- * Merges sorted sources; where several know a key the first source decides, and a removed key is left out.
+ * Merges sorted sources. If several have a key, the first source decides; removed keys are skipped.
  *
- * @param onFirst told how many removed keys were passed before the first row, and its key
+ * @param onFirst called with the number of removed keys before the first row, and the key of that row
  */
 function* merge(
   changed: readonly Iterator<[string, Change]>[],
@@ -120,7 +120,7 @@ function* merge(
         continue;
       }
       if (passed >= 0) onFirst(passed, key);
-      // Said once, for what lies before the first row.
+      // Reported once, for the removed keys before the first row.
       passed = -1;
       yield { key, value };
     }

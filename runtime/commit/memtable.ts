@@ -4,7 +4,7 @@ import { sortInSlices } from '#runtime/base/sliced-sort.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import type { Range } from '#runtime/shard/shard.ts';
 
-// The package is CommonJS, so Node hands its default export over inside the module object.
+// The package is CommonJS, so its default export is a property of the module object.
 const BTree = sortedBtree.default;
 type SortedKeys = InstanceType<typeof BTree<string, undefined>>;
 
@@ -17,46 +17,46 @@ export type Change = Uint8Array | null;
 
 interface MemtableRows {
   readonly values: Map<string, Change>;
-  /** Keys of `values` that nothing is stored under beneath this memtable. Made with the first one. */
+  /** Keys of `values` that have no stored value beneath this memtable. Created on first use. */
   fresh: Set<string> | undefined;
   /**
-   * Sorted keys, made when somebody first asks for a range and brought up to date when somebody does so again.
-   * There may be keys among them that have no value any more.
+   * Sorted keys, created by the first range read and updated by later ones. May contain keys that no longer have a
+   * value.
    */
   sorted: SortedKeys | undefined;
-  /** Keys that are not among the sorted ones yet. */
+  /** Keys that are not yet in the sorted set. */
   unsorted: string[];
 }
 
-/** Keys of a table from which on they are not sorted in one go. */
+/** Number of keys from which a table is sorted in steps. */
 const LARGE_TABLE_KEYS = 2048;
 
-/** Keys put into a tree between two rests. */
+/** Keys inserted into a tree in one step. */
 const KEYS_PER_STEP = 128;
 
-/** Bytes one entry is counted with besides its key and value. */
+/** Bytes counted for one entry besides its key and value. */
 const ENTRY_OVERHEAD_BYTES = 48;
 
-/** What the heap holds of one change besides its key and value: their objects, places in tables, what undoes it. */
+/** Heap bytes of one change besides its key and value: objects, table slots, undo information. */
 const CHANGE_HEAP_BYTES = 352;
 
 /**
- * Changes that are not in LMDB yet, on top of it: point reads cost one hash look-up, ranges are sorted when
- * first asked for. Memtables are stacked; the newest one that knows a key decides.
+ * Changes that are not in LMDB yet, layered above it. A point read costs one hash look-up; ranges are sorted on first
+ * use. Memtables are stacked; the newest one that has a key decides.
  *
- * A row that was inserted here and is removed again leaves nothing behind: beneath there is none to be removed.
+ * Removing a row that was inserted here leaves no change, because there is no row beneath to remove.
  */
 export class Memtable {
   readonly #tables: (MemtableRows | undefined)[] = [];
   #bytes = 0;
   #count = 0;
 
-  /** Rough size in memory. */
+  /** Approximate content size. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Size in memory, with everything that is held of a change until it is in the shard. */
+  /** Size in memory, including everything that is held for a change until it is in the shard. */
   get memoryBytes(): number {
     return this.#bytes + this.#count * CHANGE_HEAP_BYTES;
   }
@@ -66,12 +66,12 @@ export class Memtable {
     return this.#count;
   }
 
-  /** The change of a key; undefined when this memtable does not know it. */
+  /** The change of a key; undefined when this memtable has none. */
   get(table: number, key: string): Change | undefined {
     return this.#tables[table]?.values.get(key);
   }
 
-  /** @returns what {@link get} answered before */
+  /** @returns the previous result of {@link get} */
   set(table: number, key: string, value: Change): Change | undefined {
     const slot = this.#slot(table);
     const before = slot.values.get(key);
@@ -81,9 +81,9 @@ export class Memtable {
   }
 
   /**
-   * As {@link set}, for a key that nothing is stored under, neither here nor beneath.
+   * As {@link set}, for a key without a stored value, here or beneath.
    *
-   * @returns what {@link get} answered before: undefined, or null where the row beneath was removed here
+   * @returns the previous result of {@link get}: undefined, or null when the row beneath was removed here
    */
   insert(table: number, key: string, value: Uint8Array): null | undefined {
     const slot = this.#slot(table);
@@ -97,7 +97,7 @@ export class Memtable {
     return before;
   }
 
-  /** Takes back one change: `before` is what {@link get} answered before it. The newest change goes first. */
+  /** Undoes one change: `before` is the result of {@link get} before it. Changes are undone newest first. */
   restore(table: number, key: string, before: Change | undefined): void {
     const slot = this.#slot(table);
     const present = slot.values.get(key);
@@ -107,7 +107,7 @@ export class Memtable {
       this.#remove(slot, key, present);
       return;
     }
-    // Only of what was inserted here nothing is left by a removal.
+    // Only the removal of a row inserted here leaves no change.
     if (present === undefined) {
       assert(slot.fresh !== undefined, 'only what was changed can be taken back');
       slot.fresh.add(key);
@@ -135,14 +135,14 @@ export class Memtable {
     if (slot.sorted !== undefined) slot.unsorted.push(key);
   }
 
-  /** The key stays among the sorted ones, where somebody may be walking. */
+  /** The key stays in the sorted set, because an iteration may be in progress. */
   #remove(slot: MemtableRows, key: string, present: Change): void {
     slot.values.delete(key);
     this.#bytes -= sizeOf(key, present);
     this.#count -= 1;
   }
 
-  /** Adds every change of a newer memtable to this one. This one must not be in the shard, in whole or in part. */
+  /** Adds every change of a newer memtable to this one. No part of this one may be in the shard yet. */
   absorb(newer: Memtable): void {
     newer.#tables.forEach((slot, table) => {
       if (slot === undefined) return;
@@ -154,8 +154,8 @@ export class Memtable {
   }
 
   /**
-   * Adds every change of a newer memtable to this one, where some of them may have reached the shard already: a
-   * removal then is a change like any other.
+   * Adds every change of a newer memtable to this one, when parts of this one may have reached the shard: every removal
+   * is then kept as a change.
    */
   absorbHalfApplied(newer: Memtable): void {
     newer.#tables.forEach((slot, table) => {
@@ -169,7 +169,7 @@ export class Memtable {
     return this.#tables.length;
   }
 
-  /** The keys it knows of a table, in the order of their first change. */
+  /** The changed keys of a table, in the order of their first change. */
   keys(table: number): Iterable<string> {
     return this.#tables[table]?.values.keys() ?? [];
   }
@@ -179,7 +179,7 @@ export class Memtable {
     return [...this.eachWrite()];
   }
 
-  /** As {@link writes}, one at a time; nothing may change meanwhile. */
+  /** As {@link writes}, one at a time. The memtable must not change meanwhile. */
   *eachWrite(): Generator<Write, void> {
     for (let table = 0; table < this.#tables.length; table++) {
       const slot = this.#tables[table];
@@ -194,9 +194,9 @@ export class Memtable {
   }
 
   /**
-   * Sorts the keys of large tables, which the first range would do in one go. The keys may not change meanwhile.
+   * Sorts the keys of large tables in steps, instead of in the first range read. The keys must not change meanwhile.
    *
-   * @yields where the work may rest
+   * @yields where the work may be suspended
    */
   *sortKeys(): Generator<undefined, void> {
     for (const slot of this.#tables) {
@@ -207,14 +207,14 @@ export class Memtable {
         sorted.set(keys[at] as string, undefined);
         if (at % KEYS_PER_STEP === 0) yield;
       }
-      // Somebody may have walked over the table meanwhile.
+      // A range read may have sorted the table meanwhile.
       slot.sorted ??= sorted;
     }
   }
 
   /**
-   * The changes inside a stretch in order, or undefined when there are none (the common case). Keys changed for
-   * the first time while the stretch is walked over are not in it.
+   * The changes of a range in order, or undefined when there are none (the common case). Keys first changed during the
+   * iteration are not included.
    */
   range(table: number, range: Range): IterableIterator<[string, Change]> | undefined {
     const slot = this.#tables[table];
@@ -236,7 +236,7 @@ function sortedKeys(slot: MemtableRows): SortedKeys {
     slot.unsorted = [...slot.values.keys()];
   }
   if (slot.unsorted.length > 0) {
-    // Somebody may be walking over the tree while writing; a clone shares everything that does not change.
+    // The tree may be iterated while it is written; a clone shares all unchanged parts.
     slot.sorted = slot.sorted.clone();
     const keys = slot.unsorted.length > 64 ? slot.unsorted.sort() : slot.unsorted;
     for (const key of keys) slot.sorted.set(key, undefined);

@@ -5,28 +5,28 @@ import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import { CommonTable, type Turn } from './behaviour.ts';
 
-/** Longest name of a record, all parts together, in bytes of UTF-8: what an LMDB key takes, with room to spare. */
+/** Longest name of a record, all parts together, in bytes of UTF-8: the limit of an LMDB key with a margin. */
 const NAME_BYTES_MAX = 1_900;
 
 /**
- * Meta row that names one state of an actor's records: every write of a record changes it. A JSON row with the revision of that
- * write; earlier versions stored the bytes of the revision, without a checksum.
+ * Meta row that identifies one state of an actor's records: every write of a record changes it. A JSON row with the
+ * revision of that write; earlier versions stored the bytes of the revision, without a checksum.
  */
 export const STAMP_KEY = 'stamp';
 
-/** Length of a stamp of earlier versions, in bytes; what is written now is longer. */
+/** Length of a stamp of earlier versions, in bytes; current stamps are longer. */
 const OLD_STAMP_BYTES = 10;
 
 /** A record by the parts of its name, or undefined. @throws {ServiceError} `DATA_CORRUPTED` */
 export function readRecord<T>(reader: TableReader, table: number, ...name: readonly string[]): T | undefined {
   const key = keyOf(name);
-  // No record can have such a name, but anybody can ask for one.
+  // No record can have such a name, but a client can request one.
   if (key.length > NAME_BYTES_MAX) return undefined;
   const bytes = reader.get(table, key);
   return bytes === undefined ? undefined : (decodeJsonRow(bytes) as T);
 }
 
-/** The records whose name starts with the given parts, in byte order of their names. @throws {ServiceError} `DATA_CORRUPTED` */
+/** The records whose name starts with the given parts, sorted by name bytes. @throws {ServiceError} `DATA_CORRUPTED` */
 export function listRecords<T>(reader: TableReader, table: number, ...name: readonly string[]): T[] {
   const records: T[] = [];
   for (const { value } of reader.range(table, rangeOf(name))) records.push(decodeJsonRow(value) as T);
@@ -41,7 +41,7 @@ export function writeRecord(turn: Turn, table: number, record: unknown, ...name:
   writeStamp(turn);
 }
 
-/** Removes a record; one that is not there is no error. */
+/** Removes a record; no error when it does not exist. */
 export function removeRecord(turn: Turn, table: number, ...name: readonly string[]): void {
   turn.remove(table, keyOf(name));
   writeStamp(turn);
@@ -54,7 +54,7 @@ function writeStamp(turn: Turn): void {
 /**
  * Reads a stamp.
  *
- * @returns undefined for one of an earlier version: nothing says that it is as it was written
+ * @returns undefined for a stamp of an earlier version, which has no checksum
  * @throws {ServiceError} `DATA_CORRUPTED`
  */
 export function readStamp(stored: Uint8Array): string | undefined {
@@ -66,36 +66,36 @@ export function recordKey(...name: readonly string[]): string {
   return keyOf(name);
 }
 
-/** Every part ends with a zero byte, so that a name never is the beginning of another one. */
+/** Every part ends with a zero byte, so that no name is a prefix of another one. */
 function keyOf(name: readonly string[]): string {
   return name.map((part) => textBytes(part) + END).join('');
 }
 
 function rangeOf(name: readonly string[]): Range {
-  // LMDB takes no empty key; no part is empty, and none begins with a byte above 0xf4, where UTF-8 ends.
+  // LMDB takes no empty key. No part is empty, and none begins with a byte above 0xf4, the last lead byte of UTF-8.
   if (name.length === 0) return { start: AFTER_END, end: '\u00ff' };
   const prefix = keyOf(name);
   return { start: prefix, end: prefix.slice(0, -1) + AFTER_END };
 }
 
 /**
- * The durable records of an actor, decoded once for each state. Only for queries: a command reads through its
- * turn. Invariant: what it answers is what {@link readRecord} would answer over the same reader.
+ * A cache of the durable records of an actor, decoded once per state. Only for queries: a command reads through its
+ * turn. Invariant: it returns what {@link readRecord} would return for the same reader.
  */
 export class RecordCache {
   #stamp = '';
   #generation = Number.NaN;
   #kept = new Map<string, unknown>();
-  /** Records by table and by their name, where it has one part: looking them up must not make new texts. */
+  /** Records by table and name, for names of one part, so that a look-up does not build a new string. */
   #records: (Map<string, unknown> | undefined)[] = [];
   #reader: TableReader | undefined;
 
-  /** Looks at the state a reader shows; drops what was kept of another one. */
+  /** Selects the state of a reader, and drops the records of any other state. */
   at(reader: TableReader): this {
     if (reader === this.#reader && reader.generation === this.#generation) return this;
     const bytes = reader.get(CommonTable.meta, STAMP_KEY);
     const stamp = bytes === undefined ? '' : readStamp(bytes);
-    // One that nothing vouches for is another one each time.
+    // The stamp of an earlier version is undefined here and never equal, so its records are not reused.
     if (stamp !== this.#stamp) {
       this.#stamp = stamp ?? '';
       this.#kept = new Map();
@@ -107,8 +107,7 @@ export class RecordCache {
   }
 
   /**
-   * A record by its name of one part; the same object until the state changes. Names that do not exist are not
-   * remembered.
+   * A record by its name of one part; the same object until the state changes. Missing names are not cached.
    */
   record<T>(table: number, name: string): T | undefined {
     const kept = this.#records[table]?.get(name);
@@ -122,9 +121,9 @@ export class RecordCache {
   }
 
   /**
-   * Something made of the records; the same object until the state changes.
+   * A value derived from the records; the same object until the state changes.
    *
-   * @param name what it is; at most a bounded number of names, each with one way of making it
+   * @param name of the value; a bounded set of names, each always with the same `make`
    */
   derived<T>(name: string, make: (reader: TableReader) => T): T {
     const kept = this.#kept.get(name);

@@ -4,11 +4,11 @@ import type { Log } from '#runtime/log/ports.ts';
 import { Replica, type ReplicaStore } from './replica.ts';
 
 /**
- * Brings every shard the log still holds entries for up to the end of the log, and releases those entries. Cost
- * follows the retained tail of the log, not what is stored. Being interrupted does no harm.
+ * Applies the log to every shard it still holds entries for, and releases those entries. The cost depends on the
+ * retained log, not on the stored data. An interruption does no harm.
  *
- * @param isRefused whether an actor depends on a lost part of the log: nothing of it is applied or released
- * @throws {ServiceError} `DATA_CORRUPTED`, and what a shard fails with; no entry is released too early
+ * @param isRefused whether an actor depends on a lost part of the log; its entries are not applied or released
+ * @throws {ServiceError} `DATA_CORRUPTED`, and the errors of a shard; no entry is released too early
  */
 export async function replayLog(
   log: Log,
@@ -19,7 +19,7 @@ export async function replayLog(
   const pending = log.pending();
   if (pending.size === 0) return;
   const first = Math.min(...[...pending.values()].map((range) => range.first));
-  // Those that cannot be brought up to the log: it keeps what it has of them.
+  // Actors that could not be brought up to date; the log keeps their entries.
   const givenUp = new Set<string>();
   const released = (actor: string, sequence: number): void => {
     if (!isRefused(actor) && !givenUp.has(actor)) log.released(actor, sequence);
@@ -57,7 +57,7 @@ export async function replayLog(
   try {
     for await (const record of log.read(first - 1)) await replica.take(record);
     await replica.settle();
-    // What remains is of actors that are gone, or in their shards already.
+    // The remaining entries belong to removed actors, or are already in their shards.
     for (const [actor, { last }] of log.pending()) released(actor, last);
   } finally {
     await replica.abandon();

@@ -4,19 +4,21 @@ import type { Shard, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts'
 import type { Memtable } from './memtable.ts';
 import { MemtableReader } from './memtable-reader.ts';
 
-/** What a view is made of; all of it as of the moment it is asked for. */
+/** The parts of a view, each as of the time of the call. */
 export interface ViewedActor {
-  /** What is not in the shard yet, newest first. The array is replaced, never changed. */
+  /** Changes that are not in the shard yet, newest first. The array is replaced, never changed. */
   readonly memtables: () => readonly Memtable[];
   readonly shard: () => Shard;
   readonly clock: () => Revision;
-  /** The newest memtable and the shard are held by a reader. @returns to be called when it has ended */
+  /** A reader holds the newest memtable and the shard. @returns must be called when it has ended */
   readonly onPinned: (shard: Shard) => () => void;
 }
 
-/** One actor as a replica shows it to queries: after some entry of the log, with everything before it. */
+/** The state of one actor that a replica shows to queries: after some log entry, with everything before it. */
 export class ReplicaView {
-  /** The present state; good within one turn of the event loop. @throws {ServiceError} `SHUTTING_DOWN` once it is gone */
+  /**
+   * The present state; valid within one turn of the event loop. @throws {ServiceError} `SHUTTING_DOWN` once it is gone
+   */
   readonly reader: TableReader;
   readonly #actor: ViewedActor;
   #generation = 0;
@@ -31,17 +33,17 @@ export class ReplicaView {
     );
   }
 
-  /** Whether the actor was removed, or the replica is not read from any more: ask for a new view. */
+  /** Whether the actor was removed or the replica was closed; request a new view then. */
   get isGone(): boolean {
     return this.#isGone;
   }
 
-  /** The highest revision clock of what is shown: every revision of the actor up to it is there. */
+  /** The highest revision clock of the view. Every revision of the actor up to it is included. */
   get clock(): Revision {
     return this.#actor.clock();
   }
 
-  /** Pins what is shown, for a read that spans several turns of the event loop. Close it. */
+  /** Pins the state for a read that spans several turns of the event loop. The caller must close it. */
   pin(): ShardSnapshot {
     const memtables = this.#memtables();
     const shard = this.#shard();
@@ -64,12 +66,12 @@ export class ReplicaView {
     };
   }
 
-  /** What it shows has changed. */
+  /** Must be called when the state has changed. */
   changed(): void {
     this.#generation += 1;
   }
 
-  /** Shows nothing from now on. */
+  /** Ends the view. */
   end(): void {
     this.#isGone = true;
   }
@@ -84,7 +86,7 @@ export class ReplicaView {
     return this.#actor.shard();
   }
 
-  /** Another actor of the same name may have come since. */
+  /** Throws when the view has ended, because another actor of the same name may exist by now. */
   #requireThere(): void {
     if (this.#isGone) throw new ServiceError('SHUTTING_DOWN', 'What was being read is closed; read it again');
   }

@@ -10,55 +10,55 @@ import { crashPoint } from './crash-point.ts';
 import { Memtable } from './memtable.ts';
 import { ReplicaView } from './replica-view.ts';
 
-/** Shards open at once. */
+/** Maximum number of open shards. */
 const OPEN_SHARDS_MAX = 256;
 
-/** Bytes gathered over all actors before they are applied. */
+/** Gathered bytes over all actors above which they are applied. */
 const GATHERED_BYTES_MAX = 32 * 1024 * 1024;
 
-/** The actors a replica keeps, on the disk. */
+/** On-disk storage of a replica's actors. */
 export interface ReplicaStore {
   exists(actor: string): boolean;
   /** Opens the shard of an actor that exists. */
   open(actor: string): Shard;
-  /** Makes an actor. @param sequence of the record that says so @returns resolves when it is on the disk */
+  /** Creates an actor. @param sequence of its record @returns resolves when it is on disk */
   create(actor: string, sequence: number): void | Promise<void>;
   /**
-   * Makes an actor of what `copy` puts into the folder it is given, on disk when it resolves; a crash in between
-   * leaves no actor.
+   * Creates an actor from the files that `copy` writes into the given folder. It is on disk when the promise resolves;
+   * a crash before that leaves no actor.
    *
-   * @param sequence of the record that says so
+   * @param sequence of its record
    */
   adopt(actor: string, sequence: number, copy: (folder: string) => Promise<void>): Promise<void>;
   /**
-   * Takes a fork that was whole and not noted yet when a crash came.
+   * Adopts a fork whose copy was complete but not yet recorded when the process crashed.
    *
-   * @param sequence of the record that says so
+   * @param sequence of its record
    * @returns whether there is one
-   * @throws {ServiceError} `DATA_CORRUPTED` when what is there cannot be read or is not that fork
+   * @throws {ServiceError} `DATA_CORRUPTED` when the copy cannot be read or is not that fork
    */
   adoptWhole?(actor: string, sequence: number): Promise<boolean>;
-  /** Removes every actor under an owner. @param sequence of the record that says so */
+  /** Removes every actor under an owner. @param sequence of the record of the removal */
   remove(owner: string, sequence: number): Promise<void>;
-  /** Whether an actor that exists has lost its shard. A fork is made again then. */
+  /** Whether an existing actor has lost its shard. A fork is then created again. */
   isMissing?(actor: string): boolean;
   /**
-   * Told that an actor cannot be brought up to the log because its own data is damaged.
+   * Called when the log cannot be applied to an actor because its own data is damaged.
    *
-   * @returns whether to go on without it, as if it were not there; left out: no
+   * @returns whether to continue without it, as if it did not exist; absent: no
    */
   giveUp?(actor: string, cause: unknown): boolean;
   /**
-   * Asked about a fork that can be made no more: its source has gone on, or is gone.
+   * Called for a fork that can no longer be created, because its source has advanced or was removed.
    *
-   * @param sequence of the record that says so
-   * @returns what it is refused with; undefined where there should be no such fork
+   * @param sequence of the record of the fork
+   * @returns the error it is refused with; undefined when the fork should not exist
    */
   missingFork?(target: string, sequence: number): unknown;
   /**
-   * Told of a fork that cannot be made because its source was given up.
+   * Called for a fork that cannot be created because its source was given up.
    *
-   * @param sequence of the record that says so, with its mark
+   * @param sequence of the record of the fork, with its mark
    */
   giveUpFork?(
     target: string,
@@ -67,13 +67,13 @@ export interface ReplicaStore {
     mark: RecordMark | undefined,
   ): void | Promise<void>;
   /**
-   * Told that a removal failed.
+   * Called when a removal failed.
    *
-   * @param sequence of the record that says so
-   * @returns whether to go on, with that record kept in the log; left out: no
+   * @param sequence of the record of the removal
+   * @returns whether to continue and keep that record in the log; absent: no
    */
   putOff?(owner: string, sequence: number, cause: unknown): boolean;
-  /** Told that a shard is going to be written or copied. @returns called when that is over */
+  /** Called before a shard is written or copied. @returns called when that is finished */
   handling?(actor: string): () => void;
 }
 
@@ -89,51 +89,51 @@ interface Gathered {
   mark: RecordMark | undefined;
 }
 
-/** Where the shard of an actor stands. */
+/** The log position of an actor's shard. */
 type Reached = Pick<ShardPosition, 'sequence' | 'mark'>;
 
-/** Hears of what a replica brings to the disk. */
+/** Callbacks for the progress of a replica on disk. */
 export interface ReplicaDisk {
   /**
-   * Waited for before something of a record is brought to the disk.
+   * Awaited before any effect of a record is written to disk.
    *
-   * @param actor whose shard gets it; undefined: an actor is made or removed
+   * @param actor whose shard is written; undefined: an actor is created or removed
    */
   before(sequence: number, actor?: string): Promise<void>;
-  /** The shard of an actor has everything up to a record on the disk; told of those records too that it had before. */
+  /** The shard of an actor has everything up to a record on disk; also called for records it already had. */
   applied(actor: string, sequence: number, mark: RecordMark | undefined): void;
-  /** A record of an actor that was given up was left out. */
+  /** A record of an actor that was given up was skipped. */
   skipped?(actor: string, sequence: number, mark: RecordMark | undefined): void;
 }
 
 const noMemtables: readonly Memtable[] = [];
 
-/** The shards of a replica while nothing is applied to them. */
+/** The shards of a replica while no changes are applied to them. */
 export interface StillShards {
-  /** Sequence an actor's shard has reached; undefined for an actor that is not there. */
+  /** Sequence an actor's shard has reached; undefined for an actor that does not exist. */
   sequenceOf(actor: string): number | undefined;
   /**
-   * Copies the shard of an actor that is there into a new folder, on the disk when it resolves.
+   * Copies the shard of an existing actor into a new folder. The copy is on disk when the promise resolves.
    *
-   * @param signal gives it up
+   * @param signal cancels the copy
    */
   copy(actor: string, folder: string, signal: AbortSignal): Promise<void>;
 }
 
 /**
- * Follows the log: brings the shards of its actors to what the records say, in their order. A restart uses it for
- * what the shards have not got yet, and a follower all the time.
+ * Follows the log: applies its records to the shards of its actors, in order. A restart uses it to bring the shards up
+ * to date; a follower uses it continuously.
  *
  * Invariants:
  * 1. A shard never has an effect the log does not hold, nor one without those before it.
- * 2. An entry that a shard has already is skipped, and one that is applied twice gives the same bytes, so being
- *    interrupted does no harm.
- * 3. A fork is made when its source has everything before the fork's place in the log and nothing behind it.
- *    Nothing behind it is applied to the source before the fork is there, by whoever makes it.
- * 4. Of every record that was taken the disk was told when the replica has settled: that the shard of its actor has it,
- *    or that it was left out with an actor that was given up. Whoever stores a position behind it relies on that.
- * 5. A {@link ReplicaView} shows one actor after some entry of it, with all of that entry and all before it: what is
- *    gathered lies over the shard until all of it is there, and both change within one turn of the event loop.
+ * 2. An entry that a shard already has is skipped, and applying an entry twice gives the same bytes, so an
+ *    interruption does no harm.
+ * 3. A fork is created when its source has everything before the fork's position in the log and nothing after it.
+ *    Whoever creates the fork applies nothing after that position to the source until the fork exists.
+ * 4. When the replica has settled, the disk callbacks were called for every taken record: either the shard of its
+ *    actor has it, or it was skipped with an actor that was given up. Callers that store a later position rely on it.
+ * 5. A {@link ReplicaView} shows one actor after some entry, with all of that entry and of every earlier one. Gathered
+ *    changes cover the shard until all of them are applied, and both change within one turn of the event loop.
  *
  * Enforcement: test/runtime/commit/replica.test.ts, replica-view.slow.test.ts, engine-crash.slow.test.ts.
  */
@@ -145,12 +145,12 @@ export class Replica {
   readonly #gathered = new Map<string, Gathered>();
   /** Least recently used first. */
   readonly #shards = new Map<string, Shard>();
-  /** Undefined for an actor that is not there. */
+  /** Undefined for an actor that does not exist. */
   readonly #reached = new Map<string, Reached | undefined>();
   readonly #views = new Map<string, ReplicaView>();
-  /** Actors that are gone on without, and why. */
+  /** Actors that are skipped, with the reason. */
   readonly #givenUp = new Map<string, unknown>();
-  /** How many hold a shard open: readers of a snapshot, whoever applies or copies. */
+  /** Number of users that keep a shard open: snapshot readers, applications and copies. */
   readonly #held = new Map<Shard, number>();
   /** The owner whose actors are being removed. */
   #leaving: string | undefined;
@@ -159,7 +159,7 @@ export class Replica {
   #turns: Promise<void> = Promise.resolve();
 
   /**
-   * @param released told of every actor and the sequence its shard has on disk
+   * @param released called with every actor and the sequence its shard has on disk
    */
   constructor(
     store: ReplicaStore,
@@ -179,16 +179,16 @@ export class Replica {
   }
 
   /**
-   * What it shows of an actor, until that says that it is gone.
+   * The view of an actor, valid until {@link ReplicaView.isGone}.
    *
-   * @returns undefined for an actor it does not have, or has no more
-   * @throws {ServiceError} what opening its shard fails with; why it was given up
+   * @returns undefined for an actor it does not have, or no longer has
+   * @throws {ServiceError} the errors of opening its shard; the reason why it was given up
    */
   view(actor: string): ReplicaView | undefined {
     const known = this.#views.get(actor);
     if (known !== undefined || this.#isAbandoned) return known;
     if (this.#leaving !== undefined && isUnder(actor, this.#leaving)) return undefined;
-    // Asked first, so that names of actors that never were are not kept.
+    // Checked first, so that unknown names are not kept in memory.
     if (!this.#store.exists(actor)) return undefined;
     if (this.#reachedOf(actor) === undefined) return undefined;
     const view = new ReplicaView({
@@ -202,9 +202,9 @@ export class Replica {
   }
 
   /**
-   * Takes the next record. Effects are gathered; call {@link settle} to have them in the shards.
+   * Takes the next record. Effects are gathered; {@link settle} applies them to the shards.
    *
-   * @throws {ServiceError} what a shard fails with: the replica is of no use any more, make a new one
+   * @throws {ServiceError} the errors of a shard; the replica is then unusable and must be replaced
    */
   take(record: LogRecord): Promise<void> {
     return this.#inTurn(() => this.#take(record));
@@ -216,10 +216,10 @@ export class Replica {
   }
 
   /**
-   * Lets `work` look at the shards while they stand still: everything taken before is in them and on the disk, and
-   * nothing that is taken meanwhile goes into them before it is done.
+   * Runs `work` while the shards do not change: everything taken before is applied and on disk, and later records are
+   * applied only after it.
    *
-   * @throws what `work` throws, and as {@link Replica.take}
+   * @throws the errors of `work` and of {@link Replica.take}
    */
   still<Result>(work: (shards: StillShards) => Promise<Result>): Promise<Result> {
     return this.#inTurn(async () => {
@@ -231,7 +231,7 @@ export class Replica {
     });
   }
 
-  /** What is taken while something is being applied would be forgotten with it: one after the other. */
+  /** Runs operations one after the other: records taken during an application would be dropped with it. */
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const turn = this.#turns.then(work);
     this.#turns = turn.then(
@@ -260,7 +260,7 @@ export class Replica {
     await this.abandon();
   }
 
-  /** Closes the shards and forgets what was gathered: the log has it. */
+  /** Closes the shards and drops gathered changes, which the log has. */
   abandon(): Promise<void> {
     return this.#inTurn(() => this.#abandon());
   }
@@ -285,7 +285,7 @@ export class Replica {
     if (reached.sequence >= sequence) {
       const other = reached.sequence === sequence ? otherRecord(actor, reached, mark) : undefined;
       if (other === undefined) {
-        // Whoever applied it may have died before anybody heard of it.
+        // The process that applied it may have crashed before it reported it.
         this.#disk?.applied(actor, sequence, mark);
         return;
       }
@@ -328,14 +328,14 @@ export class Replica {
     }
   }
 
-  /** @returns to be called when the reader has ended */
+  /** @returns must be called when the reader has ended */
   #pinned(actor: string, shard: Shard): () => void {
     const gathered = this.#gathered.get(actor);
     if (gathered !== undefined) gathered.isSealed = true;
     return this.#hold(shard);
   }
 
-  /** @returns lets go of it */
+  /** @returns releases the hold */
   #hold(shard: Shard): () => void {
     this.#held.set(shard, (this.#held.get(shard) ?? 0) + 1);
     return () => {
@@ -362,7 +362,7 @@ export class Replica {
     }
   }
 
-  /** Goes on without an actor. @throws its damage where it cannot be gone on without it */
+  /** Skips an actor. @throws the damage when the replica cannot continue without the actor */
   #leaveOut(actor: string, cause: unknown): void {
     if (this.#store.giveUp?.(actor, cause) !== true) throw cause;
     this.#dropViews((each) => each === actor);
@@ -370,7 +370,7 @@ export class Replica {
     this.#reached.set(actor, undefined);
   }
 
-  /** As {@link #reachedBy}, for who is to be told of damage. @throws why it was given up */
+  /** As {@link #reachedBy}, for callers that must learn of damage. @throws the reason why the actor was given up */
   #reachedOf(actor: string): Reached | undefined {
     const reached = this.#reachedBy(actor);
     if (reached === undefined && this.#givenUp.has(actor)) throw this.#givenUp.get(actor);
@@ -385,7 +385,7 @@ export class Replica {
     return open;
   }
 
-  /** Closes the one that was not used for longest, of those nobody works with at present. */
+  /** Closes the least recently used shard that nobody holds. */
   #closeOldest(wanted: string): void {
     for (const [actor, shard] of this.#shards) {
       if (actor === wanted || this.#held.has(shard)) continue;
@@ -402,7 +402,7 @@ export class Replica {
     const { clock, memtables, mark, sequence } = gathered;
     await this.#disk?.before(sequence, actor);
     const handled = this.#store.handling?.(actor);
-    // Nothing is taken meanwhile, so what readers see over the shard stays as it is.
+    // No record is taken meanwhile, so the changes that readers see above the shard stay the same.
     try {
       await this.#holding(actor, (shard) =>
         applyMemtables(shard, memtables, { sequence, clock, mark }, this.#clock),
@@ -423,7 +423,7 @@ export class Replica {
     this.#released(actor, sequence);
   }
 
-  /** Queries open shards at any moment, which must not close the one that is worked with. */
+  /** Holds a shard open during `work`, because queries may open further shards and close unused ones at any moment. */
   async #holding(actor: string, work: (shard: Shard) => Promise<void> | undefined): Promise<void> {
     const shard = this.#shard(actor);
     const letGo = this.#hold(shard);
@@ -443,7 +443,7 @@ export class Replica {
     await this.#disk?.before(sequence);
     switch (lifecycle.kind) {
       case 'create':
-        // One without a shard was being made when the process before this one died.
+        // An actor without a shard was being created when the previous process ended.
         if (!this.#store.exists(actor) || this.#store.isMissing?.(actor) === true)
           await this.#store.create(actor, sequence);
         this.#reached.delete(actor);
@@ -466,8 +466,8 @@ export class Replica {
     );
     if (this.#store.exists(target) && this.#store.isMissing?.(target) !== true) return;
     if (await this.#adoptWhole(target, sequence)) return;
-    // A source that is gone was removed by a later record. One that has more by now had made the fork before that: what
-    // became of the fork cannot be found in it any more.
+    // A missing source was removed by a later record. A source that is ahead had created the fork before; what became
+    // of the fork can no longer be derived from it.
     const reached = this.#reachedBy(source);
     if (reached !== undefined && reached.sequence > sequence) {
       this.#miss(target, sequence, mark);
@@ -483,7 +483,7 @@ export class Replica {
       this.#reached.delete(target);
       return;
     }
-    // What is damaged of it is so in the copy, which is opened.
+    // Mark the source as in use, because damaged pages of it are copied and the copy is opened.
     const handled = this.#store.handling?.(source);
     try {
       await this.#store.adopt(target, sequence, async (folder) => {
@@ -495,7 +495,7 @@ export class Replica {
     this.#reached.delete(target);
   }
 
-  /** A fork that should be there is refused. One that was removed or never finished is left out. */
+  /** Refuses a missing fork that should exist. Ignores one that was removed or never completed. */
   #miss(target: string, sequence: number, mark: RecordMark | undefined): void {
     const cause = this.#store.missingFork?.(target, sequence);
     if (cause === undefined) return;
@@ -503,7 +503,7 @@ export class Replica {
     this.#disk?.skipped?.(target, sequence, mark);
   }
 
-  /** First, for the source may have gone on since. @returns whether nothing is left to do */
+  /** Adopts a complete copy. Tried first, because the source may have advanced. @returns whether the fork is handled */
   async #adoptWhole(target: string, sequence: number): Promise<boolean> {
     try {
       if ((await this.#store.adoptWhole?.(target, sequence)) !== true) return false;
@@ -539,7 +539,7 @@ export class Replica {
   }
 }
 
-/** @returns why the record a shard reaches is not the one the log has; undefined where it is */
+/** @returns the error if the last record of a shard is not the one in the log; undefined if it is */
 function otherRecord(
   actor: string,
   reached: Reached,

@@ -13,9 +13,9 @@ import { MemtableReader } from './memtable-reader.ts';
 
 /** When durable changes are applied to the shard. */
 export interface ApplyLimits {
-  /** Unapplied bytes that start an application at once. */
+  /** Unapplied bytes at which an application starts at once. */
   readonly applyBytes: number;
-  /** Time after which fewer bytes are applied too, in milliseconds. */
+  /** Time after which fewer bytes are also applied, in milliseconds. */
   readonly applyDelayMs: number;
 }
 
@@ -25,25 +25,25 @@ const ABSORB_CHANGES_MAX = 2000;
 /** Changes above which a memtable takes no further batch: the first range read after it has to sort its keys. */
 const LAYER_CHANGES_MAX = 32_000;
 
-/** Memtables above which an application starts at once, because every read looks into each of them. */
+/** Memtables above which an application starts at once, because every read checks each of them. */
 const LAYERS_MAX = 12;
 
-/** Waiting time before a failed application is tried again, in milliseconds. */
+/** Delay before a failed application is retried, in milliseconds. */
 const RETRY_DELAY_MS = 500;
 
-/** A moment between two batches. */
+/** A consistent point between two batches. */
 interface Cut {
-  /** What had been accepted and not begun to be applied. */
+  /** Accepted changes whose application had not begun. */
   readonly memtables: readonly Memtable[];
   readonly position: ShardPosition;
 }
 
 /**
- * Takes durable batches and brings them to the shard in larger, later transactions. Until an application is
+ * Accepts durable batches and applies them to the shard in larger, later transactions. Until an application is
  * committed its memtables stay readable above the shard, so no reader ever misses a change.
  *
- * A large application is cut into several LMDB transactions; only the last one carries the new position.
- * Memtables hide the unfinished middle from readers, and after a crash the log writes the same bytes again.
+ * A large application is split into several LMDB transactions; only the last one carries the new position. Memtables
+ * hide the intermediate state from readers, and after a crash the log writes the same bytes again.
  */
 export class ShardWriter {
   readonly #actor: string;
@@ -53,7 +53,7 @@ export class ShardWriter {
   readonly #limits: ApplyLimits;
   readonly #onFailure: (cause: unknown) => void;
   readonly #room: ChangeRoom;
-  /** What the memtables take of the room. */
+  /** Share of the memtables in the room for changes. */
   readonly share: ChangeShare;
   #shard: Shard;
   /** Newest first. */
@@ -65,7 +65,7 @@ export class ShardWriter {
   /** Sequence up to which the shard is known to be flushed. */
   #flushed: number;
   #revision: Revision;
-  /** Of the newest accepted record. */
+  /** Mark of the newest accepted record. */
   #mark: RecordMark | undefined;
   #running: Promise<void> | undefined;
   #timer: Timer | undefined;
@@ -73,13 +73,13 @@ export class ShardWriter {
   #sealed = false;
   #failures = 0;
   #isClosing = false;
-  /** Whether its changes count no more. */
+  /** Whether the writer is closed, so that its changes are no longer counted. */
   #isOver = false;
 
   /**
    * @param openShard opens the shard; called again after a failed application
-   * @param onFailure told about every failed application
-   * @param room where unapplied changes are counted; default: one of its own
+   * @param onFailure called after every failed application
+   * @param room counts unapplied changes; default: one of its own
    */
   constructor(
     actor: string,
@@ -105,7 +105,7 @@ export class ShardWriter {
     this.#mark = this.#shard.position.mark;
   }
 
-  /** Durable changes the shard does not show yet, newest first. The array is replaced, never changed. */
+  /** Durable changes that are not in the shard yet, newest first. The array is replaced, never changed. */
   get memtables(): readonly Memtable[] {
     return this.#memtables;
   }
@@ -114,7 +114,7 @@ export class ShardWriter {
     return this.#shard;
   }
 
-  /** Rises with every accepted batch: what readers see changes then and only then. */
+  /** Increases with every accepted batch, the only change that readers can see. */
   get generation(): number {
     return this.#generation;
   }
@@ -124,7 +124,7 @@ export class ShardWriter {
     return this.#sequence;
   }
 
-  /** The highest revision clock of what was accepted. */
+  /** The highest revision clock of the accepted batches. */
   get revision(): Revision {
     return this.#revision;
   }
@@ -136,17 +136,17 @@ export class ShardWriter {
     return bytes;
   }
 
-  /** Whether applications fail at present, so that pending bytes pile up for want of space. */
+  /** Whether applications fail at present, so that pending bytes accumulate. */
   get lagging(): boolean {
     return this.#failures > 0;
   }
 
-  /** Whether the shard has everything that was accepted, so that closing loses nothing and waits for nothing. */
+  /** Whether the shard has everything that was accepted, so that closing loses nothing and does not wait. */
   get isSettled(): boolean {
     return this.#memtables.length === 0 && this.#running === undefined;
   }
 
-  /** Takes over a batch that is durable in the log. */
+  /** Accepts a batch that is durable in the log. */
   accept(batch: Memtable, sequence: number, revision: Revision): void {
     const newest = this.#durable[0];
     if (newest !== undefined && !this.#sealed && canAbsorb(newest, batch)) newest.absorb(batch);
@@ -160,15 +160,15 @@ export class ShardWriter {
     this.#schedule();
   }
 
-  /** Resolves when the application or copy under way is over; begins one where none is. Never rejects. */
+  /** Resolves when the running application or copy ends; starts an application if there is none. Never rejects. */
   progress(): Promise<void> {
     if (this.#running !== undefined) return this.#running;
     return this.#isClosing || this.#memtables.length === 0 ? Promise.resolve() : this.#start();
   }
 
   /**
-   * Applies everything accepted so far and waits until it is committed and flushed. A failure ends it early:
-   * look at {@link isSettled}.
+   * Applies everything accepted so far and waits until it is committed and flushed. A failure ends it early; check
+   * {@link isSettled}.
    */
   async settle(): Promise<void> {
     while (!this.isSettled) {
@@ -178,8 +178,8 @@ export class ShardWriter {
   }
 
   /**
-   * Pins the durable state: an LMDB snapshot under the present memtables. The newest memtable takes no further
-   * batch, so what was pinned stays as it is.
+   * Pins the durable state: an LMDB snapshot below the present memtables. The newest memtable takes no further batch,
+   * so the pinned state does not change.
    */
   pin(): ShardSnapshot {
     const memtables = this.#memtables;
@@ -197,12 +197,12 @@ export class ShardWriter {
   }
 
   /**
-   * Copies the shard into a new folder, with exactly what has been accepted when this is called. Batches go on being
-   * accepted meanwhile; nothing of them is applied before `finish` has resolved, so that whoever has to make the
-   * copy again finds the shard as it was.
+   * Copies the shard into a new folder, with exactly the batches accepted before the call. Batches are still accepted
+   * meanwhile, but none is applied before `finish` has resolved, so that a copy that has to be repeated finds the shard
+   * unchanged.
    *
-   * @param finish what makes the copy count
-   * @returns what the copy reaches
+   * @param finish makes the copy valid
+   * @returns position of the copy
    * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`, `SHUTTING_DOWN` when it is closed or being closed
    */
   copyTo(folder: string, finish: () => void | Promise<void>): Promise<ShardPosition> {
@@ -210,7 +210,7 @@ export class ShardWriter {
     const cut = this.#cut();
     this.#sealed = true;
     const copied = (this.#running ?? Promise.resolve()).then(() => this.#copyAt(cut, folder, finish));
-    // To everybody else this is an application under way.
+    // Other callers see the copy as a running application.
     void this.#hold(
       copied.then(
         () => {},
@@ -233,8 +233,8 @@ export class ShardWriter {
   }
 
   /**
-   * Applies what is pending, then closes the shard; at once, before it returns, when everything is settled. What
-   * cannot be applied stays in the log: the actor must not be opened again before the log is replayed.
+   * Applies pending changes, then closes the shard; synchronously when everything is settled. Changes that cannot be
+   * applied stay in the log: the actor must not be reopened before the log is replayed.
    */
   close(): Promise<void> {
     this.#stopScheduling();
@@ -244,7 +244,7 @@ export class ShardWriter {
       .finally(() => this.#end());
   }
 
-  /** Closes the shard without applying what is pending: for an actor that is removed. */
+  /** Closes the shard without applying pending changes; for an actor that is removed. */
   async abandon(): Promise<void> {
     this.#stopScheduling();
     await this.#running;
@@ -262,7 +262,7 @@ export class ShardWriter {
     this.#count();
   }
 
-  /** Says what the memtables take; nothing once it is closed, whatever is left in them. */
+  /** Reports the size of the memtables; 0 once the writer is closed. */
   #count(): void {
     let bytes = 0;
     if (!this.#isOver) for (const memtable of this.#memtables) bytes += memtable.memoryBytes;
@@ -279,7 +279,7 @@ export class ShardWriter {
     const bytes = this.#durable.reduce((sum, memtable) => sum + memtable.bytes, 0);
     const isUrgent =
       bytes >= this.#limits.applyBytes || this.#memtables.length > LAYERS_MAX || this.#room.isFull;
-    // After a failure only the timer tries again, however much is waiting, and also when nothing more comes.
+    // After a failure only the timer retries, regardless of the pending bytes, and also without further batches.
     if (isUrgent && this.#failures === 0) {
       void this.#start();
       return;
@@ -297,10 +297,10 @@ export class ShardWriter {
     return this.#hold(this.#apply());
   }
 
-  /** Lets nothing else be applied until `work`, which never rejects, is done. */
+  /** Blocks applications until `work`, which never rejects, is done. */
   #hold(work: Promise<void>): Promise<void> {
     const running = work.finally(() => {
-      // Something else may have been put behind it.
+      // Another hold may have been queued behind it.
       if (this.#running !== running) return;
       this.#running = undefined;
       this.#schedule();
@@ -315,19 +315,19 @@ export class ShardWriter {
     return { memtables: this.#durable, position };
   }
 
-  /** @param cut where to end */
+  /** @param cut the point up to which changes are applied */
   async #apply({ memtables, position }: Cut = this.#cut()): Promise<void> {
     const taken = this.#durable.filter((memtable) => memtables.includes(memtable));
-    // After a failure the same memtables are tried again, with what was accepted since.
+    // After a failure the same memtables are retried, together with later ones.
     this.#applying = [...taken, ...this.#applying];
     this.#durable = this.#durable.filter((memtable) => !memtables.includes(memtable));
     if (this.#durable.length === 0) this.#sealed = false;
     this.#restack();
     try {
-      // Else a power cut could leave the shard ahead of its log.
+      // Without it, a power failure could leave the shard ahead of its log.
       await this.#log.flush(this.#actor);
       crashPoint('before-apply');
-      // Until all of it is on disk the memtables stay.
+      // The memtables stay until everything is on disk.
       await applyMemtables(this.#shard, this.#applying, position, this.#clock);
       crashPoint('after-apply');
       this.#applying = [];
@@ -342,8 +342,8 @@ export class ShardWriter {
   }
 
   /**
-   * A failed commit leaves lmdb-js showing rejected writes: only a fresh environment tells the truth. It takes
-   * the place of the failed one within one turn, so that no reader meets a closed shard.
+   * After a failed commit lmdb-js shows rejected writes, so the environment is reopened. It is replaced within one
+   * turn, so that no reader meets a closed shard.
    */
   #recover(cause: unknown): void {
     this.#failures += 1;
@@ -351,7 +351,7 @@ export class ShardWriter {
     this.#onFailure(cause);
     const whole = new Memtable();
     for (const memtable of this.#applying.toReversed()) whole.absorbHalfApplied(memtable);
-    // One memtable again: they would pile up as long as the failure lasts, and every read looks into each of them.
+    // Merge into one memtable: otherwise they accumulate while the failure lasts, and every read checks each of them.
     this.#applying = [whole];
     this.#restack();
     try {

@@ -2,10 +2,10 @@ import { PriorityQueue } from '#runtime/base/priority-queue.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import type { Memtable } from './memtable.ts';
 
-/** Keys sorted at a time: about two milliseconds of the event loop. */
+/** Keys sorted at a time: about two milliseconds on the event loop. */
 const RUN_KEYS_MAX = 4096;
 
-/** Sorted keys of one memtable, being walked over. */
+/** Sorted keys of one memtable, with an iteration position. */
 interface Run {
   readonly memtable: Memtable;
   readonly keys: readonly string[];
@@ -14,16 +14,15 @@ interface Run {
 
 /**
  * The changes of a stack of memtables in the order of table and key, each key once with its newest change. LMDB
- * copies every page a transaction touches, so neighbours belong into one transaction: measured with random keys,
+ * copies every page a transaction touches, so neighbouring keys belong in one transaction: measured with random keys,
  * one application of 16 MiB wrote a third of the pages that unsorted ones of 1 MiB did.
  *
- * The memtables must not change meanwhile. Cost: n log n of the changes, never of what is stored.
+ * The memtables must not change meanwhile. Cost: n log n in the number of changes, independent of the stored data.
  *
  * @param memtables newest first
- * @param partMax changes in one part
- * @param partBytesMax bytes of values after which a part is closed; default: as many as it has
- * @yields parts within these bounds, and empty ones in between: after each of them the event loop may be
- *   given back
+ * @param partMax maximum changes in one part
+ * @param partBytesMax bytes of values above which a part is closed; default: unlimited
+ * @yields parts within these limits, and empty parts in between; the caller may yield to the event loop after each
  */
 export function* sortedChanges(
   memtables: readonly Memtable[],
@@ -42,7 +41,7 @@ export function* sortedChanges(
     for (let run = runs.pop(); run !== undefined; run = runs.pop()) {
       const after = runs.first;
       const next = after?.keys[after.at];
-      // Everything before the first key of the next run comes from this one.
+      // All keys before the first key of the next run come from this one.
       for (; run.at < run.keys.length; run.at++) {
         const key = run.keys[run.at] as string;
         if (next !== undefined && key > next) break;

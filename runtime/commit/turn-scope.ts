@@ -11,8 +11,8 @@ import type { HybridClock } from './hybrid-clock.ts';
 import type { Change, Memtable } from './memtable.ts';
 
 /**
- * Bytes of changes after which a command is refused, however large the heap is. A batch takes no command any more long
- * before, so the one that gets there is the large one; what is left to {@link ENTRY_BYTES_MAX} is room for its last change.
+ * Bytes of changes above which a command is refused, regardless of the heap size. A batch takes no further command long
+ * before, so only a large command reaches it. The rest of {@link ENTRY_BYTES_MAX} is room for its last change.
  */
 export const COMMIT_BYTES_MAX: number = ENTRY_BYTES_MAX / 2;
 
@@ -21,18 +21,18 @@ function tooLarge(bytesMax: number): ServiceError {
   return new ServiceError('COMMIT_TOO_LARGE', `One commit may hold ${mebibytes} MiB of changes; split it`);
 }
 
-/** What a turn may use. */
+/** Resource limits of a turn. */
 export interface TurnLimits {
-  /** Of its request; absent: the default. */
+  /** Limits of its request; absent: the default. */
   readonly request?: RequestLimits;
-  /** Bytes of changes after which it is refused, with earlier states that are kept to undo it; absent: {@link COMMIT_BYTES_MAX}. */
+  /** Maximum bytes of changes, including replaced values kept for an undo; absent: {@link COMMIT_BYTES_MAX}. */
   readonly commitBytesMax?: number;
 }
 
-/** Bytes from which on a value that a turn replaces is not held when the turn itself has written it. */
+/** Size from which a replaced value is not kept for an undo if the same turn wrote it. */
 const LARGE_VALUE_BYTES = 1024;
 
-/** Changes taken back between two rests. */
+/** Changes undone in one step. */
 const UNDO_PER_STEP = 128;
 
 interface Undo {
@@ -41,13 +41,13 @@ interface Undo {
   readonly before: Change | undefined;
 }
 
-/** A reader that is told what is written to the memtables beneath it. */
+/** A reader that is notified of writes to the memtables beneath it. */
 export interface WrittenReader extends TableReader {
   /** A key may have a value from now on. */
   written?(table: number, key: string): void;
 }
 
-/** One command's part of a batch: its writes go to the batch's memtable and can be taken back as one. */
+/** One command's part of a batch: its writes go to the batch's memtable and can be undone together. */
 export class TurnScope implements Turn {
   readonly caller: Caller;
   readonly wallMs: number;
@@ -59,7 +59,7 @@ export class TurnScope implements Turn {
   readonly #undo: Undo[] = [];
   readonly #limits: TurnLimits;
   #undoBytes = 0;
-  /** Large values that it has written and nobody replaced or removed since, by table and key. */
+  /** Large values that this turn wrote and that were not replaced or removed since, by table and key. */
   readonly #largeValues = new Map<string, Uint8Array>();
   #revision: Revision | undefined;
   #budget: RequestBudget | undefined;
@@ -92,12 +92,12 @@ export class TurnScope implements Turn {
     return this.#revision;
   }
 
-  /** Whether it has written anything so far. */
+  /** Whether the turn has written anything. */
   get hasChanges(): boolean {
     return this.#undo.length > 0;
   }
 
-  /** Bytes of values that it has replaced, which are held to undo it. */
+  /** Bytes of replaced values that are kept for an undo. */
   get undoBytes(): number {
     return this.#undoBytes;
   }
@@ -117,7 +117,7 @@ export class TurnScope implements Turn {
   put(table: number, key: string, value: Uint8Array): void {
     this.#check(table, key);
     const before = this.#memtable.set(table, key, value);
-    // Undone it goes back to what was there before the first change, so nothing in between is needed.
+    // An undo restores the state before the first change, so intermediate values are not needed.
     if (!this.#isOwnLarge(table, key, before)) this.#note(table, key, before);
     this.#noteLarge(table, key, value);
     this.#reader.written?.(table, key);
@@ -188,7 +188,7 @@ export class TurnScope implements Turn {
   }
 
   #check(table: number, key: string): void {
-    // Found out later, by the shard, such a key would keep it from ever applying the log again.
+    // If only the shard detected such a key, it could never apply the log again.
     if (key === '' || key.length > KEY_BYTES_MAX) {
       throw new InvariantError(`a key of ${key.length} bytes in table ${table}`);
     }

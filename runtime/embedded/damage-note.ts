@@ -6,35 +6,35 @@ import { readWholeFile } from '#runtime/base/read-whole-file.ts';
 import { replaceFile } from '#runtime/base/replace-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** Beside the segments: what was decided about damage of the journal. */
+/** File beside the segments that stores the decision about damage of the journal. */
 const NOTE_FILE = 'damage.json';
 
 const NOTE_FORMAT = 1;
 
-/** Sequences from the first to the last. */
+/** An inclusive range of sequences. */
 export interface SequenceRange {
   readonly first: number;
   readonly last: number;
-  /** Whether there may have been fewer. */
+  /** Whether `last` is an upper bound. */
   readonly isAtMost: boolean;
 }
 
-/** What was decided about the damage of a journal. */
+/** The decision about the damage of a journal. */
 export interface DamageNote {
-  /** Newest sequence there was when it was decided; segments that begin up to it are kept. */
+  /** Newest sequence at the time of the decision; segments that begin up to it are kept. */
   readonly through: number;
-  /** Records that were lost. */
+  /** Lost records. */
   readonly lost: readonly SequenceRange[];
-  /** Actors that depend on them, with why. */
+  /** Actors that depend on lost records, each with the reason. */
   readonly refused: ReadonlyMap<string, string>;
 }
 
-/** Path of the note of a journal. */
+/** Path of a journal's note. */
 export function damageNotePath(folder: string): string {
   return join(folder, NOTE_FILE);
 }
 
-/** Names in the folder of a journal; none before it is made. @throws {ServiceError} `DATA_CORRUPTED` */
+/** File names in a journal's folder; empty before it is created. @throws {ServiceError} `DATA_CORRUPTED` */
 export async function namesIn(files: FileSystem, folder: string): Promise<readonly string[]> {
   return await files.readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
@@ -48,7 +48,7 @@ export async function namesIn(files: FileSystem, folder: string): Promise<readon
   });
 }
 
-/** @throws {ServiceError} `DATA_CORRUPTED` when there is one and it cannot be read */
+/** @throws {ServiceError} `DATA_CORRUPTED` when the note exists and cannot be read */
 export async function readDamageNote(files: FileSystem, folder: string): Promise<DamageNote | undefined> {
   if (!(await namesIn(files, folder)).includes(NOTE_FILE)) return undefined;
   const path = damageNotePath(folder);
@@ -73,7 +73,7 @@ export async function readDamageNote(files: FileSystem, folder: string): Promise
   }
 }
 
-/** On the disk when it resolves. */
+/** The note is on disk when the promise resolves. */
 export async function writeDamageNote(files: FileSystem, folder: string, note: DamageNote): Promise<void> {
   const { lost, refused, through } = note;
   const body = { format: NOTE_FORMAT, through, lost, refused: Object.fromEntries(refused) };
@@ -81,7 +81,7 @@ export async function writeDamageNote(files: FileSystem, folder: string, note: D
   await replaceFile(files, damageNotePath(folder), Buffer.from(text));
 }
 
-/** One that is not there is no error. */
+/** A missing note is no error. */
 export async function removeDamageNote(files: FileSystem, folder: string): Promise<void> {
   if (!(await files.readdir(folder)).includes(NOTE_FILE)) return;
   await files.unlink(damageNotePath(folder));

@@ -18,63 +18,61 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 
 const { O_APPEND, O_CREAT, O_RDWR } = constants;
 
-/** The lock file in a data directory. It stays there: without it only the name of the directory keeps others out. */
+/** The lock file in a data directory. It is never removed: without it only the directory's name excludes others. */
 export const LOCK_FILE_NAME = 'lock';
 
 /**
- * Claims a name for this process among the processes of the machine, until it ends.
+ * Claims a name for this process among the processes of the machine, until the process ends.
  *
- * @returns gives the name back, at once; undefined: another process has it
+ * @returns releases the name at once; undefined: another process has it
  */
 export type ClaimName = (name: string) => Promise<(() => void) | undefined>;
 
-/** For a directory whose content nobody could lose: the lock alone. */
+/** Claims no name: for a directory whose content can be lost. */
 export const claimNothing: ClaimName = () => Promise.resolve(() => {});
 
 /** A held data directory. */
 export interface DataDirectoryLock {
   /**
-   * Makes sure that the lock file is still the one that is held: where it was removed or replaced, another process may
-   * have taken the directory. To be called after a write and before anybody is told of it: whoever takes the directory
-   * after that finds the write. It costs one look at a name the system remembers (measured: 1 µs).
+   * Checks that the lock file is still the one held by this process: if it was removed or replaced, another process may
+   * have taken the directory. Must be called after a write and before it is acknowledged: a process that takes the
+   * directory later then finds the write. It costs one look-up of a cached name (measured: 1 µs).
    *
-   * @throws {ServiceError} `CONFLICT` once it is not; from then on always, for nobody can say what happened meanwhile
-   * @throws the error of the system when it cannot be told
+   * @throws {ServiceError} `CONFLICT` once the lock was lost; it stays lost, because changes meanwhile are unknown
+   * @throws the error of the system when it cannot be determined
    */
   requireHeld(): void;
   /**
-   * Says where this process answers, for programs that find the directory in use. Nothing depends on it.
+   * Stores the address of this process, for programs that find the directory in use. Informational only.
    *
    * @param url of the process on this machine, without a trailing slash
    */
   announce(url: string): void;
-  /** Lets others have the directory; the lock file is as it was found. Idempotent. */
+  /** Releases the directory and restores the lock file's content. Idempotent. */
   release(): void;
 }
 
-/** Rights of the group and of all others. */
+/** Write permissions of the group and of others. */
 const OTHERS_MAY_WRITE = 0o022;
 
-/** Errors of opening the lock file for writing where the volume is read-only, or this user may only read it. */
+/** Errors of opening the lock file for writing on a read-only volume, or without write permission. */
 const readOnlyCodes: ReadonlySet<string> = new Set(['EROFS', 'EACCES', 'EPERM']);
 
-/** Errors of making a folder where something else has its name, or where the system makes none, as in `/proc`. */
+/** Errors of creating a folder where something else has its name, or where none can be created, as in `/proc`. */
 const notMadeCodes: ReadonlySet<string> = new Set(['EEXIST', 'ENOTDIR', 'ENOENT']);
 
 /**
- * Makes this process the only one that uses a data directory. Two would write one journal and tear each
- * other's shards.
+ * Makes this process the only user of a data directory. Two would write one journal and corrupt each other's shards.
  *
- * The lock is one of the operating system on the open file, so it ends with the process however that dies,
- * also by SIGKILL; no stale lock is ever left behind, and no process id is ever trusted. The id in the file
- * only tells a person who holds it.
+ * The lock is an operating system lock on the open file, so it ends with the process in any case, also by SIGKILL. No
+ * stale lock is ever left behind, and no process id is trusted. The id in the file is only for the operator.
  *
- * A file can be removed under its holder, and the next process would lock another one. So the holder also claims a name
- * made of the directory itself, where the system has such names, and looks at the file again and again
+ * A file can be removed while it is locked, and the next process would lock a new one. So the holder also claims a name
+ * derived from the directory itself, if the system supports such names, and rechecks the file regularly
  * ({@link DataDirectoryLock.requireHeld}).
  *
- * @param path of the data directory; made when it is not there
- * @param claim where there are no such names it claims nothing and says that it did
+ * @param path of the data directory; created when missing
+ * @param claim without support for such names it claims nothing and reports success
  * @throws {ServiceError} `CONFLICT` naming the directory and the process that holds it, when there is one;
  *   `INTERNAL_SERVER_ERROR` when the file system has no locks; `WRITES_STOPPED` naming what the system refuses
  * @see docs/decisions/0040-data-directory-lock.md
@@ -83,7 +81,7 @@ export async function acquireDataDirectory(path: string, claim: ClaimName): Prom
   const directory = resolve(path);
   await makeDirectory(directory);
   const lockPath = join(directory, LOCK_FILE_NAME);
-  // A plain descriptor: an object of Node that holds it could be collected, and the lock would go with it.
+  // A plain descriptor: a Node object that holds it could be garbage-collected, which would release the lock.
   const descriptor = openLockFile(lockPath);
   let before: Buffer;
   let releaseName: () => void;
@@ -122,7 +120,7 @@ export async function acquireDataDirectory(path: string, claim: ClaimName): Prom
   };
 }
 
-/** @throws {ServiceError} `WRITES_STOPPED` naming it when the system refuses it */
+/** @throws {ServiceError} `WRITES_STOPPED` naming the folder when the system refuses it */
 async function makeDirectory(path: string): Promise<void> {
   try {
     await realFileSystem.makeDirectory(path);
@@ -131,7 +129,7 @@ async function makeDirectory(path: string): Promise<void> {
   }
 }
 
-/** @returns what somebody is told who names something that is no folder and can be none; undefined: that is not what is wrong */
+/** @returns the error for a path that is not a folder and cannot become one; undefined: the cause is another */
 function noDirectory(path: string, cause: unknown): ServiceError | undefined {
   const { code = '' } = cause as NodeJS.ErrnoException;
   if (!notMadeCodes.has(code)) return undefined;
@@ -141,7 +139,7 @@ function noDirectory(path: string, cause: unknown): ServiceError | undefined {
   return unusableFile(path, code, remedy, cause);
 }
 
-/** @throws {ServiceError} `WRITES_STOPPED` when something that is no file has its name, or the system refuses it */
+/** @throws {ServiceError} `WRITES_STOPPED` when something other than a file has the name, or the system refuses it */
 function openLockFile(path: string): number {
   try {
     return openRegularSync(path, O_RDWR | O_CREAT | O_APPEND, 0o600);
@@ -154,7 +152,7 @@ function openLockFile(path: string): number {
   }
 }
 
-/** @throws {ServiceError} `WRITES_STOPPED` naming it when the system refuses it */
+/** @throws {ServiceError} `WRITES_STOPPED` naming the file when the system refuses it */
 function openForReading(path: string): number {
   try {
     return openRegularSync(path);
@@ -163,17 +161,17 @@ function openForReading(path: string): number {
   }
 }
 
-/** A data directory that is read while nobody writes to it. */
+/** A data directory that is read while no process writes to it. */
 export interface ReadingLock {
-  /** Whether the file of the lock is locked; if not, only processes of this machine are kept away, where it has names. */
+  /** Whether the lock file is locked; if not, only processes of this machine are excluded, by name. */
   readonly hasFile: boolean;
-  /** Lets others have the directory. */
+  /** Releases the directory. */
   release(): void;
 }
 
 /**
- * Keeps writers away from a data directory while this process reads it. Where the directory cannot be written to, the
- * lock is a shared one on a descriptor that only reads, and the file of the lock is not changed.
+ * Excludes writers from a data directory while this process reads it. If the directory is not writable, the lock is a
+ * shared one on a read-only descriptor, and the lock file is not changed.
  *
  * @param claim as for {@link acquireDataDirectory}
  * @throws {ServiceError} as {@link acquireDataDirectory}
@@ -208,19 +206,19 @@ export async function acquireForReading(path: string, claim: ClaimName): Promise
   }
 }
 
-/** The process that has a data directory. */
+/** The process that holds a data directory. */
 export interface DirectoryHolder {
-  /** Of the process; undefined where it has not said so. */
+  /** Process id; undefined when it is not recorded. */
   readonly pid: number | undefined;
-  /** Where it answers; undefined where it has not said so yet, or is a program that does not listen. */
+  /** Address; undefined when it is not recorded yet, or the program does not listen. */
   readonly url: string | undefined;
 }
 
 /**
- * Who has a data directory, as the lock file in it says, which only tells of whoever holds the lock. Nothing is made or
- * changed.
+ * Reads the holder of a data directory from its lock file, which is valid only while the lock is held. Nothing is
+ * created or changed.
  *
- * @returns undefined when nobody has it
+ * @returns undefined when no process holds it
  * @throws {ServiceError} `WRITES_STOPPED` when the system refuses the lock file; `INTERNAL_SERVER_ERROR` when the file
  *   system has no locks
  */
@@ -237,22 +235,22 @@ export function holderOf(path: string): DirectoryHolder | undefined {
   }
 }
 
-/** What the lock file says of where its holder answers. */
+/** The address of the holder in the lock file. */
 export interface HolderAddress {
-  /** As it is in the file: any characters. */
+  /** The text in the file, unverified. */
   readonly text: string;
   /**
-   * The same without a path, where passwords and tokens may be sent to it: it is on this machine, and nobody but this user
-   * and root can have written the file.
+   * The origin of the address, if passwords and tokens may be sent to it: it is on this machine, and only this user and
+   * root can have written the file.
    */
   readonly trustedUrl: string | undefined;
 }
 
 /**
- * Where the process that holds a data directory answers.
+ * The address of the process that holds a data directory.
  *
- * @param error what taking the directory failed with
- * @returns undefined when it failed with something else, or the holder has not said so
+ * @param error of taking the directory
+ * @returns undefined for any other error, or when the holder has not stored an address
  */
 export function addressOfHolder(error: unknown): HolderAddress | undefined {
   if (!(error instanceof ServiceError) || error.code !== 'CONFLICT') return undefined;
@@ -262,9 +260,9 @@ export function addressOfHolder(error: unknown): HolderAddress | undefined {
 }
 
 /**
- * Whether nobody but a user, and root, can have written a file.
+ * Whether only a given user and root can have written a file.
  *
- * @param user id of the user; undefined where the system has none: then nobody can tell
+ * @param user id of the user; undefined when the system has none: it is then unknown
  */
 export function isWrittenOnlyBy(
   user: number | undefined,
@@ -273,7 +271,7 @@ export function isWrittenOnlyBy(
   return user !== undefined && (uid === user || uid === 0) && (mode & OTHERS_MAY_WRITE) === 0;
 }
 
-/** @returns origin of an address on this machine; undefined: it is another, or none */
+/** @returns origin of an address on this machine; undefined for any other text */
 function loopbackOrigin(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const { hostname, origin, protocol } = new URL(text);
@@ -282,19 +280,19 @@ function loopbackOrigin(text: string): string | undefined {
   return isLoopback ? origin : undefined;
 }
 
-/** The same for every path that leads to a directory, and for no other directory. */
+/** A name that is the same for every path to a directory, and different for every other directory. */
 function nameOf(directory: string): string {
   const { dev, ino } = statSync(directory, { bigint: true });
   return `grove-data-directory-${dev}-${ino}`;
 }
 
-/** Who dies meanwhile leaves the name of a process that is gone, which nobody trusts. */
+/** A crash during the write leaves the id of an ended process, which nobody trusts. */
 function write(descriptor: number, content: string | Buffer): void {
   ftruncateSync(descriptor, 0);
   if (content.length > 0) say(descriptor, content);
 }
 
-/** Where there is no room the file says less; nothing depends on it. @throws the error of the system for anything else */
+/** Writes without failing on a full disk, because the content is informational. @throws any other system error */
 function say(descriptor: number, content: string | Buffer): void {
   try {
     writeSync(descriptor, content as string);
@@ -315,7 +313,7 @@ function lock(descriptor: number, directory: string, how?: { readonly shared: tr
   }
 }
 
-/** What the lock file says of its holder. */
+/** Parses the holder from the lock file. */
 function writtenBy(descriptor: number): DirectoryHolder {
   const [first = '', url = ''] = readFileSync(descriptor, 'latin1').split('\n');
   const pid = Number.parseInt(first, 10);

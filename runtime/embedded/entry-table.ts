@@ -2,26 +2,26 @@ import { crc32 } from 'node:zlib';
 import { ACTOR_MARK_BYTES, actorMark } from '#runtime/log/actor-mark.ts';
 
 /*
- * The table behind the entries of a record, from format 2 on. Little endian; offsets in brackets.
+ * The table after the entries of a record, from format 2 on. Little endian; offsets in brackets.
  *
  *   for each entry   mark of the actor [0] 8   length [8] 4   CRC32 of the entry [12] 4
  *   then             entries [0] 4   sequence of the record [4] 8   salted CRC32 of all before it [12] 4
  *
- * It is part of the payload, with a checksum of its own that is salted with the segment and with the place behind it;
- * the header has that of the entries. So one flipped bit spoils one of them at most. When a record is damaged the table
- * tells which entries are whole and whose entry is not, and, read from the end of the record, it finds the entries also
- * where the header is gone.
+ * It is part of the payload, with a checksum of its own that is salted with the segment and with the table's end
+ * offset; the checksum of the entries is in the header. So one flipped bit affects at most one of them. For a damaged
+ * record the table shows which entries are intact and which actors' entries are not. Read from the end of the record,
+ * it also locates the entries when the header is lost.
  */
 
 const ROW_BYTES = ACTOR_MARK_BYTES + 8;
 const END_BYTES = 16;
 
-/** Room a table of so many entries takes, in bytes. */
+/** Size of a table in bytes. */
 export function entryTableBytes(entries: number): number {
   return entries * ROW_BYTES + END_BYTES;
 }
 
-/** What a table says of one entry. */
+/** The table row of one entry. */
 export interface EntryRow {
   /** Mark of its actor, in hex. */
   readonly mark: string;
@@ -29,11 +29,11 @@ export interface EntryRow {
   readonly crc: number;
 }
 
-/** Where a table ends: what its checksum is salted with. */
+/** The location of a table, used as the salt of its checksum. */
 export interface TablePlace {
-  /** Of the segment. */
+  /** Salt of the segment. */
   readonly salt: number;
-  /** Offset behind the table in its segment, in bytes. */
+  /** Offset after the table in its segment, in bytes. */
   readonly end: number;
 }
 
@@ -57,12 +57,12 @@ export class EntryTableWriter {
     return this.#lengths[entry] as number;
   }
 
-  /** Takes the checksum of the next entry that has none. */
+  /** Adds the checksum of the next entry. */
   addCrc(crc: number): void {
     this.#crcs.push(crc);
   }
 
-  /** Writes the table. @returns the offset behind it */
+  /** Writes the table. @returns the offset after it */
   write(target: Buffer, offset: number, sequence: number, place: TablePlace): number {
     let at = offset;
     for (const [index, actor] of this.#actors.entries()) {
@@ -101,8 +101,8 @@ export function hasEntryTable(source: Buffer, end: number, sequence: number, pla
 /**
  * Reads the table that ends at an offset.
  *
- * @param place.end the same offset as it is in the segment
- * @returns undefined when there is none whose checksum holds at this place
+ * @param place.end the same offset, relative to the segment
+ * @returns undefined when there is none with a valid checksum at this place
  */
 export function readEntryTable(source: Buffer, end: number, place: TablePlace): FoundTable | undefined {
   const start = startOf(source, end, place);
@@ -118,7 +118,7 @@ export function readEntryTable(source: Buffer, end: number, place: TablePlace): 
   return { sequence: readSequence(source, end - END_BYTES + 4), rows, bytes: end - start };
 }
 
-/** @returns where a table that verifies begins */
+/** @returns the start of a table that verifies */
 function startOf(source: Buffer, end: number, place: TablePlace): number | undefined {
   if (end < END_BYTES) return undefined;
   const entries = source.readUInt32LE(end - END_BYTES);
@@ -137,7 +137,7 @@ function tableCrc(bytes: Buffer, { end, salt }: TablePlace): number {
   return crc32(bytes, crc32(place));
 }
 
-/** 64 bits, of which a number holds 53. */
+/** Writes 64 bits, of which a number holds 53. */
 function writeSequence(target: Buffer, value: number, offset: number): void {
   target.writeUInt32LE(value % 0x100000000, offset);
   target.writeUInt32LE(Math.floor(value / 0x100000000), offset + 4);

@@ -14,18 +14,18 @@ import { Incoming, requireRange } from '#runtime/blobs/incoming.ts';
 import type { BlobInfo, BlobRange, Blobs, PutOptions } from '#runtime/blobs/ports.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** Bytes given in one piece. */
+/** Bytes of one piece. */
 const PIECE_BYTES = 262_144;
 
-/** Folder of what is being stored, beside those of what is; no hash begins like this. */
+/** Folder of unfinished uploads, beside the folders of stored blobs; no hash begins like this. */
 const INCOMING = 'incoming';
 
-/** Hex digits that a folder's name takes of the hashes in it: 256 folders. */
+/** Number of hex digits of a hash in a folder name: 256 folders. */
 const PREFIX_DIGITS = 2;
 
-/** What file blobs work with. */
+/** Dependencies of the blob store. */
 export interface FileBlobsEnvironment {
-  /** Folder for nothing else; made when it is not there. */
+  /** Folder used for nothing else; created when missing. */
   readonly folder: string;
   readonly files: FileSystem;
   readonly clock: Clock;
@@ -33,8 +33,8 @@ export interface FileBlobsEnvironment {
 }
 
 /**
- * Blobs as files named by their hash, in folders named by its first digits. Bytes are written to another name,
- * flushed, renamed and the name flushed, so that whatever is under a hash was once whole. One process owns the
+ * Blobs as files named by their hash, in folders named by its first digits. Bytes are written under another name,
+ * flushed, renamed, and the rename is flushed, so every file named by a hash was once complete. One process owns the
  * folder.
  */
 export class FileBlobs implements Blobs {
@@ -44,7 +44,7 @@ export class FileBlobs implements Blobs {
     this.#environment = environment;
   }
 
-  /** Opens the folder and removes what a crash left half stored. */
+  /** Opens the folder and removes unfinished uploads of a crash. */
   static async open(environment: FileBlobsEnvironment): Promise<FileBlobs> {
     await environment.files.makeDirectory(join(environment.folder, INCOMING));
     const blobs = new FileBlobs(environment);
@@ -52,7 +52,7 @@ export class FileBlobs implements Blobs {
     return blobs;
   }
 
-  /** Those of a folder that are only read: nothing is made, swept or changed, and the folder need not be there. */
+  /** Read-only access to a folder: nothing is created, removed or changed, and the folder may be missing. */
   static reading(environment: FileBlobsEnvironment): Pick<FileBlobs, 'get' | 'list' | 'pathOf'> {
     return new FileBlobs(environment);
   }
@@ -74,7 +74,7 @@ export class FileBlobs implements Blobs {
       await files.syncDirectory(home);
       return { hash, size: incoming.size, storedAtMs: Math.floor(clock.wallMs()) };
     } catch (error) {
-      // It may never have been made, and the error that led here is the one that counts.
+      // The file may not exist, and the first error is the one to report.
       await files.unlink(unfinished).catch(() => {});
       throw spaceError(error);
     }
@@ -143,7 +143,7 @@ export class FileBlobs implements Blobs {
     }
   }
 
-  /** All bytes; the last piece only when they hash to their name. */
+  /** All bytes; the last piece is returned only if the hash of all bytes matches the name. */
   async *#whole(hash: string): AsyncGenerator<Uint8Array, void> {
     const file = await this.#openFile(hash);
     try {
@@ -208,7 +208,7 @@ export class FileBlobs implements Blobs {
     return join(this.#environment.folder, hash.slice(0, PREFIX_DIGITS));
   }
 
-  /** The file of a hash. */
+  /** The path of a blob's file. */
   pathOf(hash: string): string {
     return join(this.#folderOf(hash), hash);
   }

@@ -9,30 +9,30 @@ import { judgeTail } from './journal-tail.ts';
 import { readSegment } from './read-segment.ts';
 import { type SurveyedPart, surveySegment } from './segment-survey.ts';
 
-/** A damaged segment, of which all that verifies can be read. */
+/** A damaged segment whose intact parts can be read. */
 export interface ContainedSegment {
   readonly segment: Segment;
   readonly lost: readonly LostRecords[];
-  /** Undefined where no record of it can be read. */
+  /** Undefined when none of its records can be read. */
   readonly lastClock: Revision | undefined;
-  /** The chain up to its last record; null where that is lost. */
+  /** The chain up to its last record; null when that is lost. */
   readonly chain: Buffer | null;
-  /** Records of which something is whole. */
+  /** Number of records with intact parts. */
   readonly records: number;
-  /** Where a write at its end was cut off by a crash, which is to be taken away; undefined: nowhere. */
+  /** Offset of a write at its end that a crash interrupted, which is to be truncated; undefined: there is none. */
   readonly cutAt: number | undefined;
 }
 
-/** Which segment is looked at. */
+/** The segment to check. */
 export interface ContainedPlace {
   readonly path: string;
-  /** By its name. */
+  /** From its file name. */
   readonly firstSequence: number;
-  /** Of the segment behind it; undefined for the newest. */
+  /** First sequence of the next segment; undefined for the newest. */
   readonly nextSequence: number | undefined;
 }
 
-/** Looks at a segment that does not verify. Nothing is changed. */
+/** Checks a segment that does not verify. Nothing is changed. */
 export async function containSegment(files: FileSystem, place: ContainedPlace): Promise<ContainedSegment> {
   const { firstSequence, nextSequence, path } = place;
   const { bytes } = await readSegment(files, path);
@@ -58,12 +58,12 @@ export async function containSegment(files: FileSystem, place: ContainedPlace): 
   }
   const cutAt = nextSequence === undefined ? unfinishedAt(bytes, header, newest) : undefined;
   if (newest !== undefined && cutAt === undefined) take(newest);
-  // Nothing is written behind it, and the zeros behind its records say nothing.
+  // Nothing is written after it, and trailing zeros have no meaning.
   segment.end = cutAt ?? bytes.length;
   return { segment, lost, lastClock, chain, records, cutAt };
 }
 
-/** The records of a damaged segment that can be read, in order, with the entries of them that verify. */
+/** The readable records of a damaged segment, in order, with their intact entries. */
 export async function* readContained(files: FileSystem, place: ContainedPlace): AsyncGenerator<LogRecord> {
   const { parts } = surveySegment((await readSegment(files, place.path)).bytes, place);
   for (const part of parts) {
@@ -73,7 +73,7 @@ export async function* readContained(files: FileSystem, place: ContainedPlace): 
   }
 }
 
-/** As {@link readContained}, of a segment of a running journal: its records behind `after`, up to `until`. */
+/** As {@link readContained}, for a segment of a running journal: its records after `after`, up to `until`. */
 export async function* readDamaged(
   files: FileSystem,
   { header, isForeign, lastSequence, path }: Segment,
@@ -87,7 +87,7 @@ export async function* readDamaged(
   }
 }
 
-/** Whether the last thing in the newest segment is a write that a crash cut off. */
+/** Whether the newest segment ends in a write that a crash interrupted. */
 function unfinishedAt(
   bytes: Buffer,
   header: SegmentHeader | undefined,
@@ -143,7 +143,7 @@ function actorsOf(part: SurveyedPart): ReadonlySet<string> {
   return new Set(entriesOf(part).map((bytes) => outlineEntry(bytes, 0).actor));
 }
 
-/** Stands for the header of a segment of which nothing can be read. */
+/** Placeholder for the header of an unreadable segment. */
 function unreadableHeader(firstSequence: number): SegmentHeader {
   return {
     format: JOURNAL_FORMAT,

@@ -4,35 +4,35 @@ import type { LogDamage, LostRecords } from '#runtime/log/ports.ts';
 import { type DamageNote, removeDamageNote, type SequenceRange, writeDamageNote } from './damage-note.ts';
 import type { Retention } from './journal-retention.ts';
 
-/** What {@link JournalDamage} works with. */
+/** Dependencies of {@link JournalDamage}. */
 export interface JournalDamageEnvironment {
   readonly files: FileSystem;
   readonly folder: string;
   readonly retention: Retention;
   /** Newest sequence when the journal was opened. */
   readonly lastSequence: number;
-  /** What was found at this opening. */
+  /** Damage found by this opening. */
   readonly lost: readonly LostRecords[];
-  /** What an earlier opening decided. */
+  /** Decision of an earlier opening. */
   readonly note: DamageNote | undefined;
 }
 
 const nobody: ReadonlyMap<string, string> = new Map();
 
 /**
- * The damage a journal was opened with. While an actor depends on what is lost, every segment there was is kept, so that
- * it can be put back from a copy; later segments come and go as ever. The decision is in a file beside the segments:
- * it is made once, because actors that come later must not be taken for ones that have lost something.
+ * The damage found when a journal was opened. While an actor depends on lost records, every segment of that time is
+ * kept, so that lost ones can be restored from a copy; later segments are removed as usual. The decision is stored in a
+ * file beside the segments. It is made only once, because later actors must not be considered affected.
  */
 export class JournalDamage implements LogDamage {
   readonly lost: readonly LostRecords[];
   readonly refused: ReadonlyMap<string, string>;
   readonly #environment: JournalDamageEnvironment;
-  /** What is noted as lost. */
+  /** Lost ranges in the decision. */
   readonly #ranges: readonly SequenceRange[];
   #through: number;
   #isNoted: boolean;
-  /** What the file says. */
+  /** The stored decision. */
   #note: DamageNote | undefined;
 
   constructor(environment: JournalDamageEnvironment) {
@@ -44,7 +44,7 @@ export class JournalDamage implements LogDamage {
     this.refused = stillLost ? note.refused : nobody;
     const ranges = this.lost.map(({ first, isAtMost = false, last }) => ({ first, last, isAtMost }));
     this.#ranges = stillLost ? [...note.lost, ...ranges] : ranges;
-    // What is decided anew is decided about everything there is.
+    // A new decision covers all existing records.
     this.#through = this.lost.length > 0 ? lastSequence : decided;
     this.#isNoted = note !== undefined;
     this.#note = note;
@@ -53,9 +53,9 @@ export class JournalDamage implements LogDamage {
 
   async decide(refused: ReadonlyMap<string, string>): Promise<void> {
     const { files, folder, retention } = this.#environment;
-    // Segments behind a hole have to be told from segments that are missing, as long as any is left.
+    // As long as a kept segment is left, an expected hole has to be distinguished from a missing segment.
     const note: DamageNote = { through: this.#through, lost: this.#ranges, refused: new Map(refused) };
-    // What it says already needs no room.
+    // An unchanged note needs no write, so no space.
     if (!isDeepStrictEqual(note, this.#note)) await writeDamageNote(files, folder, note);
     this.#note = note;
     this.#isNoted = true;
@@ -64,7 +64,7 @@ export class JournalDamage implements LogDamage {
     await this.segmentRemoved();
   }
 
-  /** Forgets the decision when nothing is left that it is about. */
+  /** Removes the decision when no segment is left that it concerns. */
   async segmentRemoved(): Promise<void> {
     const { files, folder, retention } = this.#environment;
     if (!this.#isNoted || retention.keptThrough > 0) return;
@@ -75,7 +75,7 @@ export class JournalDamage implements LogDamage {
   }
 }
 
-/** Whether everything that was lost when it was decided can be read now. */
+/** Whether everything that was lost at the time of the decision is readable again. */
 function isBackAgain(note: DamageNote, lost: readonly LostRecords[], { segments }: Retention): boolean {
   return note.lost.every(
     ({ first, isAtMost, last }) =>

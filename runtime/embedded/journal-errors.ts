@@ -1,15 +1,15 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** Where and what in a journal is damaged. */
+/** Location and description of damage in a journal. */
 export interface JournalDamage {
   /** Path of the segment file. */
   readonly segment: string;
-  /** Offset in it, in bytes. */
+  /** Offset in the file, in bytes. */
   readonly offset: number;
-  /** Sequence of the record that should be there. */
+  /** Sequence of the expected record. */
   readonly sequence: number;
   readonly what: string;
-  /** What to do, when it is not restoring. */
+  /** Remedy, if it is not a restore. */
   readonly remedy?: string;
 }
 
@@ -17,10 +17,10 @@ const restore =
   'Nothing was changed on the disk. Acknowledged writes may be affected, so the journal is not repaired by itself: ' +
   'check the disk, then put back this file from a copy, or restore the data directory from a backup';
 
-/** What to do with a segment of a newer version. */
+/** Remedy for a segment of a newer version. */
 export const NEWER_FORMAT_REMEDY = 'Start the version that wrote it, or restore a backup made by this one';
 
-/** What to do with something that has the name of a segment and is no file. */
+/** Remedy for something other than a file with the name of a segment. */
 export const NOT_A_SEGMENT_REMEDY =
   'Nothing was changed on the disk. The server makes files of that name only: move it out of the folder, and where it ' +
   'took the place of a file, put that back from a copy';
@@ -30,7 +30,7 @@ export function isNewerFormat(error: ServiceError): boolean {
   return error.message.includes(NEWER_FORMAT_REMEDY);
 }
 
-/** Acknowledged bytes that do not verify. @returns `DATA_CORRUPTED` */
+/** The error for acknowledged bytes that do not verify. @returns `DATA_CORRUPTED` */
 export function journalCorrupted(damage: JournalDamage, cause?: unknown): ServiceError {
   const { segment, offset, sequence, what, remedy } = damage;
   return new ServiceError(
@@ -40,7 +40,7 @@ export function journalCorrupted(damage: JournalDamage, cause?: unknown): Servic
   );
 }
 
-/** A journal whose damage was contained, opened by something that takes a whole one only. @returns `DATA_CORRUPTED` */
+/** The error when contained damage meets a component that requires an undamaged journal. @returns `DATA_CORRUPTED` */
 export function journalIsDamaged(note: string): ServiceError {
   return new ServiceError(
     'DATA_CORRUPTED',
@@ -53,12 +53,12 @@ export function journalFull(cause: unknown): ServiceError {
   return new ServiceError('STORAGE_FULL', undefined, { cause });
 }
 
-/** Whether it is {@link journalFull}, or another place that is full. */
+/** Whether an error is {@link journalFull}, or the equivalent of another volume. */
 export function isStorageFull(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code === 'STORAGE_FULL';
 }
 
-/** @param heals whether it may go on by itself @returns `WRITES_STOPPED` */
+/** @param heals whether the journal may resume by itself @returns `WRITES_STOPPED` */
 export function journalStopped(cause: unknown, heals: boolean): ServiceError {
   const next = heals
     ? 'nothing is taken until it can be, which is tried again and again'
@@ -67,9 +67,9 @@ export function journalStopped(cause: unknown, heals: boolean): ServiceError {
 }
 
 /**
- * Says of which segment it is that the system refuses something.
+ * Adds the segment to an error of the system.
  *
- * @throws {ServiceError} `DATA_CORRUPTED` for an error of the system; any other error as it is
+ * @throws {ServiceError} `DATA_CORRUPTED` for an error of the system; any other error unchanged
  */
 export function refuseUnreadable(error: unknown, segment: string, sequence: number): never {
   const code = (error as NodeJS.ErrnoException | null)?.code;

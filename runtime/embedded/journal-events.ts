@@ -1,8 +1,8 @@
 /**
- * What a journal tells about itself. The one who opened it logs and counts these; none of them needs an answer.
+ * Events of a journal, for logs and metrics. None of them needs a reaction.
  */
 export type JournalEvent =
-  /** Opening found everything whole. */
+  /** Opening found no damage. */
   | {
       readonly kind: 'recovered';
       readonly segments: number;
@@ -10,31 +10,31 @@ export type JournalEvent =
       readonly lastSequence: number;
     }
   /**
-   * The newest segment ended in a write that a crash had cut off, or, in class `relaxed`, in writes that were
-   * not flushed yet. It was cut there. A file that was cut by hand, or a disk that lost the end of a record that was
-   * flushed, looks the same, so this says nothing of what was acknowledged.
+   * The newest segment ended in a write that a crash had interrupted or, in class `relaxed`, in unflushed writes. It
+   * was truncated there. A file truncated by hand, or a disk that lost the end of a flushed record, looks the same, so
+   * acknowledged records may be affected.
    */
   | {
       readonly kind: 'tail-discarded';
       readonly segment: string;
-      /** Where the segment ends now, in bytes. */
+      /** New end of the segment, in bytes. */
       readonly offset: number;
-      /** Bytes cut off, without the zeros of space taken ahead. */
+      /** Bytes removed, without preallocated zeros. */
       readonly bytes: number;
-      /** Sequence the unfinished record would have had; the next record takes it. */
+      /** Sequence of the unfinished record; the next record reuses it. */
       readonly sequence: number;
-      /** How it was recognized. */
+      /** Why it was considered unfinished. */
       readonly reason: string;
     }
   | { readonly kind: 'segment-created'; readonly segment: string; readonly firstSequence: number }
   | { readonly kind: 'segment-removed'; readonly segment: string; readonly lastSequence: number }
-  /** A segment nobody needs could not be removed; it is tried again with the next release. */
+  /** An unneeded segment could not be removed; retried with the next release. */
   | { readonly kind: 'removal-failed'; readonly segment: string; readonly cause: unknown }
-  /** The volume is full: so many entries were refused. Writing goes on when there is space. */
+  /** The volume is full, and this number of entries was refused. Writing resumes when there is space. */
   | { readonly kind: 'storage-full'; readonly entries: number; readonly cause: unknown }
-  /** The journal takes nothing: until it has healed, or until it is opened again. */
+  /** The journal refuses all entries, until it has healed or is reopened. */
   | { readonly kind: 'writes-stopped'; readonly cause: unknown; readonly heals: boolean }
-  /** What stopped it has passed: its end is on the disk again, without what was refused. */
+  /** The journal has healed: its end is on disk again, without the refused entries. */
   | { readonly kind: 'writes-resumed'; readonly stoppedMs: number };
 
 /** Receives the events of a journal; must not throw. */

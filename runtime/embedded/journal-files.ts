@@ -11,13 +11,13 @@ export interface Active {
 }
 
 /**
- * A segment of a running journal is not as it was written: somebody removed, renamed or cut its file. It may pass: what was
- * in it is in memory, and soon in the shards.
+ * The file of a segment in use was removed, renamed or truncated. The failure may be temporary: its content is in
+ * memory, and soon in the shards.
  */
 export class SegmentLostError extends Error {
   override readonly name = 'SegmentLostError';
 
-  /** @param what became of it */
+  /** @param what happened to the file */
   constructor(path: string, what: string) {
     super(
       `the journal file ${path} was ${what} under the running server; leave the other files alone and do not restart ` +
@@ -27,8 +27,8 @@ export class SegmentLostError extends Error {
 }
 
 /**
- * Makes sure that what is written follows something, and can be found. To be called before a record is written and after it,
- * before anybody is told: a look costs 0.5 µs.
+ * Checks that the segment's file is still complete and has its name. Called before and after a record is written,
+ * before it is acknowledged: the check costs 0.5 µs.
  *
  * @throws {SegmentLostError} otherwise
  */
@@ -38,30 +38,30 @@ export function requireWhole(active: Active): void {
   if (isRemoved) throw new SegmentLostError(active.segment.path, 'removed');
 }
 
-/** Makes the segment final. @throws {SegmentLostError} when it does not have everything */
+/** Makes the segment final. @throws {SegmentLostError} when it is incomplete */
 export async function finish({ segment, writer }: Active): Promise<void> {
   if (await writer.finish()) return;
   segment.isCut = true;
   throw new SegmentLostError(segment.path, 'cut');
 }
 
-/** Kept with the segment: what is done to the file afterwards may hide it. */
+/** The result is kept with the segment, because later changes of the file may hide it. */
 function isCut({ segment, writer }: Active): boolean {
   segment.isCut ||= writer.isCut();
   return segment.isCut;
 }
 
-/** A segment whose file is not as it was written. */
+/** A segment whose file was changed. */
 export interface LostSegment {
   readonly segment: Segment;
   readonly error: SegmentLostError;
 }
 
 /**
- * Looks at the names and lengths of all segments. Their content is verified with the next start, or by `check-data`.
+ * Checks the names and lengths of all segments. Their content is verified by the next start, or by `check-data`.
  *
- * @param active asked again after each look, because it changes
- * @returns those that are lost, oldest first; not those that were found lost before or are damaged
+ * @param active called again after each check, because it changes
+ * @returns newly lost segments, oldest first; not those already known as lost or damaged
  */
 export async function findLost(
   files: FileSystem,
@@ -72,7 +72,7 @@ export async function findLost(
   for (const segment of [...retention.segments]) {
     if (segment.isDamaged || segment.isLost) continue;
     const what = await whatBecameOf(files, segment, active);
-    // It may have been removed by right meanwhile.
+    // The journal itself may have removed it meanwhile.
     if (what !== undefined && retention.segments.includes(segment))
       lost.push({ segment, error: new SegmentLostError(segment.path, what) });
   }
@@ -94,16 +94,15 @@ async function whatBecameOf(
     return size < end ? `cut to ${size} bytes` : undefined;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'removed';
-    // Not known now: the next look tells.
+    // Unknown at present; left to the next check.
     return undefined;
   }
 }
 
 /**
- * Gives the segment that is written its name back, where that was taken away and the file, which is open, still has
- * everything.
+ * Restores the name of the segment being written, if it was removed and the open file is still complete.
  *
- * @returns whether another file has that name now, so that this one is written to no more
+ * @returns whether another file now has that name, so that this file must no longer be written
  */
 export async function putBack(files: FileSystem, active: Active): Promise<boolean> {
   if (isCut(active)) return false;

@@ -7,8 +7,8 @@ import { entryTableBytes } from './entry-table.ts';
 /*
  * The bytes of the journal. Little endian; offsets in brackets.
  *
- * A segment is a file `<first sequence, 16 digits>.journal`: a header, records without gaps, and in the newest
- * one zeros up to where space was taken ahead.
+ * A segment is a file `<first sequence, 16 digits>.journal`: a header, records without gaps and, in the newest one,
+ * preallocated zeros.
  *
  *   segment header   magic [0] 8   format [8] 4   header length [12] 4   first sequence [16] 8
  *                    created, ms [24] 8   clock before the first record: ms [32] 6, counter [40] 4
@@ -19,20 +19,20 @@ import { entryTableBytes } from './entry-table.ts';
  *                    CRC32 of the entries [44] 4   previous chain [48] 16   chain [64] 16
  *                    salted CRC32 of 0..80 [80] 4   then the payload, then the footer, 8
  *
- *   payload          the entries, and from format 2 on their table (`entry-table.ts`)
+ *   payload          the entries and, from format 2 on, their table (`entry-table.ts`)
  *
- * - The *chain* is a hash over the chain before and all the fields in front of it, so a record proves every
+ * - The *chain* is a hash over the previous chain and all the fields in front of it, so a record proves every
  *   record before it.
- * - The header's checksum is *salted* with the segment and the record's place in it: a record that is the same
- *   bytes anywhere else (in a value that holds a copy of a journal, or in a block of an older file) is none.
- * - *Zero sectors* and the footer, which has no zero byte, tell a write that never arrived from damage, and the
- *   *durable sequence* tells which records were flushed when this one was written. `journal-tail.ts` argues it.
+ * - The header's checksum is *salted* with the segment and the record's offset in it: a copy of a record at any other
+ *   place (in a value that contains a journal, or in a reused disk block) is not valid.
+ * - *Zero sectors* and the footer, which has no zero byte, distinguish an incomplete write from damage, and the
+ *   *durable sequence* states which records were flushed when this one was written. `journal-tail.ts` explains why.
  */
 
-/** The format this version writes. 1: the first. 2: a table behind the entries of a record. Both are read. */
+/** The format written by this version. 1: initial. 2: a table after the entries of a record. Both are read. */
 export const JOURNAL_FORMAT = 2;
 
-/** From this format on records have a table of their entries. */
+/** First format in which records have a table of their entries. */
 export const ENTRY_TABLE_FORMAT = 2;
 
 /** Length of the header of a segment. */
@@ -47,7 +47,7 @@ export const RECORD_FOOTER_BYTES = 8;
 /** Length of the running hash. */
 export const CHAIN_BYTES = 16;
 
-/** The unit in which a disk writes wholly or not at all. */
+/** The unit that a disk writes atomically. */
 export const SECTOR_BYTES = 512;
 
 const segmentMagic = Buffer.from('GROVEJNL', 'latin1');
@@ -56,7 +56,7 @@ export const recordMagic: Buffer = Buffer.from('JREC', 'latin1');
 /** Ends a record. No byte of it is zero. */
 export const recordFooter: Buffer = Buffer.from('JRECEND.', 'latin1');
 
-/** Suffix of a segment file that is being made. */
+/** Suffix of an unfinished segment file. */
 export const UNFINISHED_SUFFIX = '.new';
 
 const segmentName = /^(\d{16})\.journal$/;
@@ -66,28 +66,28 @@ export function segmentFileName(firstSequence: number): string {
   return `${String(firstSequence).padStart(16, '0')}.journal`;
 }
 
-/** Reads {@link segmentFileName}. @returns the first sequence, or null when it is no such name */
+/** Parses {@link segmentFileName}. @returns the first sequence, or null for any other name */
 export function parseSegmentFileName(name: string): number | null {
   const match = segmentName.exec(name);
   return match === null ? null : Number(match[1]);
 }
 
-/** What the start of a segment says. */
+/** The header of a segment. */
 export interface SegmentHeader {
-  /** Of the segment; {@link encodeSegmentHeader} writes {@link JOURNAL_FORMAT}. */
+  /** Format of the segment; {@link encodeSegmentHeader} writes {@link JOURNAL_FORMAT}. */
   readonly format: number;
   readonly firstSequence: number;
-  /** When the segment was made, milliseconds since the Unix epoch. For people; nothing is decided by it. */
+  /** Creation time, milliseconds since the Unix epoch. For the operator only. */
   readonly createdMs: number;
   /** Highest clock before the first record. */
   readonly clock: Revision;
   /** Chain before the first record. */
   readonly chain: Buffer;
-  /** Random; part of every checksum of a record header. */
+  /** Random; included in the checksum of every record header. */
   readonly salt: number;
 }
 
-/** The bytes a segment begins with. */
+/** Encodes a segment header. */
 export function encodeSegmentHeader(header: Omit<SegmentHeader, 'format'>): Buffer {
   const bytes = Buffer.alloc(SEGMENT_HEADER_BYTES);
   segmentMagic.copy(bytes, 0);
@@ -112,7 +112,7 @@ export function decodeSegmentHeader(bytes: Buffer): SegmentHeader | SegmentHeade
   if (bytes.length < SEGMENT_HEADER_BYTES || !bytes.subarray(0, 8).equals(segmentMagic))
     return { kind: 'damaged' };
   const format = bytes.readUInt32LE(8);
-  // A newer header may be laid out differently, so its checksum says nothing here; unless only the number is damaged.
+  // A newer header may have another layout, so its checksum cannot be verified; unless only the number is damaged.
   if (format > JOURNAL_FORMAT)
     return isOfKnownFormat(bytes) ? { kind: 'damaged' } : { kind: 'newer-format', format };
   if (crc32(bytes.subarray(0, 68)) !== bytes.readUInt32LE(68)) return { kind: 'damaged' };
@@ -127,7 +127,7 @@ export function decodeSegmentHeader(bytes: Buffer): SegmentHeader | SegmentHeade
   };
 }
 
-/** Whether the checksum of a segment header holds with the number of a format this version knows. */
+/** Whether the checksum of a segment header is valid with the number of a known format. */
 function isOfKnownFormat(bytes: Buffer): boolean {
   const header = Buffer.from(bytes.subarray(0, SEGMENT_HEADER_BYTES));
   for (let format = 1; format <= JOURNAL_FORMAT; format += 1) {
@@ -137,35 +137,35 @@ function isOfKnownFormat(bytes: Buffer): boolean {
   return false;
 }
 
-/** What the start of a record says. */
+/** The header of a record. */
 export interface RecordHeader {
   readonly payloadBytes: number;
   readonly entries: number;
-  /** Sectors of the record that are all zero by right. */
+  /** Number of sectors of the record that consist of zeros as written. */
   readonly zeroSectors: number;
   readonly sequence: number;
-  /** The newest sequence known to be on the disk when this record was written. */
+  /** The newest sequence known to be on disk when this record was written. */
   readonly durableSequence: number;
   /** Highest clock up to and including this record. */
   readonly clock: Revision;
-  /** Of the entries. */
+  /** CRC-32 of the entries. */
   readonly payloadCrc: number;
   readonly previousChain: Buffer;
   readonly chain: Buffer;
 }
 
-/** The place of a record: what its header's checksum is salted with. */
+/** The location of a record, used as the salt of its header's checksum. */
 export interface RecordPlace {
-  /** Of the segment. */
+  /** Salt of the segment. */
   readonly salt: number;
   /** Offset of the record in its segment, in bytes. */
   readonly offset: number;
 }
 
 /**
- * Writes the header in front of a payload and the footer behind it.
+ * Writes the header before a payload and the footer after it.
  *
- * @param record room for the header, the payload, room for the footer: exactly the record
+ * @param record buffer with room for the header, the payload and the footer: exactly the record
  * @returns the chain up to and including this record
  */
 export function sealRecord(
@@ -193,7 +193,7 @@ export function sealRecord(
  * Reads a record header.
  *
  * @param bytes starts with the header
- * @returns null when its checksum does not hold at this place
+ * @returns null when its checksum is not valid at this place
  */
 export function decodeRecordHeader(bytes: Buffer, place: RecordPlace): RecordHeader | null {
   if (bytes.length < RECORD_HEADER_BYTES || !bytes.subarray(0, 4).equals(recordMagic)) return null;
@@ -211,7 +211,7 @@ export function decodeRecordHeader(bytes: Buffer, place: RecordPlace): RecordHea
   };
 }
 
-/** The chain a record header must state. @param bytes starts with the header */
+/** The chain computed for a record header. @param bytes starts with the header */
 export function chainOf(bytes: Buffer): Buffer {
   return hash('sha256', bytes.subarray(0, 64), 'buffer').subarray(0, CHAIN_BYTES);
 }
@@ -227,8 +227,8 @@ export function recordBytes(header: RecordHeader): number {
 }
 
 /**
- * Counts the sectors of the file that hold nothing but zeros of this record. At its two ends only the part of
- * the sector that belongs to the record is looked at.
+ * Counts the sectors of the file that contain only zeros of this record. In the first and last sector only the part
+ * that belongs to the record is checked.
  *
  * @param offset of the record in its file
  */
@@ -244,7 +244,7 @@ export function countZeroSectors(record: Buffer, offset: number): number {
 
 const zeros = Buffer.alloc(64 * 1024);
 
-/** Whether a stretch holds nothing but zeros; an empty one does. */
+/** Whether a range contains only zeros; true for an empty one. */
 export function isZero(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start; at < end; ) {
     const length = Math.min(zeros.length, end - at);
@@ -261,7 +261,7 @@ function headerCrc(bytes: Buffer, { salt, offset }: RecordPlace): number {
   return crc32(bytes.subarray(0, 80), crc32(place));
 }
 
-/** 64 bits, of which a number holds 53. */
+/** Writes 64 bits, of which a number holds 53. */
 function writeUint64(bytes: Buffer, value: number, offset: number): void {
   bytes.writeUInt32LE(value % 0x100000000, offset);
   bytes.writeUInt32LE(Math.floor(value / 0x100000000), offset + 4);

@@ -7,19 +7,19 @@ import type { LogEntry } from '#runtime/log/log-entry.ts';
 import { EntryTableWriter, entryTableBytes } from './entry-table.ts';
 import { RECORD_FOOTER_BYTES, RECORD_HEADER_BYTES, type RecordPlace, sealRecord } from './journal-format.ts';
 
-/** Entries in one record. */
+/** Maximum entries in one record. */
 const GROUP_ENTRIES_MAX = 4096;
 
-/** Bytes of one record; a single larger entry is a record of its own. */
+/** Maximum bytes of one record; a larger entry gets a record of its own. */
 const GROUP_BYTES_MAX = 8 * 1024 * 1024;
 
-/** A group's buffer in the beginning, in bytes. It doubles when it has to. */
+/** Initial buffer size of a group in bytes. It doubles as needed. */
 const GROUP_BYTES_START = 256 * 1024;
 
-/** Checksummed at once, in bytes, twice each; between two parts the event loop runs. 2 MiB take about 2 ms. */
+/** Bytes checksummed (twice each) before yielding to the event loop. 2 MiB take about 2 ms. */
 const CHECKSUM_PART_BYTES = 2 * 1024 * 1024;
 
-/** What a record says besides its entries. */
+/** The fields of a record besides its entries. */
 export interface GroupSeal {
   readonly sequence: number;
   readonly durableSequence: number;
@@ -30,8 +30,8 @@ export interface GroupSeal {
 }
 
 /**
- * The entries that become one record, encoded as they arrive into one buffer that is used again for later
- * groups, with the promises that wait for them.
+ * The entries that become one record, encoded on arrival into one buffer that later groups reuse, with the promises
+ * that wait for them.
  */
 export class EntryGroup {
   #buffer: Buffer = Buffer.allocUnsafeSlow(GROUP_BYTES_START);
@@ -47,7 +47,7 @@ export class EntryGroup {
     return this.#resolves.length;
   }
 
-  /** Length of the record it makes, in bytes. */
+  /** Length of the resulting record in bytes. */
   get bytes(): number {
     return this.#length + entryTableBytes(this.entries) + RECORD_FOOTER_BYTES;
   }
@@ -58,14 +58,14 @@ export class EntryGroup {
   }
 
   /**
-   * Whether the group may be used again. Not when its buffer has grown so far that keeping it would waste memory, and
-   * not when it is the memory of an entry: whoever has the entry may decode it at any time later.
+   * Whether the group may be reused. Not when its buffer has grown so large that keeping it would waste memory, and not
+   * when the buffer belongs to an entry, which its holder may decode at any later time.
    */
   get isReusable(): boolean {
     return !this.#hasTakenOver && this.#buffer.length <= 2 * GROUP_BYTES_MAX;
   }
 
-  /** Whether an entry of so many bytes may join. */
+  /** Whether an entry of this size fits. */
   takes(entryBytes: number): boolean {
     if (this.entries === 0) return true;
     return (
@@ -76,9 +76,9 @@ export class EntryGroup {
   /**
    * Encodes an entry into the group.
    *
-   * @param entryBytes what `entrySize` says of it
-   * @returns resolves with what {@link resolve} is called with
-   * @throws {InvariantError} for an entry that cannot be encoded; the group stays as it was
+   * @param entryBytes result of `entrySize` for the entry
+   * @returns resolves with the argument of {@link resolve}
+   * @throws {InvariantError} for an entry that cannot be encoded; the group is unchanged
    */
   add(entry: LogEntry, entryBytes: number): Promise<number> {
     if (this.entries > 0 || !this.#takeOver(entry)) {
@@ -97,7 +97,8 @@ export class EntryGroup {
   }
 
   /**
-   * Takes the checksums of the entries, each and all. In parts, so that a huge group does not hold the event loop.
+   * Computes the checksum of each entry and of all of them, in parts, so that a huge group does not block the event
+   * loop.
    *
    * @returns the checksum of all of them
    */
@@ -123,7 +124,7 @@ export class EntryGroup {
     return sum;
   }
 
-  /** Makes the record. @returns its bytes, gone with {@link clear}, its chain, and the highest clock so far */
+  /** Builds the record. @returns its bytes, valid until {@link clear}, its chain, and the highest clock so far */
   seal(
     seal: GroupSeal,
     payloadCrc: number,
@@ -147,12 +148,12 @@ export class EntryGroup {
     return { record, chain: sealRecord(record, fields, place), clock };
   }
 
-  /** Resolves everyone who waits, in the order they came. */
+  /** Resolves all waiting appends, in their order. */
   resolve(sequence: number): void {
     for (const resolve of this.#resolves) resolve(sequence);
   }
 
-  /** Rejects everyone who waits, in the order they came. */
+  /** Rejects all waiting appends, in their order. */
   reject(error: unknown): void {
     for (const reject of this.#rejects) reject(error);
   }
@@ -167,7 +168,7 @@ export class EntryGroup {
     this.actors.clear();
   }
 
-  /** Makes the memory of an encoded entry the group's own, where there is room for a record around it. */
+  /** Uses the memory of an encoded entry as the group's buffer, if it has room for a record around it. */
   #takeOver({ encoded }: LogEntry): boolean {
     if (encoded === undefined) return false;
     const { buffer, byteOffset, length } = encoded;
@@ -182,7 +183,7 @@ export class EntryGroup {
 
   #reserve(length: number): void {
     if (length <= this.#buffer.length) return;
-    // One huge entry gets what it needs; doubling is for the many that follow each other.
+    // One huge entry gets exactly its size; doubling is for many small entries.
     const larger = Buffer.allocUnsafeSlow(
       Math.max(length, Math.min(2 * this.#buffer.length, GROUP_BYTES_MAX)),
     );

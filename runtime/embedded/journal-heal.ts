@@ -7,24 +7,25 @@ import { UNFINISHED_SUFFIX } from './journal-format.ts';
 import { SegmentReader } from './journal-reader.ts';
 import type { Segment } from './journal-retention.ts';
 
-/** Bytes copied at once. */
+/** Bytes per copy. */
 const COPY_BYTES = 1024 * 1024;
 
-/** First pause before a stopped journal tries to go on, in milliseconds; doubled after each try that failed. */
+/** Initial delay before a stopped journal retries, in milliseconds; doubled after each failure. */
 export const HEAL_MS_MIN = 500;
 
-/** Longest pause between two tries, in milliseconds. */
+/** Maximum delay between two retries, in milliseconds. */
 export const HEAL_MS_MAX = 8_000;
 
-/** What a journal knows of its end: what was acknowledged, and nothing else. */
+/** The end of the journal: exactly the acknowledged records. */
 export interface KnownEnd {
   readonly sequence: number;
   readonly chain: Buffer;
 }
 
 /**
- * Whether the system refused something, which may pass: no open files left, a cable that was pulled, a volume that was
- * remounted. So may a file that somebody took away. Stored bytes that do not verify and broken invariants do not pass, and nothing goes on after them.
+ * Whether a failure may be temporary: a refusal of the system (no open files left, a disconnected cable, a remounted
+ * volume), or a missing file. Damaged bytes and broken invariants are permanent, and the journal never resumes after
+ * them.
  */
 export function mayPass(cause: unknown): boolean {
   if (cause instanceof SegmentLostError) return true;
@@ -34,17 +35,17 @@ export function mayPass(cause: unknown): boolean {
 }
 
 /**
- * Makes a segment whole again after a write or a flush of it failed: its acknowledged records are read, verified up to
- * the known end, written into a new file, flushed, and that file takes the name of the old one.
+ * Repairs a segment after a failed write or flush: its acknowledged records are read, verified up to the known end,
+ * written to a new file and flushed, and the new file replaces the old one.
  *
- * The old file is never flushed again and nothing of it is trusted: after a failed flush the system may call pages
- * clean that never arrived, and a sector that was being written may hold anything, the end of an acknowledged record
- * included. What was written behind the known end, which nobody was told is durable, is not in the new file, so a write
- * that was answered with an error cannot come back.
+ * The old file is never flushed again and its cached state is not trusted. After a failed flush the system may report
+ * pages as clean that were not written, and a sector that was being written may contain anything, including the end of
+ * an acknowledged record. Unacknowledged writes after the known end are not in the new file, so a write that was
+ * answered with an error cannot reappear.
  *
- * A crash at any moment leaves the old file or the new one under the name, as recovery expects either of them.
+ * After a crash at any moment the name refers to the old file or the new one; recovery accepts either.
  *
- * @throws {ServiceError} `DATA_CORRUPTED` when an acknowledged record cannot be read any more; then nothing is changed
+ * @throws {ServiceError} `DATA_CORRUPTED` when an acknowledged record is unreadable; nothing is then changed
  */
 export async function rewriteSegment(files: FileSystem, segment: Segment, known: KnownEnd): Promise<void> {
   const unfinished = segment.path + UNFINISHED_SUFFIX;
@@ -72,7 +73,7 @@ export async function rewriteSegment(files: FileSystem, segment: Segment, known:
   await files.syncDirectory(dirname(segment.path));
 }
 
-/** @param path where the bytes are, if not at the path of the segment */
+/** @param path of the bytes, if not the path of the segment */
 async function verify(
   files: FileSystem,
   segment: Segment,

@@ -4,14 +4,14 @@ import type { Random } from '#runtime/base/random.ts';
 import type { JournalReport } from './journal-events.ts';
 
 /**
- * When an append is acknowledged: `local` after the flush, so that a power cut loses nothing acknowledged;
- * `relaxed` after the write, so that the death of the process loses nothing and a power cut the last moments.
+ * When an append is acknowledged: `local` after the flush, so that a power failure loses nothing acknowledged;
+ * `relaxed` after the write, so that a process crash loses nothing, and a power failure the last moments.
  */
 export type JournalDurability = 'local' | 'relaxed';
 
-/** How a journal is opened. */
+/** Options for opening a journal. */
 export interface JournalOptions {
-  /** Folder of the journal; made when it is not there. It belongs to one process at a time. */
+  /** Folder of the journal; created when missing. It belongs to one process at a time. */
   readonly folder: string;
   readonly durability: JournalDurability;
   readonly files: FileSystem;
@@ -19,15 +19,15 @@ export interface JournalOptions {
   readonly random: Random;
   readonly report: JournalReport;
   /**
-   * Whether a damaged journal is opened with what verifies of it; `Journal.damage` names the rest. Default: it is
-   * not opened.
+   * Whether a damaged journal is opened with the parts that verify; `Journal.damage` lists the rest. Default: opening
+   * fails.
    */
   readonly containsDamage?: boolean;
   /**
-   * Throws when the folder may belong to another process by now. Asked around every record, so it costs next to nothing.
-   * Default: it never does.
+   * Throws when another process may hold the folder. Called around every record, so it must be cheap. Default: never
+   * throws.
    */
   readonly requireHeld?: () => void;
-  /** Size of a segment in bytes; a larger single record is a segment of its own. Default 64 MiB. */
+  /** Size of a segment in bytes; a larger record gets a segment of its own. Default 64 MiB. */
   readonly segmentBytes?: number;
 }

@@ -18,22 +18,22 @@ import {
 } from './journal-format.ts';
 import { headerFault, type NextRecord } from './journal-tail.ts';
 
-/** Bytes read at once. Grows for a record that is larger. */
+/** Bytes per read. Grows for a larger record. */
 const WINDOW_BYTES = 1024 * 1024;
 
-/** One step through a segment. */
+/** The result of reading one record. */
 export type ReadStep =
   | {
       readonly kind: 'record';
       readonly header: RecordHeader;
       /** The entries; valid until the next step. */
       readonly payload: Buffer;
-      /** Offset behind the record. */
+      /** Offset after the record. */
       readonly end: number;
     }
   /** Everything up to the limit was read. */
   | { readonly kind: 'end' }
-  /** The bytes at the reader's place are not the next record. */
+  /** The bytes at the present offset are not the next record. */
   | { readonly kind: 'fault'; readonly what: string };
 
 /** Reads the records of one segment in order and verifies every one of them. */
@@ -60,9 +60,9 @@ export class SegmentReader {
   /**
    * Opens a segment.
    *
-   * @param firstSequence what its name says
-   * @param limit offset to read up to; without it the length of the file
-   * @throws {ServiceError} `DATA_CORRUPTED` when its header is not one this version can read
+   * @param firstSequence from its file name
+   * @param limit offset to read up to; default: the length of the file
+   * @throws {ServiceError} `DATA_CORRUPTED` when this version cannot read its header
    */
   static async open(
     files: FileSystem,
@@ -98,18 +98,18 @@ export class SegmentReader {
     }
   }
 
-  /** What should come next. */
+  /** The expected next record. */
   get next(): NextRecord {
     const place = { salt: this.header.salt, offset: this.#offset };
     return { place, sequence: this.#sequence, previousChain: this.#chain };
   }
 
-  /** Length of the part that may be read, in bytes. */
+  /** Length of the readable part, in bytes. */
   get limit(): number {
     return this.#limit;
   }
 
-  /** Reads the next record. After a fault the place stays where it was. */
+  /** Reads the next record. After a fault the offset is unchanged. */
   async step(): Promise<ReadStep> {
     if (this.#offset === this.#limit) return { kind: 'end' };
     const next = this.next;
@@ -136,14 +136,14 @@ export class SegmentReader {
     return { kind: 'record', header, payload: entries, end: this.#offset };
   }
 
-  /** Whether the table behind the entries verifies; before format 2 there is none. */
+  /** Whether the table after the entries verifies; before format 2 there is none. */
   #hasTable(record: Buffer, { sequence }: RecordHeader): boolean {
     if (this.header.format < ENTRY_TABLE_FORMAT) return true;
     const end = record.length - RECORD_FOOTER_BYTES;
     return hasEntryTable(record, end, sequence, { salt: this.header.salt, end: this.#offset + end });
   }
 
-  /** Everything from the present place to the end, for judging it. */
+  /** All bytes from the present offset to the end, for classification. */
   async rest(): Promise<Buffer> {
     return this.#bytes(this.#limit - this.#offset);
   }
@@ -152,7 +152,7 @@ export class SegmentReader {
     return this.#file.close();
   }
 
-  /** `length` bytes at the present place, fewer at the limit. A view of the window, gone with the next call. */
+  /** `length` bytes at the present offset, fewer at the limit. A view of the window, valid until the next call. */
   async #bytes(length: number): Promise<Buffer> {
     const wanted = Math.min(length, this.#limit - this.#offset);
     const start = this.#offset - this.#windowStart;

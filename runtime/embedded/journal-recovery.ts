@@ -22,59 +22,59 @@ import { Segment } from './journal-retention.ts';
 import { judgeTail } from './journal-tail.ts';
 import { SEGMENT_FILE_BYTES_MAX } from './read-segment.ts';
 
-/** Bytes copied at once when the end of the newest segment is written again. */
+/** Bytes per copy when the end of the newest segment is rewritten. */
 const COPY_BYTES = 1024 * 1024;
 
-/** Where a journal stands after all of it was verified. */
+/** The state of a journal after complete verification. */
 export interface RecoveredJournal {
   /** Oldest first; the newest may be empty. */
   readonly segments: readonly Segment[];
   readonly lastSequence: number;
   readonly lastClock: Revision;
-  /** The chain up to the last record; null when there is no segment, or the last record is lost. */
+  /** The chain up to the last record; null when there is no segment or the last record is lost. */
   readonly chain: Buffer | null;
-  /** Records that are lost, in order; none unless damage is contained. */
+  /** Lost records, in order; empty unless damage is contained. */
   readonly lost: readonly LostRecords[];
   /**
-   * Makes what was found as durable as it looks, and takes away what a crash left unfinished. Nothing is changed before,
-   * so that whoever opens the journal can still refuse to. To be called before anything is written.
+   * Makes the recovered state durable, and removes leftovers of a crash. Nothing is changed before, so that the caller
+   * can still refuse the journal. Must be called before the first write.
    */
   readonly settle: () => Promise<void>;
 }
 
-/** What a journal does about damage. */
+/** How a journal handles damage. */
 export interface DamagePolicy {
-  /** Whether what is not damaged is to be read beside what is; else damage refuses the opening. */
+  /** Whether the undamaged parts are read; otherwise damage makes the opening fail. */
   readonly contains: boolean;
-  /** Segments that begin up to this sequence were kept for damage: a hole may follow them. */
+  /** Segments that begin up to this sequence were kept because of damage; a hole may follow them. */
   readonly keptThrough: number;
 }
 
 interface ScannedSegment {
   readonly segment: Segment;
   readonly lastClock: Revision;
-  /** Null where the last record is lost. */
+  /** Null when the last record is lost. */
   readonly chain: Buffer | null;
   readonly records: number;
   readonly lost: readonly LostRecords[];
-  /** See {@link RecoveredJournal.settle}; undefined for any but the newest. */
+  /** See {@link RecoveredJournal.settle}; only for the newest segment. */
   readonly settle?: () => Promise<void>;
 }
 
-/** What the folder of a journal has in it. */
+/** The content of a journal's folder. */
 interface FolderContent {
   /** First sequences of the segments, oldest first. */
   readonly firstSequences: readonly number[];
-  /** Paths of segments that were never finished. */
+  /** Paths of segments that were never completed. */
   readonly unfinished: readonly string[];
 }
 
 /**
- * Verifies a whole journal: every header, checksum and footer, the sequence and the chain over all segments.
- * The newest segment is to be cut behind its last whole record when what follows is an unfinished write (see
- * `journal-tail.ts`). Anything else that is wrong ends the opening; or, where damage is contained, is named in what is
- * {@link RecoveredJournal.lost}, and all that verifies beside it is read. Nothing is changed by that: what has to be
- * waits for {@link RecoveredJournal.settle}.
+ * Verifies a whole journal: every header, checksum and footer, and the sequence and the chain over all segments. The
+ * newest segment is to be truncated after its last complete record if an unfinished write follows (see
+ * `journal-tail.ts`). Any other damage makes the opening fail; or, when damage is contained, it is listed in
+ * {@link RecoveredJournal.lost} and the rest is read. Nothing is changed here; changes are made by
+ * {@link RecoveredJournal.settle}.
  *
  * @throws {ServiceError} `DATA_CORRUPTED`
  */
@@ -115,9 +115,9 @@ export async function recoverJournal(
     async settle() {
       await explainedAt(folder, async () => {
         await files.makeDirectory(folder);
-        // A segment gets its name only when it is whole: these never held a record.
+        // A segment gets its name only when it is complete, so these files never held a record.
         for (const path of unfinished) await files.unlink(path);
-        // A process that died may have removed a segment without flushing that; a later removal must not overtake it.
+        // The previous process may have removed a segment without flushing that; a later removal must not overtake it.
         await files.syncDirectory(folder);
       });
       if (settleNewest !== undefined) await explainedAt(before?.segment.path ?? folder, settleNewest);
@@ -126,7 +126,7 @@ export async function recoverJournal(
   };
 }
 
-/** @throws {ServiceError} `DATA_CORRUPTED` when something that is no file has the name of a segment */
+/** @throws {ServiceError} `DATA_CORRUPTED` when something other than a file has the name of a segment */
 async function segmentsIn(files: FileSystem, folder: string): Promise<FolderContent> {
   const firstSequences: number[] = [];
   const unfinished: string[] = [];
@@ -141,7 +141,7 @@ async function segmentsIn(files: FileSystem, folder: string): Promise<FolderCont
   return { firstSequences: firstSequences.sort((a, b) => a - b), unfinished };
 }
 
-/** Opening a folder or a pipe of that name would fail late and without its name, or never return. */
+/** Opening a folder or a pipe of that name would fail later without naming it, or block forever. */
 async function requireFile(files: FileSystem, path: string, sequence: number): Promise<void> {
   const { isFile, size } = await files
     .stat(path)
@@ -164,7 +164,7 @@ async function requireFile(files: FileSystem, path: string, sequence: number): P
   });
 }
 
-/** Whether the segments between were removed by right: only behind those that were kept for damage. */
+/** Whether a gap between segments is expected: only after those that were kept because of damage. */
 function isHole({ segment }: ScannedSegment, firstSequence: number, { keptThrough }: DamagePolicy): boolean {
   return segment.header.firstSequence <= keptThrough && firstSequence > keptThrough;
 }
@@ -176,7 +176,7 @@ function missingBetween({ segment }: ScannedSegment, firstSequence: number, path
   return [{ first, last: firstSequence - 1, actors: undefined, where, what: 'a segment is missing' }];
 }
 
-/** Verifies a segment; where it is damaged and damage is contained, reads what verifies of it. */
+/** Verifies a segment. When it is damaged and damage is contained, reads the parts that verify. */
 async function scanOrContain(
   files: FileSystem,
   place: ContainedPlace,
@@ -184,7 +184,7 @@ async function scanOrContain(
   report: JournalReport | null,
   { contains }: DamagePolicy,
 ): Promise<ScannedSegment> {
-  // A segment that is missing before this one is noted already.
+  // A segment missing before this one is already listed.
   const expected = before === undefined ? place.firstSequence : before.segment.lastSequence + 1;
   const known = contains && expected < place.firstSequence ? undefined : before;
   try {
@@ -202,12 +202,12 @@ async function scanOrContain(
   return { segment, lastClock, chain, records, lost, ...settled };
 }
 
-/** Damage of this file: a segment of a newer version is none. */
+/** Whether the error is damage of this file; a segment of a newer version is not damaged. */
 function isDamagedSegment(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'DATA_CORRUPTED' && !isNewerFormat(error);
 }
 
-/** A segment that does not continue the one before it is of another journal: nothing in it is ours. */
+/** A segment that does not continue the previous one belongs to another journal; its records are not used. */
 function foreignSegment({ path }: ContainedPlace, segment: Segment, lastClock: Revision): ScannedSegment {
   const { firstSequence: first } = segment.header;
   const what = 'the segment does not continue the chain of the one before it';
@@ -220,7 +220,7 @@ function foreignSegment({ path }: ContainedPlace, segment: Segment, lastClock: R
   return { segment: foreign, lastClock, chain: null, records: 0, lost: last < first ? [] : [lost] };
 }
 
-/** @param report null for any but the newest segment: those must be whole to their last byte */
+/** @param report null for all but the newest segment: those must be complete to the last byte */
 async function scanSegment(
   files: FileSystem,
   { firstSequence, path }: ContainedPlace,
@@ -270,9 +270,9 @@ async function scanSegment(
 }
 
 /**
- * Whether nothing but space taken ahead follows the last whole record. A segment is cut behind its records before
- * the next one is made, but when flushing that cut failed, a power cut may bring the zeros back. What should have
- * been there instead would be missed at once: the next segment says which record it continues.
+ * Whether only preallocated zeros follow the last complete record. A segment is truncated after its records before the
+ * next one is created, but if flushing the truncation failed, a power failure may bring the zeros back. Missing records
+ * would be detected in any case: the next segment states which record it continues.
  */
 async function endsInZeros(reader: SegmentReader): Promise<boolean> {
   const rest = await reader.rest();
@@ -291,7 +291,7 @@ function checkContinuity(reader: SegmentReader, before: ScannedSegment | undefin
       what: `${what}: a segment in between is missing, or its records are`,
     });
   }
-  // After a lost record nobody knows the chain.
+  // After a lost record the chain is unknown.
   if (before.chain !== null && !chain.equals(before.chain)) {
     throw journalCorrupted({
       ...damage,
@@ -318,7 +318,7 @@ function actorsOf(path: string, payload: Buffer, entries: number, reader: Segmen
   }
 }
 
-/** @returns how to report the cut, once it is made */
+/** @returns reports the truncation once it is made */
 async function judge(reader: SegmentReader, report: JournalReport): Promise<() => void> {
   const { next, path: segment } = reader;
   const { sequence } = next;
@@ -334,12 +334,12 @@ async function judge(reader: SegmentReader, report: JournalReport): Promise<() =
 }
 
 /**
- * Makes what was found in the newest segment as durable as it looks, before anything builds on it:
+ * Makes the content of the newest segment durable, before anything builds on it:
  *
- * - What follows the last record is cut off and the cut flushed, so that it can never come back to life.
- * - Records not known to be flushed are written again and flushed. They may be in the memory of the operating
- *   system only: after a killed process, and after a failed flush, which marks the pages as clean although
- *   they never arrived, so that flushing again would do nothing and say that all is well.
+ * - Bytes after the last record are truncated and the truncation is flushed, so that they can never reappear.
+ * - Records that may not be flushed are rewritten and flushed. They may exist only in the page cache: after a killed
+ *   process, and after a failed flush, which marks the pages as clean although they were not written, so that another
+ *   flush would succeed without writing them.
  */
 async function settleNewest(
   files: FileSystem,
@@ -371,7 +371,7 @@ async function explainedAt(path: string, work: () => Promise<void>): Promise<voi
   }
 }
 
-/** Follows where the records start that no later record says were flushed. */
+/** Tracks the start of the records that no later record states as flushed. */
 class UnflushedStart {
   #offset = SEGMENT_HEADER_BYTES;
   readonly #ends: { readonly sequence: number; readonly end: number }[] = [];

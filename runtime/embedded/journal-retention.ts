@@ -6,23 +6,23 @@ interface Range {
   last: number;
 }
 
-/** A segment as the running journal knows it. */
+/** A segment of the running journal. */
 export class Segment {
   readonly path: string;
   readonly header: SegmentHeader;
-  /** Offset behind the last whole record, in bytes. */
+  /** Offset after the last complete record, in bytes. */
   end = SEGMENT_HEADER_BYTES;
   /** Sequence of the last record; one less than the first while there is none. */
   lastSequence: number;
-  /** Whether something of it is lost: it is read by a survey. */
+  /** Whether records of it are lost, so that it is read by a survey. */
   isDamaged = false;
-  /** Whether it is of another journal: nothing of it is read. */
+  /** Whether it belongs to another journal and is never read. */
   isForeign = false;
-  /** Whether its file was cut while it was written, which its length may not tell any more. */
+  /** Whether its file was truncated while it was being written, which its length may no longer show. */
   isCut = false;
-  /** Whether its file is gone or cut, and nobody needs it: nothing of it is looked at. */
+  /** Whether its file is missing or truncated and not needed any more, so that it is not checked. */
   isLost = false;
-  /** Actors with entries in it that are not released. */
+  /** Actors with unreleased entries in it. */
   readonly actors = new Map<string, Range>();
   /** Newest record of each actor in it, released or not. */
   readonly newest = new Map<string, number>();
@@ -33,7 +33,7 @@ export class Segment {
     this.lastSequence = header.firstSequence - 1;
   }
 
-  /** Notes the actors of one more record. */
+  /** Adds the actors of one more record. */
   add(sequence: number, actors: Iterable<string>, end: number): void {
     for (const actor of actors) {
       const range = this.actors.get(actor);
@@ -46,12 +46,12 @@ export class Segment {
   }
 }
 
-/** Where a journal begins whose oldest segment this is. */
+/** The beginning of a journal with this oldest segment. */
 export function beginningOf({ header: { chain, firstSequence } }: Segment): LogBeginning {
   return { firstSequence, chain: chain.toString('hex') };
 }
 
-/** What a journal tells of what it still has. @param beforeLeaving takes what is asked before records leave */
+/** The retention of a journal. @param beforeLeaving registers the callback for removed records */
 export function retentionOf(
   retention: Retention,
   beforeLeaving: LogRetention['beforeLeaving'],
@@ -70,16 +70,16 @@ export function retentionOf(
   };
 }
 
-/** Keeps a running reader's segments from being removed. */
+/** Prevents the removal of segments that a running reader needs. */
 export interface Pin {
-  /** Sequence the reader needs next. */
+  /** Next sequence of the reader. */
   sequence: number;
 }
 
 /**
- * Which segments there are and which of them are still needed. Segments leave from the oldest on and the
- * newest one stays, so that sequences stay contiguous and never restart. It removes nothing itself. Those that are
- * kept for damage are passed over: behind them there may be a hole.
+ * Tracks which segments exist and which are still needed. Segments are removed from the oldest on and the newest one
+ * stays, so that sequences stay contiguous and never restart. This class removes no files itself. Segments kept
+ * because of damage are skipped: a hole may follow them.
  */
 export class Retention {
   /** Oldest first. */
@@ -97,7 +97,7 @@ export class Retention {
     return this.#segments;
   }
 
-  /** Adds the segment that is written from now on. It takes the place of an empty one of the same name. */
+  /** Adds the new segment to be written. It replaces an empty one of the same name. */
   add(segment: Segment): void {
     this.#segments = this.#segments.filter((older) => older.path !== segment.path);
     this.#segments.push(segment);
@@ -125,7 +125,7 @@ export class Retention {
     return pending;
   }
 
-  /** Newest record of an actor that is still there, released or not. */
+  /** Newest record of an actor in the journal, released or not. */
   newestOf(actor: string): number | undefined {
     return this.#segments.findLast(({ newest }) => newest.has(actor))?.newest.get(actor);
   }
@@ -146,12 +146,12 @@ export class Retention {
     return this.#keptThrough;
   }
 
-  /** Keeps the segments that begin up to a sequence, whoever releases what; 0 ends it. */
+  /** Keeps the segments that begin up to a sequence, regardless of releases; 0 ends it. */
   keepThrough(sequence: number): void {
     this.#keptThrough = sequence;
   }
 
-  /** Whether somebody needs a segment, or one that leaves before it. */
+  /** Whether a segment, or one that is removed before it, is still needed. */
   isNeeded(segment: Segment): boolean {
     const { firstSequence } = segment.header;
     return this.#segments.some((each) => {
@@ -162,7 +162,7 @@ export class Retention {
     });
   }
 
-  /** Takes the oldest segment off the list when nobody needs it. @returns it, or undefined */
+  /** Removes the oldest segment from the list when it is no longer needed. @returns it, or undefined */
   takeRemovable(): Segment | undefined {
     const at = this.#segments.findIndex(({ header }) => header.firstSequence > this.#keptThrough);
     const oldest = this.#segments[at];

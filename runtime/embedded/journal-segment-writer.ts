@@ -14,25 +14,25 @@ import {
   UNFINISHED_SUFFIX,
 } from './journal-format.ts';
 
-/** Bytes copied at once. */
+/** Bytes per copy. */
 const COPY_BYTES = 1024 * 1024;
 
-/** A byte that is not zero, which it would be in a hole. */
+/** A non-zero byte, which would read as zero in a hole. */
 interface Mark {
   readonly position: number;
   readonly byte: number;
 }
 
 /**
- * Writes one segment. One call at a time, except that `datasync` may overlap an `append`. Where records are synced they
- * are flushed within their write: measured, a flush of its own is another way through the thread pool, which takes
- * longer than the flush on a good disk.
- * An error that is no `STORAGE_FULL` leaves the file in an unknown state: nothing more may be written.
+ * Writes one segment. Calls must not overlap, except that `datasync` may overlap an `append`. Synced records are
+ * flushed as part of their write: measured, a separate flush takes another round trip through the thread pool, which is
+ * longer than the flush on a good disk. After any error other than `STORAGE_FULL` the state of the file is unknown, and
+ * nothing more may be written.
  *
- * Somebody else may cut the file at any time. Over space taken ahead that shows: a write that is in flight then makes the
- * file no longer than the write, which is shorter than the space. A write that makes the file longer hides the cut behind
- * a hole. So after such a write the last bytes that are not zero of the two newest records are read back: when they
- * are there, a cut took away nothing but zeros, which the hole has as well.
+ * The file may be truncated by others at any time. Within preallocated space this is detectable: a write in flight then
+ * extends the file only to its own end, which is before the end of that space. A write that extends the file beyond it
+ * hides the truncation behind a hole. So after such a write the last non-zero bytes of the two newest records are read
+ * back: if they are there, only zeros were truncated, which the hole has as well.
  */
 export class SegmentWriter {
   readonly #file: OpenFile;
@@ -50,11 +50,11 @@ export class SegmentWriter {
   }
 
   /**
-   * Makes a segment. It gets its name when its header is on the disk, so a segment without an intact header is
-   * always damage, never a crash.
+   * Creates a segment. It gets its name when its header is on disk, so a segment without an intact header is always
+   * damage, never the result of a crash.
    *
-   * @param isSynced whether every record is on the disk when it has been appended
-   * @throws {ServiceError} `STORAGE_FULL`: nothing is left of it
+   * @param isSynced whether every record is on disk once it is appended
+   * @throws {ServiceError} `STORAGE_FULL`: no file is left behind
    */
   static async create(
     files: FileSystem,
@@ -74,7 +74,7 @@ export class SegmentWriter {
     } catch (error) {
       await file?.close();
       if (!isOutOfSpace(error)) throw error;
-      // What is left of it is removed with the next opening, or written over by the next try.
+      // A leftover is removed by the next opening, or overwritten by the next attempt.
       if (file !== undefined) await files.unlink(unfinished);
       throw journalFull(error);
     }
@@ -92,16 +92,16 @@ export class SegmentWriter {
     return this.#end;
   }
 
-  /** Whether a record of so many bytes belongs here. The first one always does, however large. */
+  /** Whether a record of this size belongs in this segment. The first one always does. */
   takes(bytes: number): boolean {
     return this.#end === SEGMENT_HEADER_BYTES || this.#end + bytes <= this.#bytesMax;
   }
 
   /**
-   * Writes a record behind the others. It is flushed where records are synced.
+   * Appends a record, flushed if records are synced.
    *
-   * @throws {ServiceError} `STORAGE_FULL`: its bytes were taken away again, and that is flushed. Otherwise the
-   *   next record could be torn over the remains of this one, which does not look like an unfinished write.
+   * @throws {ServiceError} `STORAGE_FULL`: its bytes were removed again, and the removal is flushed. Otherwise the next
+   *   record could be torn across the remains of this one, which does not look like an unfinished write.
    */
   async append(record: Buffer): Promise<void> {
     const lengthens = this.#end + record.length > this.#ahead.end;
@@ -121,8 +121,8 @@ export class SegmentWriter {
   }
 
   /**
-   * Takes away the record at `end` after it failed, as far as the file still lets us, so that a write answered
-   * with an error is not there after a restart. Whether that reaches the disk is left open: nothing depends on it.
+   * Removes the failed record at `end`, as far as the file permits, so that a write answered with an error is not there
+   * after a restart. The removal may not reach the disk; nothing depends on it.
    */
   async retract(end: number): Promise<void> {
     this.#end = end;
@@ -130,21 +130,21 @@ export class SegmentWriter {
       await this.#ahead.cutBehind(this.#end);
       await this.#file.sync();
     } catch {
-      // The failure that led here is the one that is reported.
+      // The original failure is the one that is reported.
     }
   }
 
-  /** What there is to know of its file, at once. */
+  /** Status of the file, synchronously. */
   look(): OpenFileFacts {
     return this.#file.look();
   }
 
-  /** Whether somebody cut it, also when a write made it longer again. Looks at the file, at once. */
+  /** Whether the file was truncated, even if a later write extended it again. Checks the file synchronously. */
   isCut(): boolean {
     return this.#isHoled || this.#file.look().size < Math.max(this.#end, this.#ahead.end);
   }
 
-  /** Copies what was written up to `end` into a new file, flushed. */
+  /** Copies everything up to `end` into a new file and flushes it. */
   async copyTo(files: FileSystem, path: string, end: number): Promise<void> {
     const copy = await files.open(path, 'create');
     try {
@@ -165,9 +165,9 @@ export class SegmentWriter {
   }
 
   /**
-   * Cuts off the space taken ahead, flushes and closes: the segment is final.
+   * Truncates the preallocated space, flushes and closes: the segment is final.
    *
-   * @returns whether it has everything; not when somebody cut it before
+   * @returns whether it is complete; false when it was truncated before
    */
   async finish(): Promise<boolean> {
     try {
@@ -180,7 +180,7 @@ export class SegmentWriter {
     }
   }
 
-  /** Closes and changes nothing: for a file in an unknown state. */
+  /** Closes the file without changing it, because its state is unknown. */
   abandon(): Promise<void> {
     return this.#file.close();
   }
@@ -194,7 +194,7 @@ export class SegmentWriter {
   }
 }
 
-/** The last byte that is not zero; headers and records have one at their beginning. @param start where they are written */
+/** The last non-zero byte; headers and records begin with one. @param start offset in the file */
 function markOf(bytes: Buffer, start: number): Mark {
   let at = bytes.length - 1;
   while (at > 0 && bytes[at] === 0) at -= 1;

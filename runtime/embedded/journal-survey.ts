@@ -8,30 +8,30 @@ import { parseSegmentFileName, segmentFileName } from './journal-format.ts';
 import { readSegment, SEGMENT_FILE_BYTES_MAX } from './read-segment.ts';
 import { surveySegment } from './segment-survey.ts';
 
-/** Something in a journal that does not verify. */
+/** Damage found in a journal. */
 export interface JournalFinding {
   /** The segment, or the folder. */
   readonly file: string;
   readonly what: string;
 }
 
-/** A journal that was looked at and not changed. */
+/** The result of checking a journal without changing it. */
 export interface JournalSurvey {
   readonly segments: number;
   readonly records: number;
-  /** Of the oldest record there is; `lastSequence + 1` when there is none. */
+  /** Sequence of the oldest record; `lastSequence + 1` when there is none. */
   readonly firstSequence: number;
   readonly lastSequence: number;
   readonly findings: readonly JournalFinding[];
   readonly lost: readonly LostRecords[];
-  /** Actors that an earlier opening refused for what is lost, with why. */
+  /** Actors that an earlier opening refused because of lost records, each with the reason. */
   readonly refused: ReadonlyMap<string, string>;
-  /** Every record, as far as it verifies, in order. */
+  /** All records that verify, in order. */
   read(): AsyncGenerator<LogRecord, void, void>;
 }
 
 /**
- * Verifies a journal that nobody has open. Unlike an opening it changes nothing, and what is damaged does not end it.
+ * Verifies a journal that is not open. It changes nothing, and damage does not make it fail.
  *
  * @throws {ServiceError} `DATA_CORRUPTED` when the note of earlier damage cannot be read
  */
@@ -85,18 +85,18 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
   };
 }
 
-/** @param size of a file, in bytes */
+/** @param size of the file, in bytes */
 function tooLong(size: number): string {
   return `it has ${size} bytes, and a journal file has at most ${SEGMENT_FILE_BYTES_MAX}: no more of it was read`;
 }
 
-/** Whether a name has the shape of a segment's, with a number that cannot be counted to. */
+/** Whether a name has the form of a segment's, with a number above the maximum sequence. */
 function isBeyondSequences(name: string): boolean {
   const first = parseSegmentFileName(name);
   return first !== null && !Number.isSafeInteger(first);
 }
 
-/** First sequence of the segment behind one, unless there is a hole between the two by right. */
+/** First sequence of the next segment, unless a hole between the two is expected. */
 function continuation(firsts: readonly number[], index: number, keptThrough: number): number | undefined {
   const next = firsts[index + 1];
   if (next === undefined) return undefined;

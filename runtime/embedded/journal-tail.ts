@@ -11,48 +11,48 @@ import {
   SECTOR_BYTES,
 } from './journal-format.ts';
 
-/** What a journal reader knows of the record that should come next. */
+/** The expected next record of a journal reader. */
 export interface NextRecord {
   readonly place: RecordPlace;
   readonly sequence: number;
   readonly previousChain: Buffer;
 }
 
-/** What the bytes behind the last whole record of the newest segment are. */
+/** Classification of the bytes after the last complete record of the newest segment. */
 export type TailVerdict =
-  /** Nothing, or zeros: space taken ahead. */
+  /** None, or preallocated zeros. */
   | { readonly kind: 'clean' }
-  /** A write that a crash cut off; nobody was told that it is durable. It may be cut away. */
+  /** A write that a crash interrupted. It was never acknowledged and may be truncated. */
   | { readonly kind: 'unfinished'; readonly reason: string }
-  /** Bytes that were whole once. Nothing may be cut away. */
+  /** Damaged bytes that were once complete. They must not be truncated. */
   | { readonly kind: 'damaged'; readonly reason: string };
 
 /**
- * Judges the end of the newest segment, where the next record does not verify.
+ * Classifies the end of the newest segment, where the next record does not verify.
  *
- * The question is whether that record was ever acknowledged. It was not, when a part of it never reached the
- * disk, because the acknowledgement comes after the flush. It may have been, when every part is there and some
- * bits are wrong: the same sight, a bad checksum, with the opposite meaning. So a bad checksum alone never
- * counts as an unfinished write; there has to be evidence of a part that was never written:
+ * The question is whether that record was ever acknowledged. It was not if a part of it never reached the disk, because
+ * the acknowledgement follows the flush. It may have been if every part is there and some bits are wrong. Both cases
+ * show a bad checksum, so a bad checksum alone never counts as an unfinished write. There has to be evidence of a part
+ * that was never written:
  *
  * - the file ends inside the record;
- * - or the record's last byte is zero, while the footer has no zero byte: the write stopped somewhere before;
- * - or more sectors of it are all zero than the header says are zero by right: a disk writes sectors in any
- *   order, and what was never written reads as zero, since segments only ever grow into fresh space;
- * - or, where the header itself is not there: its first sector, or the part of it in the next sector, is all
- *   zero (neither ever is by right), or nothing but zeros follows it.
+ * - or the record's last byte is zero, while the footer has no zero byte: the write stopped before it;
+ * - or more of its sectors are all zero than the header states: a disk writes sectors in any order, and unwritten
+ *   sectors read as zero, since segments only grow into fresh space;
+ * - or, if the header itself is missing: its first sector, or its part of the next sector, is all zero (neither ever
+ *   is as written), or only zeros follow it.
  *
- * And there must be no evidence against it: every record states the newest sequence that was flushed when it
- * was written. A record further behind that says ours was flushed proves that it was acknowledged. In class
- * `local` any record behind says so, since a record is written only after the one before was flushed; in class
- * `relaxed` a few unflushed records may follow each other, and a power cut may take any of them.
+ * And there must be no evidence against it: every record states the newest sequence that was flushed when it was
+ * written. A later record that states this one as flushed proves that it was acknowledged. In class `local` any later
+ * record proves it, since a record is written only after the previous one was flushed. In class `relaxed` a few
+ * unflushed records may follow each other, and a power failure may destroy any of them.
  *
- * What stays ambiguous, only for the very last record: a disk that later loses a whole sector of it, reading
- * as zeros, or a file cut short by hand, looks like an unfinished write. What is not covered: a disk that
- * tears a single sector, and file systems that show old blocks instead of zeros after a crash (ext4 with
- * `data=writeback`); both are refused as damage, which is the safe side.
+ * One case is ambiguous, for the very last record only: a disk that later loses a whole sector of it, reading as zeros,
+ * or a file truncated by hand, looks like an unfinished write. Not covered are a disk that tears a single sector, and
+ * file systems that expose old blocks instead of zeros after a crash (ext4 with `data=writeback`). Both are refused as
+ * damage, which is the safe side.
  *
- * @param tail everything from the end of the last whole record to the end of the file
+ * @param tail all bytes from the end of the last complete record to the end of the file
  */
 export function judgeTail(tail: Buffer, next: NextRecord): TailVerdict {
   if (isZero(tail, 0, tail.length)) return { kind: 'clean' };
@@ -74,7 +74,7 @@ export function judgeTail(tail: Buffer, next: NextRecord): TailVerdict {
   return { kind: 'damaged', reason: `the ${part} does not match its checksum, and all of it was written` };
 }
 
-/** Why a header that is intact is not that of the next record, or null when it is. */
+/** Why an intact header is not that of the next record; null when it is. */
 export function headerFault(header: RecordHeader, bytes: Buffer, next: NextRecord): string | null {
   if (header.sequence !== next.sequence) return `the record says that it is sequence ${header.sequence}`;
   if (!header.previousChain.equals(next.previousChain))
@@ -106,7 +106,7 @@ function headerNeverWritten(tail: Buffer, offset: number): string | null {
   return null;
 }
 
-/** The newest sequence that any intact record header behind the first byte says was flushed; -1 without one. */
+/** The newest flushed sequence stated by any intact record header after the first byte; -1 without one. */
 function newestFlushedBehind(tail: Buffer, place: RecordPlace): number {
   let newest = -1;
   for (let at = tail.indexOf(recordMagic, 1); at >= 0; at = tail.indexOf(recordMagic, at + 1)) {

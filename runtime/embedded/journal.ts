@@ -26,33 +26,33 @@ const SEGMENT_BYTES = 64 * 1024 * 1024;
 /** Flush interval of class `relaxed`, in milliseconds. */
 const RELAXED_FLUSH_MS = 100;
 
-/** Encoded bytes that may wait behind the group being written. */
+/** Maximum encoded bytes queued behind the group being written. */
 const WAITING_BYTES_MAX = 1024 * 1024 * 1024;
 
-/** Empty groups kept for reuse: one is written while one fills. */
+/** Empty groups kept for reuse: one is written while another one fills. */
 const SPARE_GROUPS_MAX = 2;
 
 /**
  * The write-ahead journal of one process: the embedded `Log`.
  *
- * Group commit: while one group of entries is written and flushed, the next one fills with whatever arrives
- * from all actors; one write and one flush carry them all. The file layout is in `journal-format.ts`.
+ * Group commit: while one group of entries is written and flushed, the next one collects new entries of all actors, and
+ * is written with one write and one flush. The file layout is in `journal-format.ts`.
  *
  * Invariants:
- * 1. At most one record is being written. In class `local` it is flushed before the next one is written, so
- *    only the newest record of the newest segment can be unfinished after a crash.
- * 2. `lastSequence`, `lastClock` and the chain move only when a record is as durable as its class asks, and
- *    only then does `append` resolve.
- * 3. A file is appended to only by the journal that made it. After opening, writing starts with a new segment.
- * 4. A segment is final, cut to its length and flushed, before the next one gets its name. Segments are
- *    removed from the oldest on, each removal flushed before the next: what is there is contiguous.
- * 5. After a failed write or flush nothing is written to that file any more; no flush of it is ever tried again.
- *    The one exception is a full volume, when the remains could be taken away.
- * 6. While it is stopped every append is refused. Where what stopped it may pass, it goes on by itself once its
- *    end has been written anew (`journal-heal.ts`) and a new segment could be made: then nothing that was refused
- *    is in it, and everything acknowledged is flushed.
- * 7. Nothing is acknowledged, and no shard is written, unless the folder was this process's own after the record was
- *    written: another process that takes it later finds the record. When it is not, no file is changed any more.
+ * 1. At most one record is being written. In class `local` it is flushed before the next one is written, so only the
+ *    newest record of the newest segment can be unfinished after a crash.
+ * 2. `lastSequence`, `lastClock` and the chain advance only when a record is durable in its class, and only then does
+ *    `append` resolve.
+ * 3. A file is appended to only by the journal that created it. After opening, writing starts with a new segment.
+ * 4. A segment is final (truncated to its length and flushed) before the next one gets its name. Segments are removed
+ *    from the oldest on, and each removal is flushed before the next, so the remaining ones are contiguous.
+ * 5. After a failed write or flush nothing more is written to that file, and it is never flushed again. The one
+ *    exception is a full volume, if the partial record could be removed.
+ * 6. A stopped journal refuses every append. After a temporary failure it resumes by itself, once its end has been
+ *    rewritten (`journal-heal.ts`) and a new segment was created: then it contains no refused entry, and everything
+ *    acknowledged is flushed.
+ * 7. Nothing is acknowledged, and no shard is written, unless this process still held the folder after the record was
+ *    written: a process that takes the folder later finds the record. Without the lock, no file is changed any more.
  *
  * Enforcement: test/runtime/embedded/journal*.test.ts and test/runtime/log/log-conformance.ts.
  */
@@ -64,7 +64,7 @@ export class Journal implements Log {
   #flushedSequence: number;
   #chain: Buffer;
   #active: Active | undefined;
-  /** Groups not written yet; the last one fills. */
+  /** Groups not written yet; the last one is being filled. */
   #groups: EntryGroup[] = [];
   #spares: EntryGroup[] = [];
   #waitingBytes = 0;
@@ -74,18 +74,18 @@ export class Journal implements Log {
   #removing: Promise<void> | undefined;
   #stopped: ServiceError | undefined;
   #stoppedMs = 0;
-  /** Whether what stopped it may pass; meaningless while it is not stopped. */
+  /** Whether the failure that stopped the journal is temporary; meaningless while it is not stopped. */
   #heals = true;
   #healMs = HEAL_MS_MIN;
   #healTimer: Timer | undefined;
   #healing: Promise<void> | undefined;
-  /** A segment whose end is not known to be on the disk as it looks. */
+  /** A segment whose end may not be on disk as the file shows it. */
   #suspect: Segment | undefined;
-  /** Set while rejections are being delivered: who appends before it has heard of them must not get past. */
+  /** Set while rejections are delivered: an append by a caller that has not received its rejection is refused too. */
   #refusal: ServiceError | undefined;
   #closing: Promise<void> | undefined;
   readonly damage: JournalDamage | undefined;
-  /** What has to be done before anything is written; undefined when it was. */
+  /** Changes that must be made before the first write; undefined once they are done. */
   #settle: (() => Promise<void>) | undefined;
   #beforeLeaving: (records: LeavingRecords) => Promise<void> = () => Promise.resolve();
 
@@ -100,15 +100,15 @@ export class Journal implements Log {
     this.#flushedSequence = recovered.lastSequence;
     this.#lastClock = recovered.lastClock;
     this.#settle = recovered.settle;
-    // A fresh journal starts with a random chain: records of two journals never continue each other.
+    // A new journal starts with a random chain, so records of two journals never continue each other.
     this.#chain = recovered.chain ?? Buffer.from(options.random.bytes(CHAIN_BYTES));
   }
 
   /**
-   * Opens a journal and verifies all of it. Also on a full volume, so that it can be read.
+   * Opens a journal and verifies all of it. Also works on a full volume, so that the journal can be read.
    *
-   * @throws {ServiceError} `DATA_CORRUPTED` naming file, offset, sequence and remedy when anything but an
-   *   unfinished write at the end is wrong, unless damage is contained; then nothing was changed
+   * @throws {ServiceError} `DATA_CORRUPTED` naming file, offset, sequence and remedy for any damage other than an
+   *   unfinished write at the end, unless damage is contained; nothing was then changed
    */
   static async open(options: JournalOptions): Promise<Journal> {
     const journal = await Journal.look(options);
@@ -117,8 +117,8 @@ export class Journal implements Log {
   }
 
   /**
-   * As {@link open}, and changes nothing: what is found can be read, and compared with what else there is, before it is
-   * decided whether the journal is used. Without {@link begin} it takes nothing.
+   * As {@link open}, without changing anything: the caller can read the journal and compare it with other state before
+   * it decides to use it. Until {@link begin} it accepts no entries.
    *
    * @throws {ServiceError} as {@link open}
    */
@@ -130,7 +130,7 @@ export class Journal implements Log {
     return new Journal(options, await recoverJournal(files, folder, report, { contains, keptThrough }), note);
   }
 
-  /** Makes what was found as durable as it looks; from then on it takes entries. Idempotent. */
+  /** Makes the recovered state durable; then the journal accepts entries. Idempotent. */
   async begin(): Promise<void> {
     await this.#settle?.();
     this.#settle = undefined;
@@ -144,17 +144,17 @@ export class Journal implements Log {
     return this.#lastClock;
   }
 
-  /** Sequence of the oldest record that is still there; `lastSequence + 1` when there is none. */
+  /** Sequence of the oldest record in the journal; `lastSequence + 1` when there is none. */
   get firstSequence(): number {
     return this.#retention.segments[0]?.header.firstSequence ?? this.#lastSequence + 1;
   }
 
-  /** Sequence up to which everything is on the disk; behind `lastSequence` in class `relaxed` only. */
+  /** Sequence up to which everything is on disk; lower than `lastSequence` only in class `relaxed`. */
   get flushedSequence(): number {
     return this.#flushedSequence;
   }
 
-  /** Why it takes nothing at present; undefined: it does. */
+  /** Why the journal currently refuses entries; undefined when it does not. */
   get trouble(): ServiceError | undefined {
     return this.#stopped;
   }
@@ -213,12 +213,12 @@ export class Journal implements Log {
   }
 
   /**
-   * Brings everything acknowledged to the disk; in class `local` it is there already.
+   * Flushes everything acknowledged to disk; in class `local` it already is.
    *
-   * A shard must not be flushed ahead of its log: after a power cut the log would be behind it, and its next
-   * records would take sequences that the shard has seen. So in class `relaxed` call this before a shard commits.
+   * A shard must not be flushed ahead of its log: after a power failure the log would be behind it, and would assign
+   * sequences that the shard has already seen. So in class `relaxed` this must be called before a shard commits.
    *
-   * @returns the sequence up to which everything is on the disk
+   * @returns the sequence up to which everything is on disk
    * @throws {ServiceError} `WRITES_STOPPED`
    */
   async flush(): Promise<number> {
@@ -232,9 +232,10 @@ export class Journal implements Log {
   }
 
   /**
-   * Begins a segment of this format where an older version wrote the newest one. To be called when the start is certain:
-   * from then on that version refuses the directory. It would start on it as long as nothing is appended, and would leave
-   * behind what this one keeps beside the journal. Does nothing where there is no room; the next record begins it then.
+   * Starts a segment of this format when an older version wrote the newest one. Called when the start can no longer
+   * fail: from then on the older version refuses the directory. Otherwise it would accept the directory until the next
+   * append, and would not maintain the files this version keeps beside the journal. Without disk space it does nothing;
+   * the next record then starts the segment.
    */
   async claimFormat(): Promise<void> {
     const newest = this.#retention.segments.at(-1);
@@ -245,23 +246,23 @@ export class Journal implements Log {
         if (!isStorageFull(error)) this.#stop(error);
       },
     );
-    // What is appended meanwhile waits for it.
+    // Entries appended meanwhile wait for it.
     this.#loop = started.then(() => this.#run());
     await started;
   }
 
   /**
-   * Looks whether the folder is still this process's own and its files are there as they were written, and stops where
-   * they are not. To be called now and then; never rejects.
+   * Checks that this process still holds the folder and that its files are as written, and stops otherwise. Must be
+   * called periodically. Never rejects.
    */
   async inspect(): Promise<void> {
-    // Until it begins nothing may be changed, and it has told nobody of anything.
+    // Before it begins nothing may be changed, and nothing was acknowledged.
     if (this.#settle !== undefined) return;
     this.#stopUnlessHeld();
     if (this.#closing === undefined) await this.#stopIfLost();
   }
 
-  /** Nobody else writes to a journal. */
+  /** Always certain, because nobody else writes to a journal. */
   confirm(): undefined {
     return undefined;
   }
@@ -280,11 +281,11 @@ export class Journal implements Log {
   }
 
   async #run(): Promise<void> {
-    // In a later turn, so that everything one turn of the event loop appends shares a record.
+    // In a later turn, so that all appends of one turn of the event loop share a record.
     await this.#soon();
     for (let group = this.#groups.shift(); group !== undefined; group = this.#groups.shift()) {
       this.#waitingBytes = this.#groups.reduce((sum, waiting) => sum + waiting.bytes, 0);
-      // Left behind by an entry that could not be encoded.
+      // The group of an entry that could not be encoded.
       if (group.entries === 0) continue;
       try {
         const sequence = await this.#write(group);
@@ -293,7 +294,7 @@ export class Journal implements Log {
         this.#fail(group, error);
       }
       this.#recycle(group);
-      // Who was just answered may have more: let them join the next group.
+      // Callers that were just answered may append more: let these entries join the next group.
       await this.#soon();
     }
     this.#loop = undefined;
@@ -321,7 +322,7 @@ export class Journal implements Log {
       checksum,
     );
     await this.#writeOut(active, sealed.record, start);
-    // Not taken away again when it fails: the file may be another process's to read already.
+    // The record is not removed when this fails: another process may already be reading the file.
     this.#requireHeld();
     if (durability === 'local') this.#flushedSequence = sequence;
     this.#lastSequence = sequence;
@@ -332,12 +333,12 @@ export class Journal implements Log {
     return sequence;
   }
 
-  /** Makes a record as durable as the class asks. */
+  /** Makes a record durable in its class. */
   async #writeOut(active: Active, record: Buffer, start: number): Promise<void> {
     try {
       await active.writer.append(record);
       requireWhole(active);
-      // A flush or a read may have stopped everything meanwhile; then nothing more is acknowledged.
+      // A flush or a read may have stopped the journal meanwhile; then nothing more is acknowledged.
       if (this.#stopped !== undefined) throw this.#stopped;
     } catch (error) {
       if (isStorageFull(error)) throw error;
@@ -381,7 +382,7 @@ export class Journal implements Log {
 
   async #finishActive(): Promise<void> {
     while (this.#flushing !== undefined) await this.#flushing;
-    // A file of which a flush has failed is never flushed again.
+    // A file with a failed flush is never flushed again.
     if (this.#stopped !== undefined) throw this.#stopped;
     if (this.#active === undefined) return;
     const finishing = this.#active;
@@ -392,7 +393,7 @@ export class Journal implements Log {
     this.#suspect = undefined;
   }
 
-  /** A full volume refuses the group and all that wait behind it, which may build on it; anything else ends it all. */
+  /** A full volume rejects the group and all groups behind it, which may build on it. Other errors stop the journal. */
   #fail(group: EntryGroup, error: unknown): void {
     const isFull = isStorageFull(error);
     if (!isFull) this.#stop(error);
@@ -413,7 +414,7 @@ export class Journal implements Log {
     this.#options.report({ kind: 'storage-full', entries, cause: error.cause });
   }
 
-  /** @throws {ServiceError} `WRITES_STOPPED` when the folder may be another process's */
+  /** @throws {ServiceError} `WRITES_STOPPED` when another process may hold the folder */
   #requireHeld(): void {
     try {
       this.#options.requireHeld?.();
@@ -427,7 +428,7 @@ export class Journal implements Log {
     try {
       this.#requireHeld();
     } catch {
-      // It is stopped, and has told so.
+      // Already stopped and reported.
     }
   }
 
@@ -438,10 +439,10 @@ export class Journal implements Log {
   }
 
   #stop(cause: unknown): void {
-    // It will not be flushed any more, and shards must take over what was in it.
+    // It will not be flushed any more, so shards must apply its records.
     if (cause instanceof SegmentLostError) this.#flushedSequence = this.#lastSequence;
     if (this.#stopped !== undefined) {
-      // Of several troubles the worst counts: damage does not pass.
+      // The most severe failure decides: damage is permanent.
       if (!mayPass(cause) && cause !== this.#stopped) this.#healNoMore(cause);
       return;
     }
@@ -471,7 +472,7 @@ export class Journal implements Log {
     });
   }
 
-  /** Tries to go on, see invariant 6; never rejects. */
+  /** Tries to resume, see invariant 6. Never rejects. */
   async #heal(): Promise<void> {
     const { clock, report } = this.#options;
     try {
@@ -483,7 +484,7 @@ export class Journal implements Log {
       await this.#settleSuspect();
       this.#flushedSequence = this.#lastSequence;
       await this.#startSegment();
-      // Before anything else is written: a start that finds them would take their records for lost.
+      // Before anything else is written: a later start would take the records of these segments for lost.
       if (this.#retention.segments.some(({ isLost }) => isLost)) await this.#removeAll();
     } catch (error) {
       if (mayPass(error) || isStorageFull(error)) this.#scheduleHeal();
@@ -496,7 +497,7 @@ export class Journal implements Log {
     this.#removeReleased();
   }
 
-  /** Goes on without files that somebody took away: they are written again, or their content is in the shards. */
+  /** Resumes without files that were removed: they are rewritten, or their content is in the shards. */
   async #settleLost(): Promise<void> {
     const { files, folder } = this.#options;
     await files.makeDirectory(folder);
@@ -505,27 +506,27 @@ export class Journal implements Log {
     const needed = lost.find(({ segment }) => this.#retention.isNeeded(segment));
     if (needed !== undefined) throw needed.error;
     for (const { segment } of lost) {
-      // Left for good when it is removed with those before it.
+      // It is removed with the segments before it.
       segment.isLost = true;
       if (this.#active?.segment === segment) await this.#leaveActive();
       if (this.#suspect === segment) this.#suspect = undefined;
     }
   }
 
-  /** Closes the file that was written, whose end is in doubt. */
+  /** Closes the file being written, whose end is uncertain. */
   async #leaveActive(): Promise<void> {
     if (this.#active === undefined) return;
     const { segment, writer } = this.#active;
     this.#active = undefined;
     this.#suspect = segment;
-    // Nothing of this file is needed any more; what closing it says changes nothing.
+    // Nothing in this file is needed any more, so an error of closing it is ignored.
     await writer.abandon().catch(() => undefined);
   }
 
   async #settleSuspect(): Promise<void> {
     await this.#leaveActive();
     const segment = this.#suspect;
-    // One without records is replaced by the next one, which has its name.
+    // A segment without records is replaced by the next one, which has the same name.
     if (segment !== undefined && segment.lastSequence >= segment.header.firstSequence)
       await rewriteSegment(this.#options.files, segment, {
         sequence: this.#lastSequence,
@@ -551,13 +552,13 @@ export class Journal implements Log {
     return this.#flushWith(async () => this.#active?.writer.datasync());
   }
 
-  /** One flush at a time, of everything acknowledged before it. A failed one stops the journal; it never rejects. */
+  /** Flushes everything acknowledged before it, one flush at a time. A failure stops the journal. Never rejects. */
   #flushWith(flush: () => Promise<void>): Promise<void> {
     if (this.#flushing !== undefined) return this.#flushing;
     const sequence = this.#lastSequence;
     this.#flushing = flush()
       .then(() => {
-        // What stopped it may concern what this flush was of.
+        // If the journal was stopped, the failure may concern the flushed data.
         if (this.#stopped === undefined) this.#flushedSequence = Math.max(this.#flushedSequence, sequence);
       })
       .catch((error: unknown) => this.#stop(error))
@@ -582,7 +583,7 @@ export class Journal implements Log {
         yield { sequence, entries: decodeEntries(Buffer.from(step.payload), step.header.entries) };
       }
     } catch (error) {
-      // A log that cannot be trusted takes nothing more.
+      // A damaged log accepts nothing more.
       if (error instanceof ServiceError && error.code === 'DATA_CORRUPTED') this.#stop(error);
       throw error;
     } finally {
@@ -609,10 +610,10 @@ export class Journal implements Log {
         this.#requireHeld();
         crashPoint('before-segment-removal');
         await files.unlink(segment.path).catch((error: NodeJS.ErrnoException) => {
-          // The unlink of an earlier try may have worked, and the flush behind it not.
+          // An earlier attempt may have removed the file without flushing the removal.
           if (error.code !== 'ENOENT') throw error;
         });
-        // Before the next one: the disk may forget names in any order, and a gap would refuse to open.
+        // Before the next removal: a crash may undo removals in any order, and a gap would be refused at opening.
         await files.syncDirectory(folder);
         crashPoint('after-segment-removal');
       } catch (cause) {
@@ -625,14 +626,14 @@ export class Journal implements Log {
     }
   }
 
-  /** The newest segment stays, so there is one behind each that leaves. */
+  /** The newest segment always stays, so every removed segment has a successor. */
   #leave({ newest, lastSequence }: Segment): Promise<void> {
     const beginning = beginningOf(this.#retention.segments[0] as Segment);
     return this.#beforeLeaving({ newest, lastSequence, beginning });
   }
 
   async #close(): Promise<void> {
-    // Let the caller set #closing first: what is appended from now on is refused.
+    // Let the caller set #closing first, so that further appends are refused.
     await null;
     await this.#loop;
     this.#flushTimer?.cancel();
@@ -642,7 +643,7 @@ export class Journal implements Log {
     while (this.#flushing !== undefined) await this.#flushing;
     this.#stopUnlessHeld();
     await this.#stopIfLost();
-    // The shards have everything by now: the next start must not miss what was taken away.
+    // The shards have everything by now; rewrite the lost files, so that the next start does not report them.
     if (this.#stopped?.cause instanceof SegmentLostError) await this.#heal();
     if (this.#stopped === undefined) return this.#finishActive();
     await this.#active?.writer.abandon();

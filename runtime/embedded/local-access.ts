@@ -5,18 +5,18 @@ import type { Random } from '#runtime/base/random.ts';
 import { readRegularSync } from '#runtime/base/regular-file.ts';
 import { refusedFile } from '#runtime/errors/refused-file.ts';
 
-/** The file in a data directory that has the key of the process that runs on it. */
+/** The file in a data directory that contains the access key of the running process. */
 export const LOCAL_ACCESS_FILE_NAME = 'local-access';
 
-/** Random bytes of a key: nobody guesses it. */
+/** Random bytes of a key. */
 const KEY_BYTES = 32;
 
-/** Nobody but the user of the process, and root, may read it. */
+/** Readable only by the user of the process and root. */
 const FILE_MODE = 0o600;
 
 /**
- * A key that proves access to the files of a running process: it is made anew at each start, kept in the data directory for
- * the user of the process and root, and taken away at the end. A copy of the directory has a key that is of no use.
+ * A key that proves access to the files of a running process. It is generated at each start, stored in the data
+ * directory for the user of the process and root, and removed at the end. A key in a copy of the directory is invalid.
  *
  * @see docs/decisions/0044-password-reset.md
  */
@@ -33,7 +33,7 @@ export class LocalAccess {
   }
 
   /**
-   * Puts the key into the data directory, in the place of the one a killed process left.
+   * Writes the key to the data directory, replacing that of a killed process.
    *
    * @throws the error of the system
    */
@@ -50,22 +50,22 @@ export class LocalAccess {
     this.#isStored = true;
   }
 
-  /** Whether a text is the key. It takes the same time whatever the text is. */
+  /** Whether a text is the key. Takes constant time. */
   isKey(text: string): boolean {
     return timingSafeEqual(digestOf(text), this.#digest);
   }
 
-  /** Takes the key out of the data directory, where it was stored. */
+  /** Removes the key from the data directory, if it was stored. */
   remove(): void {
     if (this.#isStored) rmSync(this.#path, { force: true });
   }
 }
 
 /**
- * The key in a data directory.
+ * Reads the key in a data directory.
  *
  * @returns undefined when there is none
- * @throws {ServiceError} `WRITES_STOPPED` naming the file when the system refuses it
+ * @throws {ServiceError} `WRITES_STOPPED` naming the file when the system refuses the read
  */
 export function readLocalAccess(dataDir: string): string | undefined {
   const path = join(dataDir, LOCAL_ACCESS_FILE_NAME);

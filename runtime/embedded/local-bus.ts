@@ -5,7 +5,7 @@ import type { BranchSubscription, Bus, BusSubscription, SubscribeOptions } from 
 import type { BranchEvent, RevisionCommitted } from '#runtime/tree/branch-events.ts';
 import type { NodeChange } from '#runtime/tree/revision-record.ts';
 
-/** The bus of a process that has everything: what happens here is told here. */
+/** The bus of a single process: events are delivered within the process. */
 export class LocalBus implements Bus {
   readonly #hub: BusHub;
 
@@ -13,7 +13,7 @@ export class LocalBus implements Bus {
     this.#hub = new BusHub(environment);
   }
 
-  /** How many subscribe. */
+  /** Number of subscriptions. */
   get subscriptions(): number {
     return this.#hub.subscriptions;
   }

@@ -8,13 +8,13 @@ import type {
 } from '#runtime/directory/ports.ts';
 import { partitionOf } from '#runtime/directory/partition.ts';
 
-/** What a process alone says of itself. */
+/** The address and description of a single process. */
 export interface LocalMember extends MemberAddress {
   readonly version: string;
   readonly load: () => MemberLoad;
 }
 
-/** The directory of a process that is alone: there is one partition, and it is its own. */
+/** The directory of a single process, which owns the only partition. */
 export class LocalDirectory implements Directory {
   readonly partitions = 1;
   readonly #member: LocalMember;
@@ -46,7 +46,7 @@ export class LocalDirectory implements Directory {
     return [{ id, url, version, ...state, load: load(), owned: [0], warm: [] }];
   }
 
-  /** Nothing ever changes. */
+  /** The directory never changes. */
   onChange(): () => void {
     return () => {};
   }

@@ -2,27 +2,27 @@ import type { FileSystem } from '#runtime/base/file-system.ts';
 import { isZero } from './journal-format.ts';
 
 /**
- * Longest file that is read, in bytes: what one read can take, and many times what any file is made to. One that was
- * stretched is not read into memory to find that out.
+ * Longest file that is read, in bytes: the limit of one read, and many times the size of any valid file. A file that
+ * was extended is therefore not read completely into memory.
  */
 export const SEGMENT_FILE_BYTES_MAX: number = 2 ** 31 - 1;
 
-/** Bytes that are read at once. */
+/** Bytes per read. */
 const PIECE_BYTES = 1024 * 1024;
 
-/** Bytes up to which a file is read with the zeros at its end: twice what one is made to, but for a very large record. */
+/** Size up to which trailing zeros are read too: twice the usual size of a segment, except for a very large record. */
 const USUAL_BYTES = 128 * 1024 * 1024;
 
-/** What was read of a segment. */
+/** The content of a segment. */
 export interface ReadSegment {
   readonly bytes: Buffer;
-  /** Length of the file in bytes; larger than {@link SEGMENT_FILE_BYTES_MAX} where only its beginning was read. */
+  /** Length of the file in bytes; above {@link SEGMENT_FILE_BYTES_MAX} if only its beginning was read. */
   readonly size: number;
 }
 
 /**
- * The bytes of a segment, at most {@link SEGMENT_FILE_BYTES_MAX}, piece by piece. Of a file that is longer than any is made to, the
- * zeros at its end are left out: one that was stretched takes no more memory than what is in it.
+ * Reads a segment in pieces, at most {@link SEGMENT_FILE_BYTES_MAX} bytes. Of an unusually long file the trailing zeros
+ * are left out, so that an extended file takes no more memory than its content.
  *
  * @throws {Error} of Node, with its `code`
  */

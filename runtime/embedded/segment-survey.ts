@@ -18,73 +18,73 @@ import {
   type SegmentHeader,
 } from './journal-format.ts';
 
-/** Bytes that a record with one small entry has at least: it bounds how many were in a stretch. */
+/** Minimum size of a record with one small entry; gives an upper bound of the records in a range. */
 const RECORD_BYTES_MIN = 128;
 
 const SALT_OFFSET = 64;
 
-/** A stretch of a segment and what can be said of it. */
+/** A range of a segment and its state. */
 export type SurveyedPart =
-  /** A record of which every entry is whole, though bytes around them may be damaged. */
+  /** A record whose entries are all intact, though other bytes of it may be damaged. */
   | {
       readonly kind: 'record';
       readonly sequence: number;
       readonly start: number;
       readonly end: number;
-      /** The entries, one behind the other. */
+      /** The concatenated entries. */
       readonly entries: Buffer;
       readonly count: number;
-      /** Undefined where the header is damaged. */
+      /** Undefined when the header is damaged. */
       readonly header: RecordHeader | undefined;
-      /** What is damaged although all entries are whole. */
+      /** The damage outside the entries. */
       readonly fault: string | undefined;
     }
-  /** A record of which some entries are whole and others are not. */
+  /** A record with both intact and damaged entries. */
   | {
       readonly kind: 'partial';
       readonly sequence: number;
       readonly start: number;
       readonly end: number;
       readonly entries: readonly Buffer[];
-      /** Marks of the actors of the entries that are lost. */
+      /** Marks of the actors whose entries are lost. */
       readonly lost: ReadonlySet<string>;
       readonly header: RecordHeader | undefined;
       readonly fault: string;
     }
-  /** Records of which nothing is known but their sequences. */
+  /** Records of which only the sequences are known. */
   | {
       readonly kind: 'lost';
       readonly first: number;
       readonly last: number;
-      /** Whether `last` is what there was room for: the segment ends with them. */
+      /** Whether `last` is an upper bound, derived from the size of the range at the end of the segment. */
       readonly isAtMost: boolean;
       readonly start: number;
       readonly end: number;
       readonly fault: string;
     };
 
-/** What is known of a segment besides its bytes. */
+/** Facts about a segment that are not in its bytes. */
 export interface SurveyContext {
-  /** By its name. */
+  /** From its file name. */
   readonly firstSequence: number;
-  /** Of the segment behind it, by its name; undefined for the newest one. */
+  /** From the file name of the next segment; undefined for the newest one. */
   readonly nextSequence: number | undefined;
 }
 
-/** What a survey found. */
+/** The result of a survey. */
 export interface SegmentSurvey {
-  /** Undefined where nothing of the segment can be verified. */
+  /** Undefined when no part of the segment can be verified. */
   readonly header: SegmentHeader | undefined;
-  /** In the order of their sequences, without a hole; found while they are asked for, once: there may be very many. */
+  /** In order of their sequences, without gaps. Computed lazily and only once, because there may be very many. */
   readonly parts: Iterable<SurveyedPart>;
-  /** What is wrong with the header, though its records could be read. */
+  /** Damage of the header, if the records could still be read. */
   readonly headerFault: string | undefined;
 }
 
 /**
- * Reads what verifies of a damaged segment. Records behind a damaged one are found again by their headers, whose
- * checksums hold at their own place only; entries of a damaged record by the table behind them. Nothing is taken that
- * does not verify.
+ * Reads the intact parts of a damaged segment. Records after a damaged one are found by their headers, whose checksums
+ * are valid only at their own offset; entries of a damaged record by the table after them. Only parts that verify are
+ * used.
  *
  * @param bytes the whole file
  */
@@ -111,12 +111,12 @@ export function surveySegment(bytes: Buffer, context: SurveyContext): SegmentSur
   return { header, parts: new SegmentWalk(bytes, header, context).run(), headerFault };
 }
 
-/** Records that fit into a stretch. */
+/** Maximum number of records that fit into a range. */
 function mostRecords(bytes: number): number {
   return Math.ceil(bytes / RECORD_BYTES_MIN);
 }
 
-/** A header with the salt under which the first record verifies: as it stands, or with one bit turned over. */
+/** A header with the salt under which the first record verifies: as stored, or with one bit flipped. */
 function guessedHeader(bytes: Buffer, firstSequence: number): SegmentHeader | undefined {
   if (bytes.length < SEGMENT_HEADER_BYTES) return undefined;
   const stored = bytes.readUInt32LE(SALT_OFFSET);
@@ -141,7 +141,7 @@ interface FoundHeader {
   readonly at: number;
 }
 
-/** The first intact header of a record at or behind an offset, of at least a sequence. */
+/** The first intact record header at or after an offset, with at least a given sequence. */
 function findHeader(bytes: Buffer, from: number, salt: number, sequence: number): FoundHeader | undefined {
   for (let at = bytes.indexOf(recordMagic, from); at >= 0; at = bytes.indexOf(recordMagic, at + 1)) {
     const header = soundHeader(bytes, at, salt);
@@ -160,7 +160,7 @@ class SegmentWalk {
   readonly #bytes: Buffer;
   readonly #header: SegmentHeader;
   readonly #nextSequence: number | undefined;
-  /** Found and not handed out yet. */
+  /** Parts found but not yet yielded. */
   #parts: SurveyedPart[] = [];
   #at = SEGMENT_HEADER_BYTES;
   #sequence: number;
@@ -180,7 +180,7 @@ class SegmentWalk {
       else if (!this.#resume()) break;
       yield* this.#found();
     }
-    // The segment behind this one says which records it had.
+    // The next segment states where the records of this one end.
     const next = this.#nextSequence;
     if (next !== undefined && next > this.#sequence)
       this.#lose(next - 1, this.#bytes.length, 'the end of the segment is missing');
@@ -193,7 +193,7 @@ class SegmentWalk {
     return parts;
   }
 
-  /** A record whose header is intact. */
+  /** Handles a record with an intact header. */
   #takeRecord(header: RecordHeader): void {
     const start = this.#at;
     const end = start + recordBytes(header);
@@ -218,18 +218,18 @@ class SegmentWalk {
     this.#sequence = header.sequence + 1;
   }
 
-  /** Finds the next record behind bytes that are none. @returns false when there is none */
+  /** Finds the next record after damaged bytes. @returns false when there is none */
   #resume(): boolean {
     const found = findHeader(this.#bytes, this.#at, this.#header.salt, this.#sequence);
     const end = found?.at ?? this.#endOfBytes();
-    // Where nothing follows, the table says which record it was.
+    // If no record follows, the table states which record it was.
     const newest = found === undefined ? this.#lastTable(end)?.sequence : found.header.sequence - 1;
     this.#takeBackwards(end, newest);
     this.#at = end;
     return found !== undefined;
   }
 
-  /** Takes what tables tell of the records between the present place and `end`, the newest of which is known. */
+  /** Reads the records between the present offset and `end` from their tables, backwards from the newest sequence. */
   #takeBackwards(end: number, newest: number | undefined): void {
     const fault = 'there is no intact record header';
     const found: { readonly table: FoundTable; readonly start: number; readonly end: number }[] = [];
@@ -271,7 +271,7 @@ class SegmentWalk {
     return table !== undefined && (sequence === undefined || table.sequence === sequence) ? table : undefined;
   }
 
-  /** Takes the entries of a damaged record that verify by themselves. */
+  /** Reads the entries of a damaged record that verify individually. */
   #takeByTable(
     table: FoundTable | undefined,
     start: number,
@@ -315,7 +315,7 @@ class SegmentWalk {
     this.#sequence = last + 1;
   }
 
-  /** Behind the last byte that is not zero: what follows was taken ahead. */
+  /** Offset after the last non-zero byte; the rest is preallocated. */
   #endOfBytes(): number {
     let end = this.#bytes.length;
     while (end > this.#at && this.#bytes[end - 1] === 0) end -= 1;

@@ -5,12 +5,12 @@ export const ACTOR_MARK_BYTES = 8;
 
 const marks = new Map<string, Buffer>();
 
-/** Marks remembered; above it the memory starts again. */
+/** Maximum number of cached marks; above it the cache is cleared. */
 const MARKS_MAX = 10_000;
 
 /**
- * Stands for an actor where its id would take too much room: the first bytes of a hash. Two actors of one server have
- * the same one by a chance of one in 10^13 with a million of them; it then says too much, never too little.
+ * A short form of an actor id: the first bytes of its hash. With a million actors, two of one server collide with a
+ * probability of one in 10^13; the mark then covers too many actors, never too few.
  */
 export function actorMark(actor: string): Buffer {
   let mark = marks.get(actor);

@@ -12,27 +12,27 @@ import {
 /*
  * The bytes of an entry, little endian:
  *
- *   u32  length of everything behind it
+ *   u32  length of the rest of the entry
  *   u16  length of the actor id   u48 clock milliseconds   u32 clock counter   u32 number of writes
  *        actor id, UTF-8
  *   for every write:
  *   u16  table   u16 key length   u32 value length, REMOVED for a removal
  *        key, value
  *
- * The length in front lets a reader hop over entries without decoding them. Nothing here is checksummed: that
- * is the record around it. No allocation happens while encoding, at 70 MB/s it would be all the work there is.
+ * The length prefix lets a reader skip entries without decoding them. Entries have no checksum of their own; the
+ * enclosing record has one. Encoding does not allocate: at 70 MB/s allocation would dominate the cost.
  */
 const ENTRY_HEADER_BYTES = 20;
 const WRITE_HEADER_BYTES = 8;
 const REMOVED = 0xffffffff;
 
-/** Keys from this length on are written by a native call: measured, the loop costs 1.5 ns a byte, the call 35. */
+/** Keys from this length on are written by a native call. Measured: the loop costs 1.5 ns a byte, the call 35 ns. */
 const NATIVE_KEY_BYTES = 24;
 
-/** Char codes a byte cannot hold. */
+/** Char codes that do not fit in a byte. */
 const notBinary = /[^\x00-\xff]/;
 
-/** @returns the exact number of bytes {@link encodeEntry} writes for it */
+/** @returns the exact number of bytes that {@link encodeEntry} writes for an entry */
 export function entrySize(entry: LogEntry): number {
   if (entry.encoded !== undefined) return entry.encoded.length;
   let size = ENTRY_HEADER_BYTES + Buffer.byteLength(entry.actor, 'utf8');
@@ -46,9 +46,9 @@ export function entrySize(entry: LogEntry): number {
  * Writes one entry.
  *
  * @param target has {@link entrySize} bytes free at `offset`
- * @returns the offset behind it
- * @throws {InvariantError} for a key that is not binary, or anything longer than its bound; what was written
- *   at `offset` by then is to be ignored
+ * @returns the offset after the entry
+ * @throws {InvariantError} for a key that is not binary, or anything above its limit; bytes already written at
+ *   `offset` must then be ignored
  */
 export function encodeEntry(entry: LogEntry, target: Buffer, offset: number): number {
   if (entry.encoded !== undefined) {
@@ -62,7 +62,7 @@ export function encodeEntry(entry: LogEntry, target: Buffer, offset: number): nu
   return position;
 }
 
-/** What a large entry is encoded from. */
+/** The input for encoding a large entry. */
 export interface LargeEntry {
   readonly actor: string;
   /** Number of writes. */
@@ -72,18 +72,18 @@ export interface LargeEntry {
   readonly writes: Iterable<Write>;
 }
 
-/** Writes encoded between two rests. */
+/** Writes encoded in one step. */
 const WRITES_PER_STEP = 128;
 
-/** Bytes of values encoded between two rests. */
+/** Bytes of values encoded in one step. */
 const BYTES_PER_STEP = 512 * 1024;
 
 /**
- * Encodes an entry that would hold the event loop for long: 700,000 writes take half a second.
+ * Encodes an entry in steps, because it would block the event loop: 700,000 writes take half a second.
  *
- * @param clock asked at the end, for time goes on meanwhile
- * @returns what {@link encodeEntry} writes, with {@link ENCODED_ROOM_BYTES} around it; yields where the work may rest,
- *   and nothing of the entry may change
+ * @param clock called at the end, because time passes meanwhile
+ * @returns the bytes of {@link encodeEntry}, with {@link ENCODED_ROOM_BYTES} around them; yields where the work may be
+ *   suspended; the entry must not change meanwhile
  */
 export function* encodeLargeEntry(large: LargeEntry, clock: () => Revision): Generator<undefined, Buffer> {
   const { actor, bytes, count, writes } = large;
@@ -115,7 +115,7 @@ export function* encodeLargeEntry(large: LargeEntry, clock: () => Revision): Gen
   return target;
 }
 
-/** @returns the offset behind the head of an entry, whose length is still missing */
+/** @returns the offset after the head of an entry, whose length is filled in later */
 function encodeHead(
   { actor, clock }: Pick<LogEntry, 'actor' | 'clock'>,
   count: number,
@@ -138,10 +138,10 @@ function encodeWrite(write: Write, target: Buffer, offset: number): number {
   return position + write.value.length;
 }
 
-/** Everything before the value. @returns the offset behind it */
+/** Encodes everything before the value. @returns the offset after it */
 function encodeWriteHead({ table, key, value }: Write, target: Buffer, offset: number): number {
   const keyLength = key.length;
-  // Not asserted, because the texts would be made for every write.
+  // Not an assertion call, because it would build its message for every write.
   if (!Number.isInteger(table) || table < 0 || table > TABLE_MAX) {
     throw new InvariantError(`table number ${table}`);
   }
@@ -160,7 +160,7 @@ function encodeWriteHead({ table, key, value }: Write, target: Buffer, offset: n
   return position + keyLength;
 }
 
-/** A char code above 255 would silently become another key, so every key is checked. */
+/** Writes and checks a key: a char code above 255 would silently become a different key. */
 function writeKey(key: string, target: Buffer, offset: number): void {
   if (key.length >= NATIVE_KEY_BYTES) {
     assert(!notBinary.test(key), 'key with a char code above 255');
@@ -179,14 +179,14 @@ function writeKey(key: string, target: Buffer, offset: number): void {
 /** An entry read without its writes. */
 export interface EntryOutline {
   readonly actor: string;
-  /** Offset behind the entry. */
+  /** Offset after the entry. */
   readonly end: number;
 }
 
 /**
- * Reads who wrote an entry and where it ends.
+ * Reads the actor of an entry and its end.
  *
- * @throws {InvariantError} when the bytes are no entry
+ * @throws {InvariantError} when the bytes are not an entry
  */
 export function outlineEntry(source: Buffer, offset: number): EntryOutline {
   need(source, offset, ENTRY_HEADER_BYTES);
@@ -199,7 +199,7 @@ export function outlineEntry(source: Buffer, offset: number): EntryOutline {
 /**
  * Reads one entry. Its values are views of `source`.
  *
- * @throws {InvariantError} when the bytes are no entry
+ * @throws {InvariantError} when the bytes are not an entry
  */
 export function decodeEntry(
   source: Buffer,

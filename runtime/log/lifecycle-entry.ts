@@ -4,19 +4,19 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type LogEntry, TABLE_MAX } from './log-entry.ts';
 
 /**
- * What became of an actor, or of every actor under an owner. These stand in the log between the effects, because
- * who follows the log has to know of an actor before its first effect, and makes a fork of the very state the
- * source has at this place.
+ * Creation, fork or removal of an actor, or removal of every actor under an owner. These entries are ordered with the
+ * effects in the log, because a follower has to create an actor before its first effect, and has to fork the source
+ * in exactly the state it has at this position.
  */
 export type Lifecycle =
   | { readonly kind: 'create' }
   | { readonly kind: 'fork'; readonly source: string }
   | { readonly kind: 'destroy' };
 
-/** The table no actor has, whose writes say what became of an actor. */
+/** Reserved table number, used by no actor, that marks the writes of lifecycle entries. */
 const LIFECYCLE_TABLE = TABLE_MAX;
 
-/** Whether an actor goes when its owner is destroyed: it is the owner, or its id begins with it. */
+/** Whether an actor is removed with an owner: it is the owner, or its id begins with the owner. */
 export function isUnder(actor: string, owner: string): boolean {
   return actor === owner || actor.startsWith(`${owner}/`);
 }
@@ -24,9 +24,9 @@ export function isUnder(actor: string, owner: string): boolean {
 const nothing = new Uint8Array(0);
 
 /**
- * An entry that says what became of an actor.
+ * Builds a lifecycle entry.
  *
- * @param actor the actor that is made; for `destroy` the owner of those that are removed
+ * @param actor the actor that is created; for `destroy` the owner of the actors that are removed
  * @param clock the highest clock so far
  */
 export function lifecycleEntry(actor: string, lifecycle: Lifecycle, clock: Revision): LogEntry {
@@ -35,9 +35,9 @@ export function lifecycleEntry(actor: string, lifecycle: Lifecycle, clock: Revis
 }
 
 /**
- * What an entry says became of its actor; undefined for one of effects.
+ * Decodes a lifecycle entry; undefined for an entry of effects.
  *
- * @throws {ServiceError} `DATA_CORRUPTED` for something only a newer build knows
+ * @throws {ServiceError} `DATA_CORRUPTED` for a lifecycle that only a newer build knows
  */
 export function lifecycleOf({ writes }: LogEntry): Lifecycle | undefined {
   const write = writes[0];

@@ -1,8 +1,8 @@
 import type { Revision } from '#runtime/content/revision.ts';
 
 /**
- * One effect: what a key holds afterwards. Effects, never commands, so that applying a write anywhere, any
- * number of times, gives the same bytes.
+ * One effect: the value of a key after the commit. The log holds effects, never commands, so applying a write anywhere,
+ * any number of times, gives the same bytes.
  */
 export interface Write {
   /** Number of the table among the tables of the actor's kind, at most {@link TABLE_MAX}. */
@@ -13,57 +13,57 @@ export interface Write {
   readonly value: Uint8Array | null;
 }
 
-/** The effects of one batch of one actor. They become durable together or not at all. */
+/** The effects of one batch of one actor. They become durable atomically. */
 export interface LogEntry {
   /** Id of the actor, `{tenant}/{repo}/{branch}/{kind}`; at most {@link ACTOR_BYTES_MAX} bytes of UTF-8. */
   readonly actor: string;
-  /** In the order they apply; a later write of a key wins. */
+  /** In the order of application; a later write of a key wins. */
   readonly writes: readonly Write[];
-  /** The highest revision used in the batch: the log remembers it, so that revisions never run backwards. */
+  /** The highest revision used in the batch. The log keeps it, so that revisions never go backwards. */
   readonly clock: Revision;
   /**
-   * All of it as `encodeEntry` writes it, where that was done before; then a log need not look at the writes. The {@link ENCODED_ROOM_BYTES}
-   * on either side are the log's from `append` on; the entry itself stays as it is.
+   * The whole entry as written by `encodeEntry`, when it was encoded before; the log then does not read the writes. The
+   * log owns the {@link ENCODED_ROOM_BYTES} on either side from `append` on; the entry itself is not changed.
    */
   readonly encoded?: Uint8Array;
 }
 
-/** Bytes around an entry that was encoded before, for what a log puts around it: copying 70 MB takes 80 ms. */
+/** Bytes reserved around an encoded entry for the framing of the log. It avoids a copy: copying 70 MB takes 80 ms. */
 export const ENCODED_ROOM_BYTES = 4096;
 
 /**
- * What tells a record from every other one that may have been written with its sequence: of logs that several members
- * read, and whose end may be lost.
+ * Identifies a record among all records that may have been written with its sequence. Used by logs that several
+ * members read, and whose end may be lost.
  */
 export interface RecordMark {
   readonly epoch: number;
-  /** Hash over the record and all before it. */
+  /** Hash over the record and all records before it. */
   readonly chain: Uint8Array;
 }
 
-/** Whether two marks are of one record. */
+/** Whether two marks identify the same record. */
 export function isSameRecord(a: RecordMark, b: RecordMark): boolean {
   return a.epoch === b.epoch && Buffer.compare(a.chain, b.chain) === 0;
 }
 
 /** The entries that became durable together, at one position of the log. */
 export interface LogRecord {
-  /** Position in the log: above 0, higher for each record, below 2^53. */
+  /** Position in the log: above 0, increasing with each record, below 2^53. */
   readonly sequence: number;
-  /** Left out by a log that only this process writes and reads. */
+  /** Absent in a log that only this process writes and reads. */
   readonly mark?: RecordMark;
-  /** In the order they were appended; never empty. */
+  /** In the order they were appended. Never empty. */
   readonly entries: readonly LogEntry[];
 }
 
 /** Largest table number. */
 export const TABLE_MAX = 0xffff;
 
-/** Longest key in bytes: what the length field holds. LMDB takes less, the shard says so. */
+/** Longest key in bytes: the maximum of the length field. The limit of LMDB is lower; the shard enforces it. */
 export const KEY_BYTES_MAX = 0xffff;
 
 /** Longest actor id in bytes of UTF-8. */
 export const ACTOR_BYTES_MAX = 1024;
 
-/** Largest encoded entry in bytes. A command is bounded far below it; this bounds the memory of a reader. */
+/** Largest encoded entry in bytes. Commands have a much lower limit; this one bounds the memory of a reader. */
 export const ENTRY_BYTES_MAX = 512 * 1024 * 1024;

@@ -1,158 +1,162 @@
 import type { Revision } from '#runtime/content/revision.ts';
 import type { LogEntry, LogRecord, RecordMark } from './log-entry.ts';
 
-/** Sequences of the oldest and the newest entry of an actor that are not released. */
+/** Sequences of the oldest and the newest unreleased entry of an actor. */
 export interface PendingRange {
-  /** No entry that is not released lies before it; the entry itself may be later than this. */
+  /** Lower bound: no unreleased entry has a lower sequence. The oldest one may have a higher sequence. */
   readonly first: number;
   /** Sequence of the actor's newest entry. */
   readonly last: number;
 }
 
-/** Records of a log that are damaged, so that what they said is not known any more. */
+/** Damaged log records, whose content is lost. */
 export interface LostRecords {
   readonly first: number;
   readonly last: number;
-  /** Whether there may have been fewer: `last` is what there was room for. */
+  /** Whether fewer records may be lost: `last` is then an upper bound, derived from the size of the damaged range. */
   readonly isAtMost?: boolean;
-  /** Marks of the actors whose entries are lost (see `actor-mark.ts`); undefined where it may be any actor. */
+  /** Marks of the actors whose entries are lost (see `actor-mark.ts`); undefined when it may be any actor. */
   readonly actors: ReadonlySet<string> | undefined;
-  /** File and offset, for people. */
+  /** File and offset, for the operator. */
   readonly where: string;
-  /** What is wrong there, for people. */
+  /** Description of the damage, for the operator. */
   readonly what: string;
 }
 
-/** The damage a log was opened with. All that is not named in it verifies and can be read. */
+/** The damage found when a log was opened. Everything else in the log verifies and can be read. */
 export interface LogDamage {
-  /** What was found at this opening and nobody has decided about. */
+  /** Damage found by this opening that is not decided yet. */
   readonly lost: readonly LostRecords[];
-  /** The actors that an earlier opening found to depend on what is lost still, with why. */
+  /** Actors that an earlier opening found to depend on records that are still lost, each with the reason. */
   readonly refused: ReadonlyMap<string, string>;
   /**
-   * Remembers which actors depend on what is lost, on the disk when it resolves: what the log has of them is kept, and
-   * later openings name them in {@link refused}. An actor that is gone is left out; without any the damage is over.
+   * Stores the actors that depend on lost records. The decision is on disk when the promise resolves. The log keeps the
+   * entries of these actors, and later openings list them in {@link refused}. Removed actors are left out; an empty map
+   * ends the damage.
    */
   decide(refused: ReadonlyMap<string, string>): Promise<void>;
 }
 
-/** Where a log begins, and what tells it from every other one. */
+/** First position of a log, with a check value that distinguishes it from every other log. */
 export interface LogBeginning {
   readonly firstSequence: number;
-  /** Check value of everything before it, in hexadecimal digits. */
+  /** Check value of everything before it, in hexadecimal. */
   readonly chain: string;
 }
 
-/** What is about to leave a log. */
+/** Records that are about to be removed from a log. */
 export interface LeavingRecords {
-  /** Newest record of each actor that leaves. */
+  /** Sequence of the newest removed record of each actor. */
   readonly newest: ReadonlyMap<string, number>;
   readonly lastSequence: number;
-  /** Where the log begins without them. */
+  /** Beginning of the log after the removal. */
   readonly beginning: LogBeginning;
 }
 
-/** What a log that is the only one of its process knows of what it still has. */
+/** Retention of a log that is the only one of its process. */
 export interface LogRetention {
-  /** Undefined while there never was a record. */
+  /** Undefined before the first record. */
   readonly beginning: LogBeginning | undefined;
-  /** Check value of everything before a record, where the log has a mark before that record; empty when it is damaged. */
+  /**
+   * Check value of everything before a record, when the log has a mark before that record; empty when it is damaged.
+   */
   chainBefore(sequence: number): string | undefined;
-  /** Newest record of an actor that is still there, released or not; of an owner, of its removal. */
+  /** Newest record of an actor that is still in the log, released or not. For an owner: the record of its removal. */
   newestOf(actor: string): number | undefined;
-  /** @param before has to resolve before records leave; when it rejects they stay, and it is asked again later */
+  /**
+   * @param before must resolve before records are removed; when it rejects they stay and the removal is retried later
+   */
   beforeLeaving(before: (records: LeavingRecords) => Promise<void>): void;
 }
 
 /**
- * Where effects become durable before they are applied. Embedded it is a journal of the process, in a cluster
- * a JetStream stream. Every implementation passes `test/runtime/log/log-conformance.ts`.
+ * Makes effects durable before they are applied. Embedded, it is a journal of the process; in a cluster, a JetStream
+ * stream. Every implementation passes `test/runtime/log/log-conformance.ts`.
  *
  * Promises:
- * 1. Entries become durable in the order `append` was called, over all actors; what is durable never leaves
- *    a hole before it. A crash may keep entries whose `append` never resolved, only at the end: a phantom.
+ * 1. Entries become durable in the order of the `append` calls, over all actors. There is never a hole before a
+ *    durable entry. A crash may keep entries whose `append` never resolved, but only at the end (a phantom).
  * 2. `append` resolves only when the entry is durable in the configured class, in call order.
- * 3. Sequences rise with every record, not always by one, and never restart, nor does `lastClock` fall, across
- *    restarts too.
- * 4. Every record is verified whenever it is read; damage is an error, never another content or a gap.
+ * 3. Sequences increase with every record, not always by one. Neither sequences nor `lastClock` ever decrease, also
+ *    across restarts.
+ * 4. Every record is verified whenever it is read. Damage is an error, never different content or a gap.
  */
 export interface Log {
   /**
-   * Appends one entry. It is encoded before the call returns, so values may be reused afterwards.
+   * Appends one entry. The entry is encoded before the call returns, so values may be reused afterwards.
    *
-   * How it can fail, and what that says about the entry:
-   * - `STORAGE_FULL`: it is certainly not in the log. Everything queued behind it fails alike. The log goes
-   *   on by itself: an append called after the rejection was delivered is tried anew.
-   * - `COMMIT_TOO_LARGE`, `OVERLOADED` and invariant errors: it was not taken, nothing else is affected.
+   * Errors, and the state of the entry after each:
+   * - `STORAGE_FULL`: the entry is not in the log. All queued entries behind it fail with the same error. The log
+   *   recovers by itself: an append called after the rejection was delivered is tried again.
+   * - `COMMIT_TOO_LARGE`, `OVERLOADED` and invariant errors: the entry was not accepted; other entries are unaffected.
    * - `LOG_UNAVAILABLE`: as `STORAGE_FULL`; a log over the network cannot be reached at present.
-   * - `NOT_OWNER`: another member owns this log now. The entry is certainly not in it, and never will be.
-   * - `WRITES_STOPPED`: it was taken away again as far as the failed storage allowed; only a log reopened after
-   *   a crash may still hold it. Every later append fails too (fail stop), unless the log {@link Log.heals}: then
-   *   it goes on by itself, and the entry is certainly not in it from then on.
+   * - `NOT_OWNER`: another member owns this log now. The entry is not in the log and never will be.
+   * - `WRITES_STOPPED`: the entry was removed again as far as the failed storage allowed. Only a log reopened after a
+   *   crash may still hold it. Every later append fails too (fail stop), unless the log {@link Log.heals}: then it
+   *   recovers by itself, and from then on the entry is certainly not in it.
    *
    * @returns the sequence of the record that holds it
    * @throws {ServiceError} `STORAGE_FULL`, `LOG_UNAVAILABLE`, `NOT_OWNER`, `WRITES_STOPPED`, `COMMIT_TOO_LARGE`
    *   above `ENTRY_BYTES_MAX`, `OVERLOADED` when too many bytes wait, `SHUTTING_DOWN` after `close`
    */
   append(entry: LogEntry): Promise<number>;
-  /** Whether it may take entries again by itself after it has refused one with `WRITES_STOPPED`. Absent: it never does. */
+  /** Whether the log may accept entries again by itself after `WRITES_STOPPED`. Absent: it never does. */
   readonly heals?: boolean;
   /**
-   * The durable records after a sequence, in order, up to the newest one when the iteration starts. Records
-   * already removed are left out; what a running iteration still needs is not removed. Values are views of
-   * one buffer per record.
+   * The durable records after a sequence, in order, up to the newest one at the start of the iteration. Removed records
+   * are skipped, but records that a running iteration still needs are not removed. Values are views of one buffer per
+   * record.
    *
    * @throws {ServiceError} `DATA_CORRUPTED` when a stored record does not verify
    */
   read(afterSequence: number): AsyncIterable<LogRecord>;
   /**
-   * The actor's shard has flushed everything up to and including `sequence`: what no shard needs any more is
-   * removed. A lower sequence than before changes nothing. Of an actor that is gone, release `lastSequence`.
+   * Reports that the actor's shard has flushed everything up to and including `sequence`. Records that no shard needs
+   * any more are removed. A lower sequence than before has no effect. For a removed actor, release `lastSequence`.
    */
   released(actor: string, sequence: number): void;
-  /** The actors with entries not released. After opening: every actor the log still names. */
+  /** The actors with unreleased entries. After opening: every actor the log still names. */
   pending(): ReadonlyMap<string, PendingRange>;
-  /** What of it is lost; undefined while nothing is. */
+  /** Damage found at opening; undefined when there is none. */
   readonly damage?: LogDamage | undefined;
   /** Sequence of the newest acknowledged record with entries, 0 before the first. */
   readonly lastSequence: number;
-  /** Highest clock of all entries there ever were. */
+  /** Highest clock of all entries ever appended. */
   readonly lastClock: Revision;
   /**
-   * Brings everything acknowledged to the disk, whatever the durability class acknowledges at. A shard waits
-   * for it before it commits, so that no shard is ever ahead of the log. A log that other members have as well notes
-   * besides whose shard may be ahead of what the member knows to have.
+   * Flushes all acknowledged entries to disk, whatever the durability class of acknowledgements. A shard waits for it
+   * before it commits, so no shard is ever ahead of the log. A log that other members also store additionally records
+   * the actor whose shard may be ahead of the log position recorded for this member.
    *
-   * @param actor whose shard is to be given something; left out: something else on the disk follows the log
-   * @returns the sequence up to which all is on the disk
+   * @param actor whose shard is about to be written; absent: something else on disk follows the log
+   * @returns the sequence up to which everything is on disk
    * @throws {ServiceError} `WRITES_STOPPED`
    */
   flush(actor?: string): Promise<number>;
   /**
-   * The shard of an actor has everything up to a record on the disk. {@link Log.released} follows, and is called for more
-   * than that. Left out by a log that need not know.
+   * Reports that the shard of an actor has everything up to a record on disk. {@link Log.released} follows, and has
+   * stronger conditions. Absent in a log that does not need it.
    */
   applied?(actor: string, sequence: number, mark: RecordMark | undefined): void;
   /**
-   * The mark of a record, as long as it is the newest one of the actor and not released. Left out by a log that has no
-   * marks.
+   * The mark of a record, as long as it is the newest one of the actor and not released. Absent in a log without marks.
    */
   markOf?(actor: string, sequence: number): RecordMark | undefined;
   /**
-   * Makes sure that nobody else has written to this log up to now, so that what an answer says of the durable state
-   * is true when it is given, also where nothing is appended.
+   * Confirms that nobody else has written to this log so far, so that an answer about the durable state is correct when
+   * it is given, even if nothing is appended.
    *
-   * @returns undefined when that is certain already
+   * @returns undefined when this is already certain
    * @throws {ServiceError} as a promise: `NOT_OWNER`, `LOG_UNAVAILABLE`, `WRITES_STOPPED`, `SHUTTING_DOWN`
    */
   confirm(): Promise<void> | undefined;
   /**
-   * Changes what an opening has to change, before anything is written. Left out by a log that is open for writing at once.
-   * Until then nothing was changed, so that whoever compares the log with what else there is can still refuse it.
+   * Applies the changes that opening requires, before anything is written. Until then nothing is changed, so a caller
+   * that compares the log with other state can still refuse it. Absent in a log that is writable once opened.
    */
   begin?(): Promise<void>;
-  /** Left out by a log that does not decide itself what leaves it. */
+  /** Absent in a log that does not decide itself which records are removed. */
   readonly retention?: LogRetention;
-  /** Makes durable what was appended, then lets go of everything. Idempotent. */
+  /** Makes appended entries durable, then releases all resources. Idempotent. */
   close(): Promise<void>;
 }

@@ -1,19 +1,19 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 
-/** Ends every variable part of a key: smaller than any byte that may stand in a part. */
+/** Terminates every variable part of a key: less than any byte allowed in a part. */
 export const END = '\u0000';
 
-/** Behind every key that starts with a given prefix and {@link END}. */
+/** Greater than every key that starts with a given prefix and {@link END}. */
 export const AFTER_END = '\u0001';
 
-/** Longest key LMDB takes; a longer one would stop the shard, so every part of a key has a bound. */
+/** Longest key LMDB accepts. A longer one would stop the shard, so every part of a key is bounded. */
 export const KEY_BYTES_MAX = 1978;
 
-/** Longest part kept whole where the other parts are short: a path, the name of a definition. */
+/** Longest part kept whole when the other parts are short: a path, the name of a definition. */
 export const LONG_PART_BYTES = 1500;
 
-/** Longest value or pointer kept whole: two ids and two names may stand beside it. */
+/** Longest value or pointer kept whole: leaves room for two ids and two names. */
 export const VALUE_PART_BYTES = 1200;
 
 /** Longest property name kept whole. */
@@ -26,29 +26,29 @@ export function textBytes(text: string): string {
   return ascii.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** Turns {@link textBytes} back. */
+/** Decodes {@link textBytes}. */
 export function bytesText(bytes: string): string {
   return ascii.test(bytes) ? bytes : Buffer.from(bytes, 'latin1').toString('utf8');
 }
 
 /**
- * A part that may be longer than LMDB takes: cut, with a hash of the whole (32 bytes) behind it. Long parts that
- * share their beginning sort by hash, so scans over them recheck the whole text.
+ * A part that may exceed the key length of LMDB: truncated, followed by a hash of the whole (32 bytes). Long parts with
+ * a common prefix sort by hash, so scans over them recheck the whole text.
  *
  * @param bytesMax longest part kept whole
  */
 export function boundedPart(text: string, bytesMax: number = LONG_PART_BYTES): string {
   const bytes = textBytes(text);
   if (bytes.length <= bytesMax) return bytes;
-  // Spelt in hex, because no zero byte may stand inside a part.
+  // In hex, because a part must not contain a zero byte.
   return bytes.slice(0, bytesMax) + createHash('sha256').update(bytes, 'latin1').digest('hex').slice(0, 32);
 }
 
 /**
- * As {@link boundedPart}, of a long text whose pieces are told one after the other; yields where the work may rest.
+ * As {@link boundedPart}, for a long text given in pieces; yields where the work may be suspended.
  *
- * @param pieces each can be encoded by itself; undefined where whoever makes them may rest
- * @param zero byte that stands where the text has a zero character, which may not stand in a part
+ * @param pieces each can be encoded by itself; undefined where the producer may be suspended
+ * @param zero replaces a zero character, which must not occur in a part
  */
 export function* boundedPartInSteps(
   pieces: Iterable<string | undefined>,
@@ -72,7 +72,7 @@ export function* boundedPartInSteps(
   return length <= bytesMax ? start : start.slice(0, bytesMax) + hash.digest('hex').slice(0, 32);
 }
 
-/** A number as eight bytes that sort like the number, negative ones included. */
+/** A number as eight bytes in the sort order of numbers, including negative ones. */
 export function sortableNumber(value: number): string {
   const bytes = Buffer.alloc(8);
   bytes.writeDoubleBE(value === 0 ? 0 : value);

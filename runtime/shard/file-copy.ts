@@ -5,42 +5,42 @@ import { NEVER_WAIT, requireRegular } from '#runtime/base/regular-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /**
- * Bytes written at a time. Everybody else's flushes wait in line behind one such piece: of 271 MB in one piece they
- * waited 20 to 50 ms, in pieces of 4 MB up to 4 ms, and the copy took as long.
+ * Bytes per write. Other flushes queue behind one write: with 271 MB in one write they waited 20 to 50 ms, with writes
+ * of 4 MB up to 4 ms, and the copy took as long.
  */
 const PIECE_BYTES = 4 * 1024 * 1024;
 
 /** One piece is read while the other one is written. */
 const PIECES = 2;
 
-/** Memory of WebAssembly comes in such pages. It begins at a page of the processor, as writing past the page cache asks. */
+/** Page size of WebAssembly memory. The memory is page-aligned, as direct I/O requires. */
 const WEBASSEMBLY_PAGE_BYTES = 65_536;
 
-/** What goes past the page cache begins and ends at a page of the largest kind of disk block. */
+/** Alignment of direct I/O: the largest common disk block. */
 const BLOCK_BYTES = 4096;
 
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
 const FILE_MODE = 0o600;
 
-/** The types of Node leave out what every Node has. */
+/** Globals of Node that its types lack. */
 declare const WebAssembly: {
   readonly Memory: new (size: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer };
 };
 
-/** A new file, and whether writes go past the page cache. */
+/** A new file, and whether it is written with direct I/O. */
 interface Target {
   readonly file: FileHandle;
   readonly isDirect: boolean;
 }
 
 /**
- * Copies a file that nobody writes to meanwhile, and brings the copy to the disk, but not its name in the folder.
+ * Copies a file that is not being written, and flushes the copy, but not its directory entry.
  *
- * Where the file system can share blocks between files, that takes no time and no space. Elsewhere the copy goes
- * past the page cache: it does not push out what others read, and leaves nothing to be flushed.
+ * If the file system can share blocks between files, the copy takes no time and no space. Otherwise it uses direct I/O:
+ * it does not evict pages that others read, and leaves nothing to be flushed.
  *
- * @param target must not exist; what a failure leaves there is the caller's to remove
- * @param signal gives it up, between two pieces
+ * @param target must not exist; after a failure the caller removes it
+ * @param signal cancels the copy between two writes
  * @throws {ServiceError} `REQUEST_CANCELLED`
  * @throws {Error} of Node, with its `code`
  */
@@ -62,13 +62,13 @@ export async function copyFileDurably(source: string, target: string, signal?: A
   }
 }
 
-/** Whether the file system made a copy that shares its blocks. */
+/** Whether the file system made a copy with shared blocks. */
 async function cloned(source: string, target: string): Promise<boolean> {
   try {
     await copyFile(source, target, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE_FORCE);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw error;
-    // How a file system says that it cannot differs; any other obstacle meets the copy in pieces too.
+    // File systems report missing support with different errors; any other problem also fails the plain copy.
     return false;
   }
   const file = await open(target, 'r+');
@@ -76,7 +76,7 @@ async function cloned(source: string, target: string): Promise<boolean> {
   return true;
 }
 
-/** Some file systems refuse to go past the page cache, those in memory among them. */
+/** Some file systems refuse direct I/O, including those in memory. */
 async function openNew(path: string, isWholeBlocks: boolean): Promise<Target> {
   if (isWholeBlocks) {
     try {
@@ -108,7 +108,7 @@ async function copyPieces(
     assert(bytesRead === length, 'nobody shortens a file that is copied');
     await writing;
     writing = writePiece(to, piece, position);
-    // Heard when the next piece has been read.
+    // The error is handled when the next piece has been read.
     writing.catch(() => {});
     position += length;
   }
@@ -118,10 +118,10 @@ async function copyPieces(
 async function writePiece({ file, isDirect }: Target, piece: Uint8Array, position: number): Promise<void> {
   let written = 0;
   while (written < piece.length) {
-    // A nearly full disk takes a part first; the error comes with the next call.
+    // A nearly full disk first accepts a part; the next call reports the error.
     const { bytesWritten } = await file.write(piece, written, piece.length - written, position + written);
     written += bytesWritten;
   }
-  // Else everything would be left to the end, and whoever flushes then waits for all of it.
+  // Otherwise all data would be flushed at the end, and other flushes would wait for it.
   if (!isDirect) await file.datasync();
 }

@@ -4,42 +4,42 @@ import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/exact-json.
 import { decodeUtf8InSteps } from '#runtime/base/sliced-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** Format number of a JSON row; older ones stay readable for ever, a newer one is refused. */
+/** Format number of a JSON row. Older formats stay readable, newer ones are refused. */
 export const JSON_ROW_FORMAT = 1;
 
 /** Format (1), CRC-32 of what follows (4), JSON text. */
 const PREFIX_BYTES = 5;
 
-/** The stored form of a small record: LMDB has no checksums of its own, so every value carries one. */
+/** The stored form of a small record with a checksum, because LMDB has none. */
 export function encodeJsonRow(value: unknown): Uint8Array {
   const text = JSON.stringify(value);
   const bytes = Buffer.allocUnsafe(PREFIX_BYTES + Buffer.byteLength(text));
   bytes[0] = JSON_ROW_FORMAT;
   bytes.utf8Write(text, PREFIX_BYTES);
-  // Of the text, which is the same: a view of the bytes would be one more object for every row.
+  // Checksum of the text, which is the same: a view of the bytes would cost one more object per row.
   bytes.writeUInt32BE(crc32(text), 1);
   return bytes;
 }
 
 /**
- * Turns {@link encodeJsonRow} back.
+ * Decodes {@link encodeJsonRow}.
  *
- * @throws {ServiceError} `DATA_CORRUPTED` when the bytes are not what was written
+ * @throws {ServiceError} `DATA_CORRUPTED` when the checksum or the format is wrong
  */
 export function decodeJsonRow(stored: Uint8Array): unknown {
   return JSON.parse(checkedText(stored));
 }
 
-/** As {@link decodeJsonRow}, for rows with values of users, whose numbers are exact. */
+/** As {@link decodeJsonRow}, for rows with user values, whose numbers are kept exact. */
 export function decodeExactJsonRow(stored: Uint8Array): unknown {
   return parseExactJson(checkedText(stored));
 }
 
-/** Bytes checksummed between two rests. */
+/** Bytes checksummed in one step. */
 const STEP_BYTES = 256 * 1024;
 
 /**
- * As {@link encodeJsonRow}; yields where the work may rest.
+ * As {@link encodeJsonRow}; yields where the work may be suspended.
  *
  * @param pieces of the JSON text
  */
@@ -62,7 +62,7 @@ export function* encodeJsonRowInSteps(
   return bytes;
 }
 
-/** As {@link decodeExactJsonRow}; yields where the work may rest, which it does only for a large row. */
+/** As {@link decodeExactJsonRow}; for a large row, yields where the work may be suspended. */
 export function* decodeExactJsonRowInSteps(stored: Uint8Array): Generator<undefined, unknown> {
   if (stored.length <= STEP_BYTES) return decodeExactJsonRow(stored);
   const bytes = checkedFormat(stored);

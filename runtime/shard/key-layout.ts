@@ -21,8 +21,8 @@ import type { Range } from './shard.ts';
 const NUMBER_BYTES = 4;
 
 /**
- * The tables of a branch and the byte layout of their keys. `·` stands for a zero byte, `~rev` for a revision
- * with its bits turned over (newest first), `rev` for one in ascending order (ten bytes each).
+ * The tables of a branch and the byte layout of their keys. `·` is a zero byte, `~rev` a revision with inverted bits
+ * (newest first), `rev` a revision in ascending order (ten bytes each).
  *
  * | Table | Key | Value |
  * |---|---|---|
@@ -31,8 +31,8 @@ const NUMBER_BYTES = 4;
  * | paths | workspace·path | since rev, then id |
  * | pathVersions | workspace·path·~rev | id bound at rev; empty = unbound at rev |
  * | children | workspace·parentId·orderKey | since rev, then id |
- * | childVersions | workspace·parentId·orderKey·~rev | id placed at rev; empty = taken away at rev |
- * | parents | workspace·parentId | number of children, since which rev there are any, then the order key of the last one |
+ * | childVersions | workspace·parentId·orderKey·~rev | id placed at rev; empty = removed at rev |
+ * | parents | workspace·parentId | number of children, rev since which there are any, order key of the last one |
  * | parentVersions | workspace·parentId·~rev | one byte: had children from rev on; empty = had none from rev on |
  * | types | workspace·nodeType·path | id |
  * | counts | workspace·nodeType | number of nodes, then JSON of the indexed properties |
@@ -47,10 +47,10 @@ const NUMBER_BYTES = 4;
  * | audit | workspace·id·rev number | JSON row of an audit entry |
  * | ancestry | rev | JSON row of parents and home of a revision that came in by a merge |
  *
- * A version table holds what is no longer present: the present state lives in the head table only, and moves
- * to the version table when it is replaced. So a create writes one copy, and a read at the head never sees
- * history. `path` is in byte order of the path text, hence a subtree is one stretch and listings sort by path.
- * Paths longer than a key may be are cut and hashed ({@link boundedPart}).
+ * A version table holds superseded states only: the present state is in the head table, and moves to the version table
+ * when it is replaced. So a create writes one copy, and a read at the head never reads history. `path` is in byte order
+ * of the path text, so a subtree is one range and listings sort by path. Paths longer than the maximum key length are
+ * truncated and hashed ({@link boundedPart}).
  *
  * @see docs/decisions/0003-head-and-version-tables.md
  */

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, readSync } from 'node:fs';
 import { openRegularSync } from '#runtime/base/regular-file.ts';
 
-/** Where things are in a meta page; the numbers are of the layout that lmdb-js 3 writes on 64 bits. */
+/** Offsets in a meta page, in the layout that lmdb-js 3 writes on 64 bits. */
 const PAGE_FLAGS_OFFSET = 18;
 const MAGIC_OFFSET = 24;
 const VERSION_OFFSET = 28;
@@ -17,26 +17,26 @@ const LAST_PAGE_OFFSET = 144;
 const TRANSACTION_OFFSET = 152;
 const META_BYTES = 160;
 
-/** Says that a page is one of the first two (`P_META`), and nothing else. */
+/** Flag of the first two pages (`P_META`), which have no other. */
 const META_PAGE = 0x08;
 
 const MAGIC = 0xbeefc0de;
 const VERSION = 2;
 
-/** Says that a root was committed and not flushed when it was written down (`MDB_OVERLAPPINGSYNC`). */
+/** Flag of a root that was committed but not flushed when it was written (`MDB_OVERLAPPINGSYNC`). */
 const UNFLUSHED = 0x1000;
 
-/** Root of a table without a row. */
+/** Root of an empty table. */
 const NO_PAGE = 0xffff_ffff_ffff_ffffn;
 
-/** LMDB takes pages from 512 bytes to 64 KiB. */
+/** LMDB page sizes are 512 bytes to 64 KiB. */
 const PAGE_BYTES_MIN = 512;
 const PAGE_BYTES_MAX = 65_536;
 
-/** Bytes above which no shard is. */
+/** Upper bound of the size of a shard in bytes. */
 const FILE_BYTES_MAX = 2n ** 44n;
 
-/** A root, and what goes with it. */
+/** A root with its metadata. */
 interface Meta {
   readonly pageBytes: number;
   readonly isFlushed: boolean;
@@ -46,20 +46,20 @@ interface Meta {
   readonly transaction: bigint;
 }
 
-/** What was found in the head of a file of LMDB. */
+/** Result of checking the head of an LMDB file. */
 export type HeadFinding =
-  /** It may be opened. `missingBytes` at its end were never written, or are gone. */
+  /** The file may be opened. `missingBytes` at its end were never written or were truncated. */
   | { readonly isSound: true; readonly missingBytes: number }
-  /** Opening it may end the process. */
+  /** Opening the file may crash the process. */
   | { readonly isSound: false; readonly reason: string };
 
 /**
- * Looks at what LMDB believes without looking: it takes any two first pages for its own but for the mark of the first
- * one, follows roots behind the end of a file, and ends the process with that. Not one byte is changed.
+ * Checks what LMDB does not: it accepts any first two pages if the first one has the magic number, follows roots beyond
+ * the end of a file, and crashes the process. The file is never changed.
  *
- * The roots are in the two first pages in turn, and the one that was flushed last in the second half of the first one.
+ * The roots alternate between the first two pages. The last flushed root is in the second half of the first page.
  *
- * @param path of a file that is not empty, and that nobody writes to
+ * @param path of a file that is not empty and is not being written
  */
 export function inspectHead(path: string): HeadFinding {
   const descriptor = openRegularSync(path);
@@ -76,24 +76,24 @@ export function inspectHead(path: string): HeadFinding {
   }
 }
 
-/** A tree of a file of LMDB. */
+/** A tree of an LMDB file. */
 export interface StoredTree {
   readonly root: bigint;
   readonly depth: number;
   readonly entries: bigint;
 }
 
-/** The tree of tables that LMDB would trust, of a file whose head is sound. */
+/** The root of the tables that LMDB would use, in a file with a valid head. */
 export interface TrustedRoot extends StoredTree {
   readonly pageBytes: number;
   readonly transaction: bigint;
-  /** Number of the last page that was ever used. */
+  /** Number of the last page ever used. */
   readonly lastPage: bigint;
-  /** Of the pages that are free, by the transaction that let go of them. */
+  /** Tree of the free pages, by the transaction that freed them. */
   readonly free: StoredTree;
 }
 
-/** @returns undefined where there is none, because nothing was ever written */
+/** @returns undefined when there is none, because nothing was ever written */
 export function trustedRoot(path: string): TrustedRoot | undefined {
   const descriptor = openRegularSync(path);
   try {
@@ -155,7 +155,7 @@ function judge(read: (offset: number) => Buffer, size: number): HeadFinding {
   return { isSound: true, missingBytes: Math.max(0, Number(needed) - size) };
 }
 
-/** As LMDB picks it (`mdb_pick_meta`, with `safeRestore`). */
+/** Selects a root as LMDB does (`mdb_pick_meta`, with `safeRestore`). */
 function olderUnlessFlushed(a: Meta, b: Meta): Meta {
   if (b.transaction === 0n) return a;
   const [older, newer] = a.transaction >= b.transaction ? [b, a] : [a, b];

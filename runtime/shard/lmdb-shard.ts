@@ -32,28 +32,28 @@ import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot } from '.
 import { goBackToFlushed, requireSound } from './unflushed-file.ts';
 import { verifyShard } from './verify-shard.ts';
 
-/** Name LMDB gives the file of an environment. */
+/** Name of the data file of an LMDB environment. */
 const DATA_FILE = 'data.mdb';
 
-/** Name LMDB gives the table of readers beside it. */
+/** Name of LMDB's reader table. */
 const LOCK_FILE = 'lock.mdb';
 
-/** Readers that may be open at once in one environment; a pinned snapshot takes one. */
+/** Concurrent readers of one environment; a pinned snapshot takes one. */
 const READERS_MAX = 1024;
 
-/** Free bytes on a volume below which a failed write is put down to want of space. */
+/** Free bytes on a volume below which a failed write is attributed to lack of space. */
 const FULL_BELOW_BYTES = 1024 * 1024;
 
-/** Bytes of a page of LMDB. A value of more than about half of that gets pages of its own. */
+/** Size of an LMDB page in bytes. A value of more than about half of that gets its own pages. */
 const PAGE_BYTES = 4096;
 
-/** What LMDB says of a file that is none of its own, or not as it left it. */
+/** LMDB error texts for a file that is not an LMDB file, or is damaged. */
 const damageText = /MDB_INVALID|MDB_CORRUPTED|MDB_PAGE_NOTFOUND|MDB_VERSION_MISMATCH/;
 
-/** What LMDB says of a write some part of which failed, without saying why: it met damage, or the file could not grow. */
+/** LMDB error text for a write that failed in part, for an unstated reason: damage, or no space to grow the file. */
 const brokenOffText = /MDB_BAD_TXN/;
 
-/** LMDB tells a full disk from a broken one only when not one byte fitted, so the volume is asked as well. */
+/** LMDB reports a full disk as such only when not a single byte fitted, so the free space is checked as well. */
 function storageError(folder: string, cause: unknown): ServiceError {
   const text = cause instanceof Error ? cause.message : String(cause);
   if (damageText.test(text)) return damaged(folder, text, cause);
@@ -64,8 +64,8 @@ function storageError(folder: string, cause: unknown): ServiceError {
 }
 
 /**
- * What an application failed with. Where LMDB does not say why, the file is read: what is damaged would stay so at every
- * further try.
+ * Converts the error of an application. If LMDB states no reason, the file is verified, because damage would make every
+ * retry fail.
  */
 async function applicationError(folder: string, cause: unknown): Promise<ServiceError> {
   const told = storageError(folder, cause);
@@ -84,13 +84,13 @@ function damaged(folder: string, text: string, cause?: unknown): ServiceError {
 }
 
 /**
- * Lets LMDB open only what does not end the process. A file may be shorter than its last page when that is free; one
- * that lost its end is made as long again, so that what is missing is read as zeros, which are found to be damage,
- * and not from memory that is not there.
+ * Prevents LMDB from opening a file that would crash the process. A file may be shorter than its last page if that page
+ * is free. A truncated file is extended to its full length: the missing pages are then read as zeros and detected as
+ * damage, instead of an access to unmapped memory.
  */
 function prepareFile(folder: string): void {
   const path = join(folder, DATA_FILE);
-  // An empty one is one that is being made.
+  // An empty file is being created.
   if (!existsSync(path) || statSync(path).size === 0) return;
   const found = inspectHead(path);
   if (!found.isSound) throw damaged(folder, found.reason);
@@ -98,8 +98,8 @@ function prepareFile(folder: string): void {
 }
 
 /**
- * Bytes that values with pages of their own take. The message LMDB makes when the system takes none of such pages is longer
- * than the memory it has for it, which ends the process or leaves other memory damaged; of small pages it is not.
+ * Size of the values that get their own pages. When the system refuses to write such pages, the error message of LMDB
+ * overflows its buffer, which crashes the process or corrupts memory. With small pages it does not.
  */
 function largeBytes(writes: readonly Write[]): number {
   let bytes = 0;
@@ -117,7 +117,7 @@ function freeBytes(folder: string): number {
   }
 }
 
-/** What really happened to a commit: lmdb-js puts it into a second promise, which it settles a little later. */
+/** The actual error of a commit: lmdb-js puts it into a second promise, which settles a little later. */
 function commitError(error: unknown): unknown {
   return error instanceof Error && 'commitError' in error
     ? (error.commitError as Promise<never>).catch((cause: unknown) => cause)
@@ -127,26 +127,26 @@ function commitError(error: unknown): unknown {
 /**
  * A shard in an LMDB environment of its own: one named database per table.
  *
- * Durability lives in the log, so applications are large and late. lmdb-js settles a write with its flush, so
- * `committed` and `flushed` are one promise here; readers may see the write a little before. `safeRestore` makes
- * a restart trust only flushed roots.
+ * Durability is provided by the log, so applications are large and late. lmdb-js settles a write with its flush, so
+ * `committed` and `flushed` are one promise here; readers may see the write a little earlier. With `safeRestore` a
+ * restart trusts only flushed roots.
  *
- * After a failed commit or flush lmdb-js goes on showing the rejected write and its own `close` never ends,
- * because it waits for that flush. So the shard refuses every further application, and closing does without
- * the waiting: the owner closes it and opens it again, both in the same turn. After a failed flush the file is
- * replaced before the failure is told, see unflushed-file.ts.
+ * After a failed commit or flush lmdb-js still shows the rejected write, and its own `close` never ends, because it
+ * waits for that flush. Therefore the shard refuses further applications, and closing does not wait: the owner closes
+ * and reopens the shard in the same turn. After a failed flush the file is replaced before the failure is reported,
+ * see unflushed-file.ts.
  */
 export class LmdbShard implements Shard {
   readonly #folder: string;
   readonly #env: RootDatabase<Uint8Array, string>;
   readonly #system: Table;
   readonly #tables: readonly Table[];
-  /** Snapshots that are open: closing the environment under one of them would pull the memory away. */
+  /** Open snapshots: closing the environment would unmap their memory. */
   readonly #snapshots = new Set<ShardSnapshot>();
   #position: ShardPosition;
-  /** Which file LMDB has in memory, and how long it was at least: it never becomes shorter by itself. */
+  /** The file that LMDB has mapped, and its minimum size: it never shrinks by itself. */
   #file: Pick<Stats, 'ino' | 'size'>;
-  /** The application under way; it never rejects. */
+  /** The running application; it never rejects. */
   #running: Promise<void> | undefined;
   #failed: ServiceError | undefined;
   #isClosed = false;
@@ -157,13 +157,14 @@ export class LmdbShard implements Shard {
   /**
    * Opens or creates the environment in a folder.
    *
-   * @param folder made when missing
+   * @param folder created when missing
    * @param tableNames the names of the tables, in the order of their numbers; a hole stays unused
-   * @param identity whose it is; a new file gets it, any other must have it
-   * @param onClosed told when LMDB has let go of it, once it was opened
-   * @param free bytes that are free on the volume of a folder; default: what the system says
-   * @throws {ServiceError} `DATA_CORRUPTED` when the shard was written by a newer format or is another one than it
-   *   should be, which is left as it is, or when a flush failed for good; `STORAGE_FULL`, `WRITES_STOPPED` when it cannot be made or opened
+   * @param identity identity of the shard; stored in a new file, required in an existing one
+   * @param onClosed called when LMDB has released the file, if it was opened
+   * @param free returns the free bytes on the volume of a folder; default: asks the system
+   * @throws {ServiceError} `DATA_CORRUPTED` when the shard has a newer format or another identity (the file is left
+   *   unchanged), or when an earlier flush failed for good; `STORAGE_FULL`, `WRITES_STOPPED` when it cannot be created
+   *   or opened
    */
   constructor(
     folder: string,
@@ -185,7 +186,7 @@ export class LmdbShard implements Shard {
         noSubdir: false,
         maxDbs: DATABASES_MAX,
         maxReaders: READERS_MAX,
-        // Otherwise every batch gets a second promise, which nobody holds and which rejects as well.
+        // Otherwise every batch gets a second promise, which nobody awaits and which also rejects.
         eventTurnBatching: false,
         ...tableOptions,
         ...untypedOptions,
@@ -194,7 +195,7 @@ export class LmdbShard implements Shard {
       throw cause instanceof ServiceError ? cause : storageError(folder, cause);
     }
     try {
-      // In one transaction: databases created one by one would cost a flush each, and a newer format stays untouched.
+      // One transaction: creating databases separately would cost a flush each. Also leaves a newer format unchanged.
       [this.#system, ...this.#tables] = this.#env.transactionSync(() =>
         this.#openTables(tableNames, identity),
       ) as [Table, ...Table[]];
@@ -262,7 +263,7 @@ export class LmdbShard implements Shard {
     assert(this.#running === undefined, 'applications of a shard do not overlap');
     assert(position.sequence >= this.#position.sequence, 'a shard never goes back in the log');
     for (const { table, key } of writes) {
-      // Found out half-way, lmdb-js would commit the first half.
+      // Checked before writing: if lmdb-js detected it half-way, it would commit the first half.
       if (!canBeStored(key)) throw new InvariantError(`a key of ${key.length} bytes`);
       this.#table(table);
     }
@@ -276,7 +277,7 @@ export class LmdbShard implements Shard {
       },
       async (error: unknown) => {
         this.#failed = await applicationError(this.#folder, await commitError(error));
-        // It can be seen, so the commit worked and the flush did not.
+        // The write is visible, so the commit succeeded and the flush failed.
         if (this.#transaction !== transaction) await this.#goBack();
         this.#running = undefined;
         throw this.#failed;
@@ -319,9 +320,9 @@ export class LmdbShard implements Shard {
   }
 
   /**
-   * Makes a copy of another shard this one, on the disk when it resolves. The thread of LMDB waits for the disk.
+   * Turns a copy of another shard into this one. It is on disk when the promise resolves. The LMDB thread waits for it.
    *
-   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`; the copy is then of no use
+   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`; the copy is then unusable
    */
   async claim(identity: ShardIdentity): Promise<void> {
     this.#requireOpen();
@@ -346,7 +347,7 @@ export class LmdbShard implements Shard {
   async copyTo(folder: string, signal?: AbortSignal): Promise<void> {
     this.#requireOpen();
     assert(this.#running === undefined, 'nothing is applied while a shard is copied');
-    // Everything applied is in the file and flushed, and nobody writes to it until the copy is done.
+    // All applied changes are in the file and flushed, and nobody writes to it until the copy is done.
     const copied = this.#copyFile(folder, signal);
     this.#running = copied.catch(() => {});
     await copied.finally(() => {
@@ -377,8 +378,8 @@ export class LmdbShard implements Shard {
   }
 
   /**
-   * Whether somebody removed, replaced or cut the file. What is missing at its end gets its place back, as zeros, which are
-   * found to be damage: reading what is not there would end the process.
+   * The error if the file was removed, replaced or truncated. A truncated file is extended with zeros, which are
+   * detected as damage: reading past its end would crash the process.
    */
   #tampered(): ServiceError | undefined {
     const path = join(this.#folder, DATA_FILE);
@@ -391,7 +392,7 @@ export class LmdbShard implements Shard {
     return damaged(this.#folder, `it was cut to ${found.size} bytes under the running server`);
   }
 
-  /** Whether LMDB would find no room for large values. It is not asked to write them then, see {@link largeBytes}. */
+  /** The error if large values would not fit on the disk. LMDB must not try to write them, see {@link largeBytes}. */
   #tooFull(writes: readonly Write[]): ServiceError | undefined {
     const bytes = largeBytes(writes);
     if (bytes === 0 || this.#freeBytes(this.#folder) >= bytes + FULL_BELOW_BYTES) return undefined;
@@ -400,11 +401,11 @@ export class LmdbShard implements Shard {
 
   #noteFile(): void {
     const found = statSync(join(this.#folder, DATA_FILE), { throwIfNoEntry: false });
-    // The next application tells of anything else.
+    // Any other change is detected by the next application.
     if (found?.ino === this.#file.ino && found.size > this.#file.size) this.#file = found;
   }
 
-  /** What a read failed with. Behind the first damage LMDB only says that its transaction is over. */
+  /** Converts the error of a read. After the first damage LMDB only reports that its transaction is invalid. */
   #readError(cause: unknown): unknown {
     if (cause instanceof ServiceError) return cause;
     const text = cause instanceof Error ? cause.message : String(cause);
@@ -412,7 +413,7 @@ export class LmdbShard implements Shard {
     return this.#failed ?? cause;
   }
 
-  /** Number of the newest transaction readers can see. */
+  /** Number of the newest transaction that readers can see. */
   get #transaction(): number {
     this.#env.resetReadTxn();
     return (this.#env.getStats() as { readonly lastTxnId: number }).lastTxnId;
@@ -438,7 +439,9 @@ export class LmdbShard implements Shard {
     });
   }
 
-  /** Nothing of ours is under way any more, so lmdb-js need not look for it; without this it would never end. */
+  /**
+   * Closes the environment without lmdb-js waiting for pending writes: there are none, and the wait would never end.
+   */
   #closeNow(): void {
     this.#isClosed = true;
     for (const snapshot of [...this.#snapshots]) snapshot.close();

@@ -6,10 +6,10 @@ import type { RecordMark } from '#runtime/log/log-entry.ts';
 import { KEY_BYTES_MAX } from './binary-key.ts';
 import type { Range, Row, ShardPosition } from './shard.ts';
 
-/** Number of the format of everything in a shard; raised with a migration when a layout changes. */
+/** Number of the shard format; raised with a migration when a layout changes. */
 export const SHARD_FORMAT = 1;
 
-/** Named databases one environment may hold. */
+/** Maximum number of named databases in one environment. */
 export const DATABASES_MAX = 32;
 
 /** Name of the database that holds the format number and the log position. */
@@ -27,25 +27,25 @@ export const MARK_KEY = 'mark';
 /** Key of the identity in {@link SYSTEM}. */
 export const IDENTITY_KEY = 'identity';
 
-/** Before every key LMDB takes. */
+/** Less than every key LMDB accepts. */
 export const SMALLEST_KEY = '\u0000';
 
 /** A named database of a shard. */
 export type Table = Database<Uint8Array, string>;
 
-/** Keys travel as binary strings, so that the overlay and LMDB share one form without copying. */
+/** Keys are binary strings everywhere, so that memtables and LMDB share one form without copying. */
 const binaryStringKeys = {
   writeKey: (key: string, target: Buffer, start: number): number => start + target.latin1Write(key, start),
   readKey: (source: Buffer, start: number, end: number): string => source.latin1Slice(start, end),
 };
 
-/** How every named database of a shard is opened. */
+/** Options of every named database of a shard. */
 export const tableOptions = { encoding: 'binary', keyEncoder: binaryStringKeys } as const;
 
 /**
- * What the type declarations of lmdb-js leave out. Without reading ahead a look-up that meets the disk gets the page
- * it wants, not those around it: they are of other tables and keys, and where the system reads 8 MB ahead the event
- * loop stands still for as many milliseconds.
+ * Options missing in the type declarations of lmdb-js. Without read-ahead, a look-up that reads from disk loads only
+ * its page. The neighbouring pages belong to other tables and keys, and where the system reads 8 MB ahead, the event
+ * loop is blocked for as many milliseconds.
  */
 export const untypedOptions = { safeRestore: true, noReadAhead: true };
 
@@ -57,7 +57,7 @@ export function encodePosition(position: ShardPosition): Uint8Array {
   return bytes;
 }
 
-/** Turns {@link encodePosition} back; without bytes, the position before everything. */
+/** Decodes {@link encodePosition}; without bytes, the initial position. */
 export function decodePosition(bytes: Uint8Array | undefined): ShardPosition {
   if (bytes === undefined) return { sequence: 0, clock: revisionZero };
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -65,12 +65,12 @@ export function decodePosition(bytes: Uint8Array | undefined): ShardPosition {
   return { sequence: buffer.readDoubleBE(0), clock: decodeRevision(buffer.latin1Slice(8), 0) };
 }
 
-/** Bytes of a mark before its chain: the sequence it is of, and the epoch. */
+/** Bytes of a mark before its chain: its sequence and the epoch. */
 const MARK_HEAD_BYTES = 16;
 
 /**
- * The stored form of the mark of a position. It stands beside the position and names its sequence, so that a version that
- * knows nothing of marks can go on with the shard: what that leaves behind is of another sequence.
+ * The stored form of the mark of a position. It is stored beside the position and contains its sequence. A version
+ * without marks can therefore continue the shard: the mark it leaves behind has another sequence and is ignored.
  */
 export function encodeMark(sequence: number, { chain, epoch }: RecordMark): Uint8Array {
   const head = Buffer.alloc(MARK_HEAD_BYTES);
@@ -79,7 +79,7 @@ export function encodeMark(sequence: number, { chain, epoch }: RecordMark): Uint
   return Buffer.concat([head, chain]);
 }
 
-/** Turns {@link encodeMark} back. @returns undefined when it is of another sequence, or there is none */
+/** Decodes {@link encodeMark}. @returns undefined when it has another sequence or does not exist */
 export function decodeMark(bytes: Uint8Array | undefined, sequence: number): RecordMark | undefined {
   if (bytes === undefined || bytes.length < MARK_HEAD_BYTES) return undefined;
   const buffer = Buffer.from(bytes);
@@ -87,7 +87,7 @@ export function decodeMark(bytes: Uint8Array | undefined, sequence: number): Rec
   return { epoch: buffer.readDoubleBE(8), chain: buffer.subarray(MARK_HEAD_BYTES) };
 }
 
-/** A position with its mark, as both are stored. */
+/** Decodes a position and its mark. */
 export function decodeMarkedPosition(
   position: Uint8Array | undefined,
   mark: Uint8Array | undefined,
@@ -97,19 +97,19 @@ export function decodeMarkedPosition(
   return found === undefined ? decoded : { ...decoded, mark: found };
 }
 
-/** Whether LMDB takes a key. */
+/** Whether LMDB accepts a key. */
 export function canBeStored(key: string): boolean {
   return key !== '' && key.length <= KEY_BYTES_MAX;
 }
 
-/** One end of a stretch as LMDB takes it. */
+/** A bound of a range in the form LMDB accepts. */
 interface Bound {
   readonly key: string;
-  /** Whether `key` itself belongs to what lies above the bound. */
+  /** Whether `key` itself is above the bound. */
   readonly isAbove: boolean;
 }
 
-/** LMDB takes no empty key and no long one. No stored key is longer than the cut, so those equal to it are below. */
+/** LMDB accepts no empty and no long key. No stored key is longer than the cut, so keys equal to it are below. */
 function boundOf(key: string): Bound {
   if (key === '') return { key: SMALLEST_KEY, isAbove: true };
   return key.length <= KEY_BYTES_MAX
@@ -118,11 +118,11 @@ function boundOf(key: string): Bound {
 }
 
 /**
- * The rows of a stretch, in order.
+ * The rows of a range, in order.
  *
  * @param transaction default: the newest state
- * @param requireOpen throws when the memory that is read is gone
- * @param explain makes what is to be thrown of what LMDB throws
+ * @param requireOpen throws when the memory to be read is unmapped
+ * @param explain converts an error of LMDB
  */
 export function* rowsOf(
   table: Table,
@@ -135,7 +135,7 @@ export function* rowsOf(
   const from = boundOf(range.start);
   const to = boundOf(range.end);
   const shared = transaction === undefined ? {} : { transaction };
-  // lmdb-js walks backwards from `start` to `end`; ours is [start, end) in both directions.
+  // lmdb-js iterates backwards from `start` to `end`; our range is [start, end) in both directions.
   const stretch =
     range.reverse === true
       ? {

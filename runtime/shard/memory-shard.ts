@@ -7,12 +7,12 @@ import { KEY_BYTES_MAX } from './binary-key.ts';
 import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot, TableReader } from './shard.ts';
 
 interface Table {
-  /** In order. */
+  /** Sorted. */
   readonly keys: readonly string[];
   readonly values: ReadonlyMap<string, Uint8Array>;
 }
 
-/** One state of a shard; never changed, so that snapshots and crashes only have to keep it. */
+/** One immutable state of a shard, so that snapshots and crashes only keep a reference. */
 interface State {
   readonly tables: ReadonlyMap<number, Table>;
   readonly position: ShardPosition;
@@ -20,10 +20,10 @@ interface State {
 
 const emptyTable: Table = { keys: [], values: new Map() };
 
-/** The step of an application that is about to happen. */
+/** The next step of an application. */
 export type MemoryShardStep = 'commit' | 'flush';
 
-/** What a {@link MemoryShard} stands on: the state that outlives a crash. */
+/** The storage of a {@link MemoryShard}: the state that survives a crash. */
 export class MemoryDisk {
   #flushed: State;
 
@@ -35,21 +35,20 @@ export class MemoryDisk {
     return this.#flushed;
   }
 
-  /** Brings a state to the disk. */
+  /** Flushes a state to the disk. */
   flush(state: State): void {
     this.#flushed = state;
   }
 
-  /** What a power cut leaves at this moment. Whatever still runs on this disk changes nothing on that one. */
+  /** The disk after a power failure at this moment. Work still running on this disk does not change the new one. */
   crash(): MemoryDisk {
     return new MemoryDisk(this.#flushed);
   }
 }
 
 /**
- * A shard in memory, for the simulation of bad days: a commit is visible before it is flushed, a crash drops
- * what was not flushed, and each step can be made to fail. An application copies the tables it touches, so it is
- * for small data only.
+ * A shard in memory, for fault simulation: a commit is visible before it is flushed, a crash drops unflushed changes,
+ * and each step can be made to fail. An application copies the tables it changes, so it is for small data only.
  */
 export class MemoryShard implements Shard {
   readonly #disk: MemoryDisk;
@@ -59,15 +58,15 @@ export class MemoryShard implements Shard {
   readonly #snapshots = new Set<ShardSnapshot>();
   #state: State;
   #isCommitting = false;
-  /** Settles when everything applied so far is flushed or has failed; it never rejects. */
+  /** Settles when everything applied so far is flushed or has failed. Never rejects. */
   #flushed: Promise<void> | undefined;
   #failed: ServiceError | undefined;
   #isClosed = false;
 
   /**
-   * @param tableCount numbers from 0 up to it are tables
-   * @param clock steps happen in later turns of it
-   * @param failure asked before each step; what it answers is how the step fails
+   * @param tableCount number of tables, numbered from 0
+   * @param clock runs each step in a later turn
+   * @param failure called before each step; returns the error of the step, if it is to fail
    */
   constructor(
     disk: MemoryDisk,
@@ -178,7 +177,7 @@ export class MemoryShard implements Shard {
 
   async #step(step: MemoryShardStep): Promise<void> {
     await new Promise<void>((resolve) => this.#clock.soon(resolve));
-    // A step behind one that failed fails like it: it builds on what is not there.
+    // A step after a failed one fails with the same error, because it builds on missing changes.
     this.#failed ??= this.#failure(step);
     if (this.#failed !== undefined) throw this.#failed;
   }
@@ -204,7 +203,7 @@ function changed(tables: ReadonlyMap<number, Table>, writes: readonly Write[]): 
     const values = touched.get(table) ?? new Map((tables.get(table) ?? emptyTable).values);
     touched.set(table, values);
     if (value === null) values.delete(key);
-    // A copy, as on a disk: what the caller does to its bytes afterwards changes nothing.
+    // Copied, as on a disk: later changes of the caller's bytes have no effect.
     else values.set(key, Uint8Array.from(value));
   }
   for (const [table, values] of touched) next.set(table, { keys: [...values.keys()].sort(), values });

@@ -2,21 +2,21 @@ import { accessSync, closeSync, constants, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { unusableFile } from '#runtime/errors/refused-file.ts';
 
-/** Files LMDB opens for one environment: the table of readers, the data, and the data again to flush it; one to spare. */
+/** Files LMDB opens for one environment: the reader table, the data, and the data again for flushes; one spare. */
 const FILES_OPENED = 4;
 
 const { O_RDONLY, R_OK, W_OK, X_OK } = constants;
 
 /**
- * Makes sure that LMDB can open its files, because it ends the process (measured with 3.5: a segmentation fault) where it
- * can open one of them and not the next.
+ * Checks that LMDB can open its files, because it crashes the process (measured with 3.5: a segmentation fault) when it
+ * can open one of them but not the next.
  *
- * The lock file is looked at and not opened where it exists: closing it would end locks of LMDB on it.
+ * An existing lock file is checked without opening it: closing it would release the locks of LMDB on it.
  *
  * @param data path of the data file; it may be missing
- * @param lock path of the lock file, which LMDB makes when it is missing
+ * @param lock path of the lock file, which LMDB creates when it is missing
  * @throws {ServiceError} `WRITES_STOPPED` naming a file that cannot be used
- * @throws the error of the system when no more files can be opened, or none made
+ * @throws the error of the system when no more files can be opened or created
  */
 export function requireOpenable(data: string, lock: string): void {
   requireUsable(data, 'bring it back from a copy');
@@ -24,7 +24,7 @@ export function requireOpenable(data: string, lock: string): void {
   const opened: number[] = [];
   try {
     for (let count = 0; count < FILES_OPENED; count += 1) opened.push(openSync(dirname(data), O_RDONLY));
-    // Made here, so that it is known that it can be made.
+    // Created here to check that it can be created.
     if (statSync(lock, { throwIfNoEntry: false }) === undefined) closeSync(openSync(lock, 'a', 0o600));
   } finally {
     for (const descriptor of opened) closeSync(descriptor);

@@ -13,42 +13,43 @@ import {
 import type { Range, Row, ShardPosition, TableReader } from './shard.ts';
 
 /*
- * The layout of LMDB's pages as lmdb-js 3 writes them on 64 bits, little endian. Every page begins with its number [0] 8,
- * the transaction that wrote it [8] 8, flags [18] 2; a page of a tree goes on with the ends of the free space [20] 2 and
- * [22] 2, counted behind the header, and the places of its nodes. A node has the low and high half of a size [0] 2 [2] 2,
- * flags [4] 2 and the length of its key [6] 2; in a branch the first three are the number of a page.
+ * The layout of LMDB's pages as lmdb-js 3 writes them on 64 bits, little endian. Every page begins with its number
+ * [0] 8, the transaction that wrote it [8] 8, flags [18] 2. A tree page continues with the bounds of the free space
+ * [20] 2 and [22] 2, counted from the end of the header, and the offsets of its nodes. A node has the low and high half
+ * of a size [0] 2 [2] 2, flags [4] 2 and the length of its key [6] 2; in a branch the first three are the number of a
+ * page.
  */
 const HEADER_BYTES = 24;
 const NODE_BYTES = 8;
 const BRANCH = 0x01;
 const LEAF = 0x02;
 const OVERFLOW = 0x04;
-/** Flags that say how a page was kept in memory. */
+/** Flags of the page kind. */
 const PAGE_KIND = 0x0f;
 const BIG_DATA = 0x01;
 const SUB_DATA = 0x02;
 const TREE_BYTES = 48;
 const NO_PAGE = 0xffff_ffff_ffff_ffffn;
 
-/** Pages kept in memory. */
+/** Maximum number of cached pages. */
 const PAGES_KEPT = 2_048;
 
-/** Levels no tree has. */
+/** Depth that no valid tree reaches. */
 const DEPTH_MAX = 32;
 
-/** Stands for the tree of free pages, which has no name. */
+/** Name used for the tree of free pages, which has none. */
 const FREE = 'free pages';
 
-/** Pages at the beginning of a file that are in no tree. */
+/** Pages at the beginning of a file that belong to no tree. */
 const META_PAGES = 2;
 
-/** Behind all keys. */
+/** Greater than all keys. */
 const BEHIND_ALL = '\u00ff'.repeat(2_000);
 
-/** Rows that are verified without a pause. */
+/** Rows verified in one step. */
 const ROWS_AT_ONCE = 256;
 
-/** One level on the way to a row. */
+/** One level on the path to a row. */
 interface Node {
   readonly key: string;
   readonly page: Buffer;
@@ -56,14 +57,14 @@ interface Node {
   readonly at: number;
 }
 
-/** Told of what is damaged: which table, and what. */
+/** Called with the table and a description of the damage. */
 export type OnPageDamage = (table: string, what: string) => void;
 
 /**
- * The file of a shard, read page by page without LMDB, which believes what it reads and ends the process over a damaged
- * page. Every page is verified as far as its structure goes (LMDB has no checksums): its own number, its kind, the places
- * and the order of its keys, and that keys lie between those of the branch above. What does not verify is told, and
- * whatever lies below it is left out; everything else is read. Not one byte is changed.
+ * Reads the file of a shard page by page without LMDB, which trusts its input and crashes the process on a damaged
+ * page. The structure of every page is verified (LMDB has no checksums): its own number, its kind, the offsets and the
+ * order of its keys, and that its keys are within the bounds of the parent branch. Damage is reported, and everything
+ * below it is skipped; the rest is read. The file is never changed.
  */
 export class PageFile implements TableReader {
   readonly position: ShardPosition;
@@ -80,16 +81,16 @@ export class PageFile implements TableReader {
   readonly #trees = new Map<string, StoredTree>();
   readonly #tableNames: readonly string[];
   readonly #pages = new Map<bigint, Buffer>();
-  /** The nodes of pages that are kept. */
+  /** The nodes of cached pages. */
   readonly #nodes = new WeakMap<Buffer, readonly Node[]>();
   readonly #told = new Set<string>();
-  /** While everything is verified: which pages have their use. */
+  /** During a full verification: the pages found in use. */
   #used: Uint8Array | undefined;
 
   /**
-   * @param path of a file that nobody writes to
+   * @param path of a file that is not being written
    * @param tableNames the names of the tables, in the order of their numbers
-   * @throws {ServiceError} `DATA_CORRUPTED` when nothing of it can be read
+   * @throws {ServiceError} `DATA_CORRUPTED` when no part of it can be read
    */
   constructor(path: string, tableNames: readonly string[], onDamage: OnPageDamage) {
     this.#tableNames = tableNames;
@@ -116,17 +117,17 @@ export class PageFile implements TableReader {
     this.position = decodeMarkedPosition(isWhole ? position : undefined, this.#get(SYSTEM, MARK_KEY));
   }
 
-  /** Format of the shard; undefined when it cannot be read. */
+  /** Format of the shard; undefined when it is unreadable. */
   get format(): number | undefined {
     return this.#get(SYSTEM, FORMAT_KEY)?.[0];
   }
 
-  /** The identity of the shard as it is stored; undefined for one that has none. */
+  /** The stored identity of the shard; undefined when it has none. */
   get identity(): Uint8Array | undefined {
     return this.#get(SYSTEM, IDENTITY_KEY);
   }
 
-  /** Keys beside the tables that nothing should have stored there. */
+  /** Unexpected keys in the main tree, besides the tables. */
   get unknownKeys(): readonly string[] {
     const known = new Set([FORMAT_KEY, IDENTITY_KEY, MARK_KEY, POSITION_KEY]);
     const tree = this.#trees.get(SYSTEM);
@@ -155,7 +156,7 @@ export class PageFile implements TableReader {
     return this.range(table, { start: '', end: BEHIND_ALL });
   }
 
-  /** Rows the table says that it has. */
+  /** Row count stored for the table. */
   entriesOf(table: number): number {
     return Number(this.#trees.get(this.#tableNames[table] ?? '')?.entries ?? 0n);
   }
@@ -165,10 +166,10 @@ export class PageFile implements TableReader {
   }
 
   /**
-   * Reads every page that has a use: of all tables, and of the list of free pages, which LMDB believes when it writes. No
-   * page may have two uses. Damage is told.
+   * Reads every page in use: of all tables, and of the list of free pages, which LMDB trusts when it writes. No page
+   * may be used twice. Damage is reported.
    *
-   * @returns pauses now and then
+   * @returns yields between steps
    */
   *verify(): Generator<undefined, void> {
     this.#used = new Uint8Array(this.#lastPage + 1);
@@ -190,7 +191,9 @@ export class PageFile implements TableReader {
     this.#used = undefined;
   }
 
-  /** A count, and as many numbers: of a page; or below 0, of how many begin with the page that follows; or 0, nothing. */
+  /**
+   * A count, then as many numbers: a page; or, below 0, the length of a run starting at the next number; or 0, unused.
+   */
   #verifyFree(value: Uint8Array | undefined): void {
     if (value === undefined) return;
     const list = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
@@ -210,7 +213,7 @@ export class PageFile implements TableReader {
     }
   }
 
-  /** Notes the use of pages while everything is verified. */
+  /** Marks pages as used during a full verification. */
   #use(name: string, first: bigint, pages: bigint): void {
     const used = this.#used;
     if (used === undefined) return;
@@ -263,7 +266,7 @@ export class PageFile implements TableReader {
     yield* this.#walkPage(name, tree.root, tree.depth, { from: '', to: undefined }, { start, end, reverse });
   }
 
-  /** @param bounds what the branch above says of the keys of the page */
+  /** @param bounds key bounds of the page from its parent branch */
   *#walkPage(
     name: string,
     number: bigint,
@@ -291,7 +294,7 @@ export class PageFile implements TableReader {
         if (node.key >= start && node.key < end) yield node;
         continue;
       }
-      // The first key of a branch stands for everything before the second.
+      // The first key of a branch covers everything before the second.
       const from = index === 0 ? bounds.from : node.key;
       const to = nodes[index + 1]?.key ?? bounds.to;
       if (from >= end || (to !== undefined && to <= start)) continue;
@@ -310,7 +313,7 @@ export class PageFile implements TableReader {
     return page;
   }
 
-  /** The nodes of a page; undefined when their places make no sense. */
+  /** The nodes of a page; undefined when their offsets are invalid. */
   #nodesOf(name: string, number: bigint, page: Buffer, isBranch: boolean): readonly Node[] | undefined {
     const room = page.length - HEADER_BYTES;
     const lower = page.readUInt16LE(20);
@@ -326,7 +329,7 @@ export class PageFile implements TableReader {
         continue;
       }
       const key = isBranch && place === 0 ? '' : page.latin1Slice(at + NODE_BYTES, keyEnd);
-      // Numbers of transactions, the last byte of which counts most.
+      // Transaction numbers are little endian, so the last byte is the most significant.
       nodes.push({ key: name === FREE ? [...key].reverse().join('') : key, page, at });
     }
     return nodes;
@@ -368,7 +371,7 @@ export class PageFile implements TableReader {
       (head.readUInt16LE(18) & PAGE_KIND) === OVERFLOW &&
       start + HEADER_BYTES + size <= this.#size;
     if (!isSound) return this.#tell(name, `page ${first} does not hold the large value that should be there`);
-    // LMDB lets go of as many as the first one says: at least those it needs, for a longer value may have been there.
+    // LMDB frees as many pages as the first one states. It may state more than needed, after a longer earlier value.
     const pages = head.readUInt32LE(20);
     if (this.#used !== undefined && pages < Math.ceil((HEADER_BYTES + size) / this.#pageBytes))
       this.#tell(name, `page ${first} says that its value has ${pages} pages`);
@@ -390,7 +393,7 @@ export class PageFile implements TableReader {
     return page;
   }
 
-  /** Tells of something once. @returns undefined */
+  /** Reports each damage once. @returns undefined */
   #tell(name: string, what: string): undefined {
     const text = `${name}\u0000${what}`;
     if (this.#told.has(text)) return undefined;

@@ -1,16 +1,16 @@
 import type { Range, Row, TableReader } from './shard.ts';
 
-/** Rows taken from a table at a time. */
+/** Rows per batch. */
 const ROWS_PER_BATCH = 256;
 
-/** Bytes of values after which a batch takes no further row. */
+/** Bytes of values above which a batch takes no further row. */
 const BYTES_PER_BATCH = 262_144;
 
 /**
- * The rows of a stretch, in batches: between two of them no range is open, so a walk may rest at any row while
- * its reader is pinned.
+ * The rows of a range, in batches. No range is open between two batches, so the caller may be suspended at any row
+ * while its reader is pinned.
  *
- * @param most rows wanted at most
+ * @param most maximum number of rows
  */
 export function* rowsInBatches(
   reader: TableReader,
@@ -36,7 +36,7 @@ export function* rowsInBatches(
     left -= batch.length;
     const last = batch.at(-1);
     if (isLast || last === undefined) return;
-    // Bounds are inclusive at the start and exclusive at the end.
+    // The start bound is inclusive, the end bound exclusive.
     if (reverse) end = last.key;
     else start = `${last.key}\0`;
   }

@@ -20,25 +20,25 @@ import {
 import { requireOpenable } from './openable.ts';
 import type { Range, Row, ShardPosition, TableReader } from './shard.ts';
 
-/** What LMDB puts beside a file it has open. */
+/** Suffix of the lock file LMDB creates beside an open file. */
 const LOCK_SUFFIX = '-lock';
 
-/** Before every key and behind every key LMDB takes. */
+/** Bounds less and greater than every key LMDB accepts. */
 const wholeTable: Range = { start: '', end: '\u00ff'.repeat(KEY_BYTES_MAX + 1) };
 
 /**
- * The file of a shard that nobody has open, to be read only: what a copy made of it. Not one byte of it is changed.
+ * Read-only access to the file of a shard that is not open elsewhere, as made by a copy. The file is never changed.
  *
- * A file that was cut or changed inside may end the process: compare its checksum first.
+ * A truncated or damaged file may crash the process: verify its checksum first.
  *
- * Reads stay on one snapshot, so a range may be consumed over several turns of the event loop.
+ * All reads use one snapshot, so a range may be consumed over several turns of the event loop.
  */
 export class ShardFile implements TableReader {
-  /** What the shard reached when it was copied. */
+  /** Position of the shard when it was copied. */
   readonly position: ShardPosition;
   readonly #path: string;
   readonly #env: RootDatabase<Uint8Array, string>;
-  /** A table that an older build did not have is not there. */
+  /** Undefined for a table that an older build did not have. */
   readonly #tables: readonly (Table | undefined)[];
   readonly #transaction: Transaction;
   #isClosed = false;
@@ -46,7 +46,7 @@ export class ShardFile implements TableReader {
   /**
    * @param path of the file
    * @param tableNames the names of the tables, in the order of their numbers
-   * @throws {ServiceError} `DATA_CORRUPTED` when it is no shard, or one of a newer build
+   * @throws {ServiceError} `DATA_CORRUPTED` when it is not a shard, or has the format of a newer build
    */
   constructor(path: string, tableNames: readonly string[]) {
     this.#path = path;
@@ -91,7 +91,7 @@ export class ShardFile implements TableReader {
     return this.range(table, wholeTable);
   }
 
-  /** Lets go of the file. Idempotent. */
+  /** Closes the file. Idempotent. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -106,7 +106,7 @@ export class ShardFile implements TableReader {
   /** Names of the tables in the file. */
   #names(): readonly string[] {
     const names = this.#env.getKeys({ start: SMALLEST_KEY });
-    // As C has texts.
+    // Names may be stored with a terminating zero byte.
     return [...names].map((name) => (name.endsWith(SMALLEST_KEY) ? name.slice(0, -1) : name));
   }
 
@@ -122,7 +122,7 @@ function requireEnvironment(path: string): void {
   if (!inspectHead(path).isSound) throw unreadable(path, undefined);
 }
 
-/** What a newer build has put in must not be left out silently. */
+/** Refuses tables of a newer build, which must not be ignored silently. */
 function requireKnown(
   path: string,
   format: number | undefined,

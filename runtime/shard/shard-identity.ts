@@ -3,27 +3,29 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { decodeJsonRow, encodeJsonRow } from './json-row.ts';
 
 /**
- * Whose shard a file is. It is written with the first bytes of the file and never changes, so that a file that was put
- * in the place of another one is noticed. The catalogue of the data directory knows what it must be.
+ * Identifies the shard that a file belongs to. It is written when the file is created and never changes, so that a file
+ * put in the place of another one is detected. The catalogue of the data directory has the expected identity.
  *
  * @see docs/decisions/0030-nothing-is-removed-by-inference.md
  */
 export interface ShardIdentity {
-  /** Random name of the data directory. */
+  /** Random id of the data directory. */
   readonly directory: string;
   readonly actor: string;
-  /** Sequence of the log record that made the actor; 0 for one older than identities, whose file may have none. */
+  /**
+   * Sequence of the log record that created the actor; 0 for an actor older than identities, whose file may have none.
+   */
   readonly created: number;
 }
 
 /**
- * Compares the identity of a file with what it must be.
+ * Compares the identity of a file with the expected one.
  *
- * @param path of the file, for people
- * @param stored what it has
- * @param isNew whether the file is being made
- * @returns what is to be stored; undefined when that is there
- * @throws {ServiceError} `DATA_CORRUPTED` when it is the file of something else
+ * @param path of the file, for the error text
+ * @param stored identity in the file
+ * @param isNew whether the file is being created
+ * @returns the identity to be stored; undefined when it is stored already
+ * @throws {ServiceError} `DATA_CORRUPTED` when the file belongs to something else
  */
 export function requireIdentity(
   path: string,
@@ -41,7 +43,7 @@ export function requireIdentity(
   return undefined;
 }
 
-/** An identity as it is stored. */
+/** The stored form of an identity. */
 export function encodeIdentity({ actor, created, directory }: ShardIdentity): Uint8Array {
   return encodeJsonRow([directory, actor, created]);
 }

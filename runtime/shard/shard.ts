@@ -7,104 +7,104 @@ export interface Row {
   readonly value: Uint8Array;
 }
 
-/** A stretch of keys of one table. */
+/** A range of keys in one table. */
 export interface Range {
-  /** First key that belongs to the stretch. */
+  /** First key of the range. */
   readonly start: string;
-  /** First key behind the stretch. */
+  /** First key after the range. */
   readonly end: string;
-  /** Walk from the last key to the first. */
+  /** Iterate from the last key to the first. */
   readonly reverse?: boolean;
 }
 
 /**
- * Reads over the tables of one actor. Keys are binary strings (each char code is one byte) and rows come in
- * byte order. What a reader shows does not change within one turn of the event loop.
+ * Reads over the tables of one actor. Keys are binary strings (each char code is one byte) and rows are in byte
+ * order. The visible state of a reader does not change within one turn of the event loop.
  */
 export interface TableReader {
-  /** The value under `key`, or undefined. The bytes must not be written to. */
+  /** The value of `key`, or undefined. The bytes must not be modified. */
   get(table: number, key: string): Uint8Array | undefined;
   /**
-   * As {@link get}, but the bytes are good only until the next read: for what is decoded on the spot, without a
-   * copy. They end at their `length`; the memory behind may go on, so pass it to whatever reads to an end
-   * (`latin1Slice(from, bytes.length)`, `subarray(from, bytes.length)`). Readers that cannot do better leave it out.
+   * As {@link get}, but the bytes are valid only until the next read: for values that are decoded at once, without a
+   * copy. They end at their `length`; the underlying memory may be longer, so pass the end explicitly
+   * (`latin1Slice(from, bytes.length)`, `subarray(from, bytes.length)`). Absent in readers that cannot avoid the copy.
    */
   peek?(table: number, key: string): Uint8Array | undefined;
   /**
-   * Rises whenever what the reader shows may have changed, so that whoever decoded something can tell that it
-   * is still right. Readers that do not keep count leave it out.
+   * Increases whenever the visible state may have changed, so that a caller can tell whether a decoded value is still
+   * current. Absent in readers that do not count changes.
    */
   readonly generation?: number;
-  /** The rows of a stretch, in order. Must be consumed within the same turn of the event loop. */
+  /** The rows of a range, in order. Must be consumed within the same turn of the event loop. */
   range(table: number, range: Range): Iterable<Row>;
 }
 
-/** How far into the log a shard's content reaches. */
+/** The log position of a shard's content. */
 export interface ShardPosition {
   /** Sequence of the newest log record that is in the shard; 0 before the first. */
   readonly sequence: number;
   /** The highest revision clock seen by the actor. */
   readonly clock: Revision;
   /**
-   * Of that record. Absent where the log has none (see `RecordMark`), before the first record, and in a shard that was
-   * last written by a version without it.
+   * Mark of that record. Absent when the log has no marks (see `RecordMark`), before the first record, and in a shard
+   * that was last written by a version without marks.
    */
   readonly mark?: RecordMark | undefined;
 }
 
-/** What became of one application of writes. */
+/** The progress of one application of writes. */
 export interface Applied {
-  /** Settles when readers of the shard see the writes. */
+  /** Settles when the writes are visible to readers of the shard. */
   readonly committed: Promise<void>;
-  /** Settles when they are on disk as well. */
+  /** Settles when the writes are also on disk. */
   readonly flushed: Promise<void>;
 }
 
 /**
- * Reads pinned to one moment, for work that spans several turns of the event loop. Must be closed. Closing the
- * shard closes it too; from then on a read throws `SHUTTING_DOWN`, so hold no open range over a turn.
+ * Reads pinned to one state, for work that spans several turns of the event loop. Must be closed. Closing the shard
+ * closes it too; later reads throw `SHUTTING_DOWN`, so do not hold an open range across a turn.
  */
 export interface ShardSnapshot extends TableReader {
   close(): void;
 }
 
 /**
- * The stored state of one actor: a view of the log, applied in order and in one transaction together with the
- * log position it reaches. It never holds a record the log did not acknowledge.
+ * The stored state of one actor: a view of the log, applied in order. Each transaction also contains its log position.
+ * A shard never holds a record that the log did not acknowledge.
  *
- * Isolation: `get` and `range` see the newest committed application and nothing of an unfinished one.
+ * Isolation: `get` and `range` see the newest committed application, and no part of an unfinished one.
  *
  * @see docs/decisions/0002-log-first.md
  */
 export interface Shard extends TableReader {
-  /** What the last committed application reached. */
+  /** Position of the last committed application. */
   readonly position: ShardPosition;
   /**
-   * Applies writes and the position they lead to, all or nothing. Calls must not overlap: wait for `committed`.
-   * After a failure nothing more is applied and what is shown may include the rejected writes: close the shard
-   * and open it again.
+   * Applies writes and their log position atomically. Calls must not overlap: wait for `committed`. After a failure
+   * nothing more is applied, and the rejected writes may be visible: close the shard and reopen it.
    *
    * @throws {ServiceError} through the promises: `STORAGE_FULL`, `WRITES_STOPPED`
    * @throws {InvariantError} for a key that is empty or longer than `KEY_BYTES_MAX`; nothing is applied
    */
   apply(writes: readonly Write[], position: ShardPosition): Applied;
   /**
-   * Pins the present state. A snapshot stops page reuse, so the file grows with what is written while it is held: reads
-   * end with their deadline, looked at with every slice, and who stops reading an answer is disconnected.
+   * Pins the present state. A snapshot prevents the reuse of pages, so the file grows with every write while it is
+   * held. Therefore reads end at their deadline, checked in every slice, and clients that stop reading are
+   * disconnected.
    */
   snapshot(): ShardSnapshot;
   /**
-   * Copies the stored state, position included, into a new folder and brings it to the disk. Nothing may be
-   * applied meanwhile. Shards that are not files leave it out.
+   * Copies the stored state, including its position, into a new folder and flushes it to disk. Nothing may be applied
+   * meanwhile. Absent in shards that are not files.
    *
-   * @param signal gives it up: `REQUEST_CANCELLED`, and what is in the folder is of no use
+   * @param signal cancels the copy: `REQUEST_CANCELLED`, and the folder is then unusable
    */
   copyTo?(folder: string, signal?: AbortSignal): Promise<void>;
-  /** Bytes the shard takes on disk. */
+  /** Size of the shard on disk in bytes. */
   sizeBytes(): number;
   /**
-   * Waits for unfinished applications, then closes; when there are none, at once, before it returns. From then
-   * on reads throw `SHUTTING_DOWN`. A shard whose application failed is closed like any other.
+   * Waits for unfinished applications, then closes the shard; synchronously when there are none. Later reads throw
+   * `SHUTTING_DOWN`. A shard with a failed application is closed in the same way.
    */
   close(): Promise<void>;
 }

@@ -4,22 +4,22 @@ import type { RecordMark } from '#runtime/log/log-entry.ts';
 import { inspectHead, trustedRoot } from './lmdb-head.ts';
 import { PageFile } from './page-file.ts';
 
-/** What the file of a shard says of itself. */
+/** The position and identity stored in the file of a shard. */
 export interface StoredHead {
-  /** Newest log record it has; 0: none, it has no content. */
+  /** Sequence of its newest log record; 0: it has no content. */
   readonly sequence: number;
-  /** Of that record, where the log has marks. */
+  /** Mark of that record, if the log has marks. */
   readonly mark?: RecordMark | undefined;
-  /** Whose it is, as it is stored; undefined for a file that is older than identities. */
+  /** The stored identity; undefined for a file older than identities. */
   readonly identity: Uint8Array | undefined;
 }
 
 /**
- * Looks at the file of a shard that nobody has open. It is read page by page, so that damage does not end the process,
- * and not one byte is changed.
+ * Reads the head of a shard file that is not open. It is read page by page, so that damage does not crash the process.
+ * The file is never changed.
  *
  * @returns undefined when it is missing, empty or damaged
- * @throws {ServiceError} `WRITES_STOPPED` when the system refuses it
+ * @throws {ServiceError} `WRITES_STOPPED` when the system refuses the read
  */
 export function storedHead(path: string): StoredHead | undefined {
   if (sizeOfFile(path) === 0) return undefined;
@@ -32,7 +32,7 @@ export function storedHead(path: string): StoredHead | undefined {
 
 function headOf(path: string): StoredHead | undefined {
   if (!inspectHead(path).isSound) return undefined;
-  // Made, and never written to.
+  // Created but never written to.
   if (trustedRoot(path) === undefined) return { sequence: 0, identity: undefined };
   let file: PageFile;
   try {

@@ -3,21 +3,21 @@ import { copyFile, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** Name of the file that says that a shard's data must not be trusted. */
+/** Name of the marker file of a shard whose data must not be trusted. */
 const UNSOUND = 'unsound';
 
 /**
- * Goes back to what was flushed, after a flush failed.
+ * Reverts a shard to its flushed state after a failed flush.
  *
- * What the operating system could not write it counts as clean from then on: asked again, it says that all is
- * well although the pages never arrived. LMDB asks again when it closes an environment, and would then mark the
- * newest root as flushed. So the pages are read once more, which still works, and written to a new file that
- * takes the place of the old one. In it the newest root is marked as not flushed, as it is in the old one before
- * that is closed, and whoever opens it takes the root before. Nothing of that root was changed since.
+ * The operating system treats pages that it could not write as clean: a second flush succeeds although the pages never
+ * reached the disk. LMDB flushes again when it closes an environment, and would then mark the newest root as flushed.
+ * Therefore the pages are read once more, which still works, and written to a new file that replaces the old one. The
+ * newest root is marked as not flushed in it (and in the old file until it is closed), so whoever opens it uses the
+ * previous root. No page of that root was changed since.
  *
  * @param folder of the shard, whose environment is still open
  * @param file name of its data file
- * @throws {ServiceError} `WRITES_STOPPED` when that fails too; then the shard is marked and never opened again
+ * @throws {ServiceError} `WRITES_STOPPED` when this fails too; the shard is then marked and never opened again
  */
 export async function goBackToFlushed(folder: string, file: string): Promise<void> {
   const fresh = join(folder, `${file}.new`);
@@ -39,7 +39,7 @@ export async function goBackToFlushed(folder: string, file: string): Promise<voi
   }
 }
 
-/** @throws {ServiceError} `DATA_CORRUPTED` when nobody knows what of a shard is on its disk */
+/** @throws {ServiceError} `DATA_CORRUPTED` when the on-disk state of a shard is unknown */
 export function requireSound(folder: string): void {
   if (!existsSync(join(folder, UNSOUND))) return;
   throw new ServiceError(

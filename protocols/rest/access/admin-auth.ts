@@ -19,7 +19,7 @@ import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 import type { MemberStatus } from '../management/system.ts';
 
-/** What logging in works with. */
+/** Dependencies of the login routes. */
 export interface AdminAuthContext extends RestContext {
   readonly tokens: AdminTokens;
   readonly hasher: PasswordHasher;
@@ -27,14 +27,14 @@ export interface AdminAuthContext extends RestContext {
   status(): MemberStatus;
 }
 
-/** Ways to log in, each with the flag an account needs for it. */
+/** Login interfaces, each with the flag an account needs for it. */
 const interfaceFlags = { console: 'console_login', cli: 'cli_access', api: 'api_access' } as const;
 
 type Interface = keyof typeof interfaceFlags;
 
 const interfaces = Object.keys(interfaceFlags) as Interface[];
 
-/** Bytes of a body with a name and two passwords. */
+/** Maximum bytes of a body with a name and two passwords. */
 export const ACCOUNT_BODY_BYTES_MAX = 16 * 1024;
 
 const wrongLogin = 'The username or the password is wrong';
@@ -50,7 +50,7 @@ const flagsSchema = {
 } as const;
 
 /**
- * Logging in as an administrator, changing the password, the own profile.
+ * Login of administrators, change of the password, the caller's profile.
  *
  * @see docs/interface/accounts.md#logging-in
  */
@@ -114,7 +114,7 @@ async function logIn(context: AdminAuthContext, request: RestRequest): Promise<H
   const tenant = requireTenantName(request.segment('tenant'));
   const place = [`${tenant}/${username}`, request.remoteAddress] as const;
   context.throttle.begin(...place);
-  // In a cluster that starts for the first time nobody has an account yet.
+  // A cluster that starts for the first time has no accounts yet.
   const wasStarting = context.status().state === 'starting';
   let account: AdminAccount | undefined;
   let fits = false;
@@ -127,7 +127,7 @@ async function logIn(context: AdminAuthContext, request: RestRequest): Promise<H
   }
   if (account === undefined || !fits || !account.is_active) {
     if (wasStarting) {
-      // Whoever repeats it until there is an account does not guess.
+      // A caller who retries until the account exists is not guessing passwords.
       if (account === undefined) context.throttle.unjudged(...place);
       throw new ServiceError('SHUTTING_DOWN', 'The member is starting; try again shortly.');
     }
@@ -160,7 +160,7 @@ async function logIn(context: AdminAuthContext, request: RestRequest): Promise<H
   };
 }
 
-/** Whoever may read has to be able to log in while nothing can be written, on a full disk for example. */
+/** Login must work while writes are impossible, for example on a full disk, because reads still work. */
 async function recordLogin({ router }: RestContext, tenant: string, userId: string): Promise<void> {
   const command: RecordAdminLogin = { type: 'RecordAdminLogin', userId };
   try {
@@ -170,7 +170,7 @@ async function recordLogin({ router }: RestContext, tenant: string, userId: stri
   }
 }
 
-/** An account of a tenant; undefined where there is no such account, or no such tenant. */
+/** An account of a tenant; undefined if the account or the tenant does not exist. */
 export async function findAdmin(
   { router }: RestContext,
   query: FindAdmin,
@@ -181,15 +181,15 @@ export async function findAdmin(
       | AdminAccount
       | undefined;
   } catch (error) {
-    // A tenant that does not exist has no accounts; saying more would tell which tenants there are.
+    // A tenant that does not exist has no accounts; another response would reveal which tenants exist.
     if (error instanceof ServiceError && error.code === 'NOT_FOUND') return undefined;
     throw error;
   }
 }
 
 /**
- * The account behind the token of a request. Tokens are checked without looking accounts up; routes about the
- * account itself look, and refuse a token from before the last password change.
+ * The account of a request's token. Tokens are verified without reading accounts; routes about the account itself
+ * read it, and refuse a token from before the last password change.
  */
 async function ownAccount(
   context: AdminAuthContext,
@@ -252,7 +252,7 @@ async function changePassword(context: AdminAuthContext, request: RestRequest): 
   try {
     fits = await context.hasher.verify(account.password_hash, oldPassword);
   } catch (error) {
-    // Nobody looked at it: too many passwords are being compared.
+    // The password was not compared: too many comparisons are running.
     context.throttle.unjudged(...place);
     throw error;
   }

@@ -11,9 +11,9 @@ const BRANCH = '{branch}';
 const slashAllowed = { allowSlash: true } as const;
 
 /**
- * Lets every route with a body look up the repository and branch of its address before the body is read: whoever
- * names something that is not there has nothing of theirs kept or parsed. The handler looks them up again, because
- * a body may take its time and what it is for may be gone by then.
+ * Makes every route with a body resolve the repository and branch of its address before the body is read: a body for
+ * an unknown address is not buffered or parsed. The handler resolves them again, because receiving a body may take
+ * long and they may be deleted meanwhile.
  */
 export function withAdmission(context: RestContext, routes: readonly RestRoute[]): readonly RestRoute[] {
   return routes.map((route) => {
@@ -35,21 +35,21 @@ function findRepository({ directory }: RestContext, request: RestRequest): Soon<
   return directory.repository(request.principal.tenant, request.segment('repo'), nearbyOf(request));
 }
 
-/** The branch or tag, of which nothing is touched. */
+/** The branch or tag, without side effects on it. */
 function findBranch({ directory }: RestContext, request: RestRequest): Soon<unknown> {
   const { tenant } = request.principal;
   const branch = request.segment('branch', slashAllowed);
   return recovering<unknown>(
     () => directory.likelyBesideContent(tenant, request.segment('repo'), branch, nearbyOf(request)),
     (error) => {
-      // There is such a tag; whether that will do is for the handler to say.
+      // The tag exists; the handler decides whether a tag is acceptable.
       if (error instanceof ServiceError && error.code === 'READ_ONLY_REVISION') return undefined;
       throw error;
     },
   );
 }
 
-/** Whoever takes what is here does not wait for others; a barrier is for the read itself. */
+/** A local read does not wait for other members; a barrier applies only to the read itself. */
 function nearbyOf(request: RestRequest): ReturnType<typeof consistencyOf> {
   const consistency = consistencyOf(request);
   return consistency?.kind === 'local' ? consistency : undefined;

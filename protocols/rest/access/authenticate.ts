@@ -5,52 +5,52 @@ import { requireTenantName } from '#runtime/content/names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RestRequest } from '../rest-route.ts';
 
-/** Says who makes a request. */
+/** Authenticates the caller of a request. */
 export type Authenticate = (request: RestRequest, need: Need) => Principal | Promise<Principal>;
 
-/** Whether a route wants to know who calls, or only who says so. */
+/** Whether a route requires authentication, or only uses it if present. */
 type Need = 'required' | 'optional';
 
-/** Tokens that say nothing of who calls: the operator token. */
+/** Tokens that identify no caller: the operator token. */
 export interface OtherTokens {
-  /** @throws {ServiceError} `FORBIDDEN` for such a token on a route it does not open */
+  /** @throws {ServiceError} `FORBIDDEN` for such a token on a route it does not grant */
   refuseElsewhere(request: RestRequest, token: string): void;
 }
 
 const bearerShape = /^bearer +([^\s]+) *$/i;
 
-/** Headers whose token is known; clients send the same one with every request. */
+/** Cached headers with their tokens; a client sends the same header with every request. */
 const KNOWN_HEADERS_MAX = 1_024;
 
-/** Longest header that is kept, in characters; ours are shorter. */
+/** Longest cached header, in characters; tokens of this server are shorter. */
 const HEADER_CHARACTERS_KEPT_MAX = 2_048;
 
-/** Characters at the end of a header that tell it from others: they are of the token's signature. */
+/** Characters at the end of a header that identify it: they belong to the token's signature. */
 const HEADER_MARK_CHARACTERS = 24;
 
-/** Name of the path parameter that names a tenant. */
+/** The path parameter of a tenant. */
 const TENANT_PARAMETER = '{tenant}';
 
-/** A header that was taken apart before. */
+/** A header that was parsed before. */
 interface KnownHeader {
   readonly header: string;
   readonly token: string;
 }
 
 /**
- * Every request brings its header as a new text of some 400 characters, and looking a new text up means hashing
- * all of it, a tenth of the time of a read. So headers are found by their end and compared; what comes out is
- * the text of the first time, which has its hash.
+ * Every request delivers its header as a new string of some 400 characters, and a lookup hashes all of it, a tenth of
+ * the time of a read. So headers are looked up by their end and then compared. The result is the string of the first
+ * request, whose hash is computed already.
  */
 let knownHeaders = new Map<string, KnownHeader>();
 
-/** The one that was asked for last: many requests in a row are of one client. */
+/** The most recent header: consecutive requests often come from one client. */
 let lastHeader: KnownHeader | undefined;
 
 /**
  * The bearer token of a request.
  *
- * @returns undefined without an `Authorization` header; the empty text when there is one of another kind
+ * @returns undefined without an `Authorization` header; the empty text for another scheme
  */
 export function bearerToken(request: RestRequest): string | undefined {
   const header = request.header('authorization');
@@ -71,10 +71,10 @@ export function bearerToken(request: RestRequest): string | undefined {
 }
 
 /**
- * The authenticate hook of the HTTP server. With a token, the token's tenant counts, and another tenant in
- * `X-Tenant-Id` or in the address is refused. Without one the caller is anonymous in the tenant that
- * `X-Tenant-Id` names, `default` unless told otherwise. Where nobody has to log in, a token that is of no use
- * is the same as none. The operator token is no principal: where it opens nothing it is refused with 403.
+ * The authenticate hook of the HTTP server. With a token, the token's tenant is used, and another tenant in
+ * `X-Tenant-Id` or in the address is refused. Without one the caller is anonymous in the tenant of `X-Tenant-Id`, by
+ * default `default`. Where login is optional, an invalid token counts as absent. The operator token is not a
+ * principal: on routes that it does not grant it is refused with 403.
  *
  * @see docs/interface/accounts.md#access-tokens
  */

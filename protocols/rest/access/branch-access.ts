@@ -24,16 +24,16 @@ import type { RestRequest } from '../rest-route.ts';
 import { singleHeader } from '../single-header.ts';
 import { afterwards, type Soon } from '../soon.ts';
 
-/** Header that names the revision a write made, or the one a read looked at. */
+/** Header with the revision a write created, or the one a read used. */
 export const REVISION_HEADER = 'X-Svc-Revision';
 
-/** How far a clock of ours may lag behind the one that made a revision, in milliseconds. */
+/** Maximum lag of a member's clock behind the clock that created a revision, in milliseconds. */
 const CLOCK_LAG_MS_MAX = 60_000;
 
 const slashAllowed = { allowSlash: true } as const;
 const readState: ReadBranchState = Object.freeze({ type: 'ReadBranchState' });
 
-/** What the description says of the header that reads accept. */
+/** Description of the header that reads accept. */
 export const minRevisionParameter: ParameterDocs = {
   name: MIN_REVISION_HEADER,
   in: 'header',
@@ -42,8 +42,8 @@ export const minRevisionParameter: ParameterDocs = {
 };
 
 /**
- * The branch of an address, `{repo}` and `{branch}` of the route, for reading: a tag may stand for one. The caller's
- * tenant counts. A branch name may hold `%2F`.
+ * The branch of an address, `{repo}` and `{branch}` of the route, for reading: a tag may stand in for a branch. The
+ * caller's tenant is used. A branch name may contain `%2F`.
  *
  * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`, `INVALID_PATH`
  */
@@ -52,10 +52,11 @@ export function branchOf(context: RestContext, request: RestRequest): Soon<Found
 }
 
 /**
- * As {@link branchOf}, or for writing, where the branch is used by {@link askBranch} and {@link sendCommand} alone: it
- * may be a guess, which these have confirmed. For who may see nothing it is {@link hiddenBranch}, whatever was asked for.
+ * As {@link branchOf}, for reading or writing. The result may be a guess, which only {@link askBranch} and
+ * {@link sendCommand} confirm, so use it with these two alone. For a caller without any grant the result is always
+ * {@link hiddenBranch}.
  *
- * @throws {ServiceError} `READ_ONLY_REVISION` besides, for a tag that is to be written to
+ * @throws {ServiceError} also `READ_ONLY_REVISION`, for writing to a tag
  */
 export function likelyBranchOf(
   context: RestContext,
@@ -82,22 +83,27 @@ function lookUp(context: RestContext, request: RestRequest, use: BranchUse): Soo
   );
 }
 
-/** The repository of an address, `{repo}` of the route, in the caller's tenant. @throws {ServiceError} `REPOSITORY_NOT_FOUND` */
+/**
+ * The repository of an address, `{repo}` of the route, in the caller's tenant.
+ *
+ * @throws {ServiceError} `REPOSITORY_NOT_FOUND`
+ */
 export function repositoryOf(context: RestContext, request: RestRequest): Soon<FoundRepository> {
   const { tenant } = request.principal;
   return context.directory.repository(tenant, request.segment('repo'), consistencyOf(request));
 }
 
-/** Makes a reply of an answer of the branch. */
+/** Converts an answer of the branch to a reply. */
 export type ToReply<Answer> = (answer: Answer, headers: ReplyHeaders) => HttpReply;
 
 /**
- * Asks a branch. The answer is of the revision it was asked at, else at least of the head that `X-Svc-Revision`
- * names: the head is read first, within the same turn where the branch is of this process. Through a tag nothing
- * later than the tag is seen. A branch that was guessed is asked for all of it in one message.
+ * Queries a branch. The answer is of the requested revision, else at least of the head that `X-Svc-Revision` names:
+ * the head is read first, within the same turn if this process owns the branch. Through a tag nothing later than the
+ * tag is visible. A guessed branch is queried for all of it in one message.
  *
- * @param at the moment that is read at; absent: the head. `X-Svc-Revision` names the revision that was the newest then
- * @throws {ServiceError} `REVISION_NOT_FOUND` where the branch, or the tag, has nothing for that moment; what the branch answers; `CONFLICT`, `INVALID_REVISION_NUMBER` for `X-Svc-Min-Revision`
+ * @param at the revision to read at; absent: the head. `X-Svc-Revision` then names the newest revision of that time
+ * @throws {ServiceError} `REVISION_NOT_FOUND` if the branch or the tag has nothing at that revision; the errors of
+ *   the branch; `CONFLICT`, `INVALID_REVISION_NUMBER` for `X-Svc-Min-Revision`
  */
 export function askBranch<Answer>(
   context: RestContext,
@@ -121,7 +127,7 @@ export function askBranch<Answer>(
       ...atHead(dated),
       ...(taggedAt === undefined ? {} : { line: taggedAt }),
     };
-    // A replica that has not got so far would take what it lacks for what is not there.
+    // A replica that lags behind would report content that it lacks as missing.
     return afterwards(router.query(branch.actor, whole, behind(caller, seen, moment)), (answer) =>
       datedReply(answer as DatedAnswer, toReply),
     );
@@ -158,7 +164,7 @@ async function askGuessed(
   const { router } = context;
   const asking = { ...caller, precondition: guess.precondition };
   try {
-    // A head that has to be judged is read before anything else is.
+    // With a minimum revision the head must be read and checked first.
     if (at !== undefined || request.header('x-svc-min-revision') === undefined) {
       const dated = at === undefined ? query : ({ ...query, at } as BranchQuery);
       const whole = atHead(dated);
@@ -168,13 +174,13 @@ async function askGuessed(
     if (!(error instanceof PreconditionRefuted)) throw error;
   }
   const known = await lookUp(context, request, guess.use);
-  // Cursors are of one branch.
+  // A cursor is valid for one branch only.
   const asked = 'scope' in query ? { ...query, scope: known.actor } : query;
   return askBranch(context, request, known, asked, caller, toReply, at);
 }
 
 /**
- * Where a branch stands, at or after the revision the caller has seen.
+ * The head of a branch, at or after the revision the caller has seen.
  *
  * @throws {ServiceError} as {@link askBranch}
  */
@@ -190,7 +196,7 @@ export async function readHead(
   return head;
 }
 
-/** The caller as one that a replica answers only when it has these revisions; the owner has them anyway. */
+/** The caller with a minimum revision for replicas; the owner always has these revisions. */
 function behind(caller: Caller, seen: Revision | undefined, shown?: Revision | string): Caller {
   if (caller.consistency?.kind !== 'local') return caller;
   const other = typeof shown === 'string' ? parseRevision(shown) : shown;
@@ -200,8 +206,8 @@ function behind(caller: Caller, seen: Revision | undefined, shown?: Revision | s
 }
 
 /**
- * The owner of a branch has everything that was ever acknowledged, so a revision above the head is one of
- * another branch, which this read includes as well as it can, or one that was never made.
+ * The owner of a branch has every acknowledged revision. So a revision above the head belongs to another branch,
+ * which this read includes as far as possible, or does not exist.
  */
 function requireMinRevision(context: RestContext, request: RestRequest, head: string): void {
   const asked = singleHeader(request, MIN_REVISION_HEADER);
@@ -214,7 +220,7 @@ function requireMinRevision(context: RestContext, request: RestRequest, head: st
   });
 }
 
-/** A reply of whatever a query answers: ready text and streams as they are, anything else as JSON. */
+/** The reply for a query's answer: ready text and streams unchanged, anything else as JSON. */
 export function replyOf(answer: unknown, headers: ReplyHeaders): HttpReply {
   if (answer instanceof JsonText) return { status: 200, headers, raw: answer.text };
   if (typeof answer === 'object' && answer !== null && 'chunks' in answer) {
@@ -225,9 +231,10 @@ export function replyOf(answer: unknown, headers: ReplyHeaders): HttpReply {
 }
 
 /**
- * Sends a command to a branch, under the lock that the request names; resolves when it is durable.
+ * Sends a command to a branch, under the lock of the request; resolves when it is durable.
  *
- * @throws {ServiceError} what the branch answers; `LOCK_NOT_HELD`, `LOCKS_DISABLED`, `VALIDATION_FAILED` for the lock
+ * @throws {ServiceError} the errors of the branch; `LOCK_NOT_HELD`, `LOCKS_DISABLED`, `VALIDATION_FAILED` for the
+ *   lock
  */
 export async function sendCommand<Result>(
   context: RestContext,
@@ -253,17 +260,17 @@ export async function sendCommand<Result>(
   }
 }
 
-/** A command to a branch that was guessed: it is carried out where the guess holds. */
+/** Adds the precondition of a guess to a command: the command runs only if the guess is correct. */
 export function onPrecondition(delivery: Delivery, { precondition }: BranchGuess): Delivery {
   return { ...delivery, caller: { ...delivery.caller, precondition } };
 }
 
-/** Headers of a write: the revision it made, none when it changed nothing. */
+/** Headers of a write: the revision it created, none if it changed nothing. */
 export function revisionHeaders({ revision }: { readonly revision: string | null }): ReplyHeaders {
   return revision === null ? {} : { [REVISION_HEADER]: revision };
 }
 
-/** The refusal of a method that an address does not take. @param allow methods it does take */
+/** The error for a method that an address does not allow. @param allow methods it does allow */
 export function methodNotAllowed(allow: string, message: string): ServiceError {
   return new ServiceError('METHOD_NOT_ALLOWED', message, { details: { allow } });
 }

@@ -2,38 +2,38 @@ import type { ActorId } from '#runtime/actor/ports.ts';
 import type { Precondition } from '#runtime/commit/behaviour.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 
-/** A repository that was looked up by name. */
+/** A repository that was resolved by name. */
 export interface FoundRepository {
   readonly tenant: string;
   readonly name: string;
-  /** `{name}~{uid}`: the part of actor ids. */
+  /** `{name}~{uid}`: the repository's part of actor ids. */
   readonly part: string;
   /** Its `repository` actor. */
   readonly actor: ActorId;
 }
 
-/** A branch that was looked up by name. */
+/** A branch that was resolved by name. */
 export interface FoundBranch {
   readonly repository: FoundRepository;
   readonly name: string;
-  /** Tells it from earlier and later ones of its name. */
+  /** Distinguishes it from earlier and later branches of the same name. */
   readonly uid: string;
   /** Its `branch` actor. */
   readonly actor: ActorId;
-  /** Its `locks` actor, which exists from the first use on. */
+  /** Its `locks` actor, which is created on first use. */
   readonly locks: ActorId;
-  /** The revision of the tag it was looked up by: no later one is seen, and nothing is written. */
+  /** The revision of the tag it was resolved by: later revisions are invisible, and writes are refused. */
   readonly taggedAt: Revision | undefined;
-  /** Set where it is the branch of that name as far as this member knows: its owner confirms it with the first message. */
+  /** Set if the branch was resolved from this member's replica only: its owner confirms it with the first message. */
   readonly guess: BranchGuess | undefined;
 }
 
-/** What a branch is guessed by. */
+/** The basis of a guessed branch. */
 export interface BranchGuess {
-  /** Goes with each message to the branch; where it is refuted, the branch is to be looked up for {@link use}. */
+  /** Sent with each message to the branch; if it is refuted, the branch must be resolved again for {@link use}. */
   readonly precondition: Precondition;
   readonly use: BranchUse;
 }
 
-/** What somebody is going to do with a branch. */
+/** The intended use of a branch. */
 export type BranchUse = 'read' | 'write';

@@ -5,7 +5,7 @@ import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import type { FoundBranch } from './found-branch.ts';
 import type { RestRequest } from '../rest-route.ts';
 
-/** Where a caller who may see nothing stands with every address: nothing is looked up, so nothing can be told from it. */
+/** Stands for every branch when the caller has no grant: nothing is looked up, so responses reveal nothing. */
 export const hiddenBranch: FoundBranch = Object.freeze({
   repository: Object.freeze({ id: '', name: '', actor: '' }) as unknown as FoundBranch['repository'],
   name: '',
@@ -17,17 +17,17 @@ export const hiddenBranch: FoundBranch = Object.freeze({
 });
 
 /**
- * Whether tenants, repositories, branches, tags, workspaces and revisions are hidden from a caller. They are from whoever
- * was granted nothing: each address is answered like an empty place that is there, so that names cannot be tried.
+ * Whether tenants, repositories, branches, tags, workspaces and revisions are hidden from a caller. They are hidden
+ * from callers without any grant: each address responds like an existing empty place, so that names cannot be probed.
  */
 export function isHiddenFrom(request: RestRequest): boolean {
   return isGrantedNothing(request.principal);
 }
 
 /**
- * What a caller who may see nothing gets of any branch: empty lists of the root, and no node anywhere.
+ * The answer of any branch to a caller without any grant: empty lists of the root, and no nodes.
  *
- * @throws {ServiceError} `NODE_NOT_FOUND`; `INVALID_CURSOR`, for no listing of nothing has ever given one
+ * @throws {ServiceError} `NODE_NOT_FOUND`; `INVALID_CURSOR`, because an empty listing never returns a cursor
  * @see docs/interface/accounts.md#callers-without-a-login
  */
 export function answerOfNothing(query: BranchQuery): unknown {
@@ -59,7 +59,7 @@ export function answerOfNothing(query: BranchQuery): unknown {
   }
 }
 
-/** As queries of a branch bring the numbers of a page into bounds. */
+/** Clamps a page number as queries of a branch do. */
 function inBounds(value: unknown, least: number): unknown {
   return typeof value === 'number' ? Math.max(value, least) : (value ?? null);
 }

@@ -7,23 +7,23 @@ import { bearerToken } from './authenticate.ts';
 import { isForwarded, isLoopbackAddress } from './this-machine.ts';
 import type { RestRequest } from '../rest-route.ts';
 
-/** Routes that ask {@link OperatorAccess.require}. The operator token is refused at all others that ask who calls. */
+/** Routes that call {@link OperatorAccess.require}. All other routes with authentication refuse the operator token. */
 export const operatorPatterns = { metrics: '/metrics', cluster: '/api/management/cluster' } as const;
 
 const opened: ReadonlySet<string> = new Set(Object.values(operatorPatterns));
 
 /**
- * Who may see what a member says of itself: metrics, the details of its readiness, the state of the cluster. These
- * are asked for while things are broken, so nothing has to be looked up: neither an account nor its owner.
+ * Grants access to a member's own state: metrics, the details of its readiness, the state of the cluster. These are
+ * needed during outages, so no lookup is made, neither of an account nor of its owner.
  *
- * - A request from this machine without a token. A proxy on this machine must say for whom it asks.
- * - The static operator token, which can do nothing else.
- * - The token of an administrator of the system.
+ * - A request from this machine without a token. A proxy on this machine must send forwarded headers.
+ * - The static operator token, which grants nothing else.
+ * - The token of a system administrator.
  */
 export class OperatorAccess {
   readonly #digest: Buffer | undefined;
 
-  /** @param token `SVC_METRICS_TOKEN`; without one there is no such token */
+  /** @param token `SVC_METRICS_TOKEN`; if undefined, there is no operator token */
   constructor(token?: Secret) {
     this.#digest = token === undefined ? undefined : digestOf(token.reveal());
   }
@@ -42,10 +42,10 @@ export class OperatorAccess {
   }
 
   /**
-   * Refuses the operator token where it opens nothing. Taking it for no token would answer as an anonymous caller is
-   * answered, and an empty list would look like an empty repository.
+   * Refuses the operator token where it grants nothing. If it were treated as absent, the caller would be anonymous,
+   * and an empty list would look like an empty repository.
    *
-   * @param token a bearer token that is not one of an account
+   * @param token a bearer token that does not belong to an account
    * @throws {ServiceError} `FORBIDDEN`
    */
   refuseElsewhere(request: RestRequest, token: string): void {
@@ -56,7 +56,7 @@ export class OperatorAccess {
     );
   }
 
-  /** Digests have one length, so the comparison takes the same time whatever was sent. */
+  /** Digests have equal length, so the comparison takes the same time for every input. */
   #isOperatorToken(token: string): boolean {
     return this.#digest !== undefined && timingSafeEqual(digestOf(token), this.#digest);
   }
@@ -66,7 +66,7 @@ function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** A proxy on this machine has a loopback address too, but it says for whom it asks. */
+/** A proxy on this machine has a loopback address too, but sends forwarded headers. */
 function isFromThisMachine(request: RestRequest): boolean {
   return !isForwarded(request) && isLoopbackAddress(request.remoteAddress);
 }

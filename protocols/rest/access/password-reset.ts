@@ -11,16 +11,16 @@ import { ACCOUNT_BODY_BYTES_MAX, type AdminAuthContext, findAdmin } from './admi
 import { bearerToken } from './authenticate.ts';
 import { isForwarded, isOwnAddress } from './this-machine.ts';
 
-/** What setting a lost password anew works with. */
+/** Dependencies of the password reset. */
 export interface PasswordResetContext extends AdminAuthContext {
-  /** Knows the key that is in the data directory of this member. */
+  /** Checks the key that is stored in the data directory of this member. */
   readonly localAccess: { isKey(text: string): boolean };
-  /** Told of each password that was set, as `tenant/username`. */
+  /** Called with each account whose password was set, as `tenant/username`. */
   readonly onPasswordReset: (account: string) => void;
 }
 
 /**
- * Setting a lost password anew, for whoever may read the files of the member on its own machine.
+ * Reset of a lost password, for whoever can read the files of the member on its own machine.
  *
  * @see docs/decisions/0044-password-reset.md
  */

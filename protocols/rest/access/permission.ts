@@ -3,9 +3,9 @@ import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 
 /**
- * Lets every route ask who may use it at all before anything else is looked at: whoever may not is refused alike whatever
- * they send, and learns nothing of its parameters and fields. What depends on the repository or the node is asked by the
- * actor that has it.
+ * Makes every route check the caller's permission before anything else: a caller without it gets the same refusal for
+ * every request, and learns nothing about parameters and fields. Permissions that depend on the repository or the
+ * node are checked by the actor that owns it.
  *
  * @see docs/interface/accounts.md#order-of-refusals
  */
@@ -23,12 +23,12 @@ export function withPermission(routes: readonly RestRoute[]): readonly RestRoute
   });
 }
 
-/** Refuses whoever is no administrator of the system. @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
+/** Requires a system administrator. @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
 export function requireSystemAdministrator({ principal }: RestRequest): void {
   requireAdministrator(policyFor(principal, SYSTEM_TENANT), principal);
 }
 
-/** Refuses whoever is no administrator of their tenant. @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
+/** Requires an administrator of the caller's tenant. @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
 export function requireTenantAdministrator({ principal }: RestRequest): void {
   requireAdministrator(policyFor(principal, principal.tenant), principal);
 }

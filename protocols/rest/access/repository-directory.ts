@@ -12,16 +12,17 @@ import type { BranchUse } from './found-branch.ts';
 import { afterwards, recovering, type Soon } from '../soon.ts';
 
 /**
- * Finds the actors behind the names in an address. Names are looked up in the actors that own them, at every
- * request: they keep them decoded in memory, and what was deleted is gone at once.
+ * Resolves the names in an address to actors. Names are looked up in the actors that own them, for every request:
+ * these keep them decoded in memory, and a deleted name is gone at once.
  *
- * In a cluster the registry of the tenant, which is part of every address, is looked at where this member has it: its
- * owner would have to answer for every request of the tenant. What it says is a guess that the owner of the repository
- * confirms, because ids of actors are never used again; where that has no such actor, the registry's owner is asked.
- * So is a branch of another member's repository, for those who send their message with the precondition of the guess.
+ * In a cluster this member's replica of the tenant's registry is used if there is one, because otherwise the
+ * registry's owner would serve every request of the tenant. The result is a guess that the owner of the repository
+ * confirms, because actor ids are never reused. If that owner has no such actor, the registry's owner is queried. A
+ * branch of another member's repository is resolved in the same way for callers that send the guess's precondition
+ * with their message.
  *
- * A repository or branch that is used for the first time after an upgrade of the server receives the built-ins
- * of the new version before it is handed out, unless it is read as this member has it (`local`).
+ * A repository or branch that is used for the first time after a server upgrade receives the built-ins of the new
+ * version before it is returned, unless the read is `local`.
  *
  * @see docs/decisions/0029-name-resolution-from-replicas.md
  */
@@ -29,14 +30,14 @@ export class RepositoryDirectory {
   readonly #router: Router;
   readonly #upgrades: BuiltInUpgrades;
   readonly #nearby: LocalReads | undefined;
-  /** The actors hand out the same entry object until something changes, so it stands for what was made of it. */
+  /** Keyed by entry: the actors return the same entry object until something changes. */
   readonly #repositories = new WeakMap<RepositoryEntry, FoundRepository>();
   readonly #branches = new WeakMap<BranchEntry | TagEntry, FoundBranch>();
   readonly #engine = engineCaller('');
-  /** The tenant that was asked for last; most requests are of one. */
+  /** The most recent tenant; consecutive requests often belong to one. */
   #lastTenant = { name: '', actor: '' as ActorId };
 
-  /** @param nearby what this process has of the registries of tenants, where others may own them */
+  /** @param nearby this process's replicas of tenant registries that other members may own */
   constructor(router: Router, upgrades: BuiltInUpgrades, nearby?: LocalReads) {
     this.#router = router;
     this.#upgrades = upgrades;
@@ -52,17 +53,16 @@ export class RepositoryDirectory {
         throw new ServiceError('REPOSITORY_NOT_FOUND', `Repository '${name}' not found`);
       }
       const found = this.#foundRepository(tenant, known);
-      // Whoever takes what is here does not wait for what is written elsewhere.
+      // A local read does not wait for writes on other members.
       if (consistency?.kind === 'local') return found;
       return this.#upgrades.repository(found.actor)?.then(() => found) ?? found;
     });
   }
 
   /**
-   * A branch, or what a tag names, by name.
+   * The branch of a name, or the branch that a tag refers to.
    *
-   * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`; `READ_ONLY_REVISION` for a tag that is to be
-   *   written to
+   * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`; `READ_ONLY_REVISION` for writing to a tag
    */
   branch(
     tenant: string,
@@ -77,8 +77,8 @@ export class RepositoryDirectory {
   }
 
   /**
-   * As {@link RepositoryDirectory.branch}, or as this member knows the branch where its owner is another one: then
-   * every message to it has to go with the precondition of its {@link FoundBranch.guess}.
+   * As {@link RepositoryDirectory.branch}, or a guess from this member's replica if another member owns the branch.
+   * Every message to a guessed branch must then carry the precondition of its {@link FoundBranch.guess}.
    */
   likelyBranch(
     tenant: string,
@@ -89,13 +89,16 @@ export class RepositoryDirectory {
   ): Soon<FoundBranch> {
     return this.#inRepository(tenant, repositoryName, consistency, (repository, isGuess) => {
       const guess = isGuess ? this.#guessBranch(repository, name, use) : undefined;
-      // What has to be installed first may not be installed in a branch that may be gone.
+      // Pending built-ins cannot be installed in a guessed branch, because it may be deleted.
       if (guess !== undefined && this.#upgrades.isCurrent(guess.actor)) return guess;
       return this.branchOf(repository, name, use, consistency);
     });
   }
 
-  /** As {@link RepositoryDirectory.branch}, in a repository. @throws {ServiceError} `BRANCH_NOT_FOUND`, `READ_ONLY_REVISION` */
+  /**
+   * As {@link RepositoryDirectory.branch}, in a repository. @throws {ServiceError} `BRANCH_NOT_FOUND`,
+   * `READ_ONLY_REVISION`
+   */
   branchOf(
     repository: FoundRepository,
     name: string,
@@ -112,8 +115,8 @@ export class RepositoryDirectory {
   }
 
   /**
-   * A branch by name, for what lies beside its content, which is not touched: no built-ins are installed. A tag has
-   * nothing beside content.
+   * A branch by name, for data other than its content. The content is unaffected: no built-ins are installed. A tag
+   * has content only.
    *
    * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`; `READ_ONLY_REVISION` for a tag
    */
@@ -128,7 +131,9 @@ export class RepositoryDirectory {
     );
   }
 
-  /** As {@link RepositoryDirectory.besideContent} and {@link RepositoryDirectory.likelyBranch}. */
+  /**
+   * As {@link RepositoryDirectory.besideContent}, but may be a guess as in {@link RepositoryDirectory.likelyBranch}.
+   */
   likelyBesideContent(
     tenant: string,
     repositoryName: string,
@@ -142,9 +147,10 @@ export class RepositoryDirectory {
   }
 
   /**
-   * Looks something up in a repository, in the one this member knows by that name if that is enough.
+   * Performs a lookup in a repository; the repository from this member's replica is tried first.
    *
-   * @param lookUp throws `BRANCH_NOT_FOUND` also where there is no such repository any more; told whether it may be so
+   * @param lookUp throws `BRANCH_NOT_FOUND` also if the repository no longer exists; `isGuess` tells that this is
+   *   possible
    */
   #inRepository<Found>(
     tenant: string,
@@ -169,14 +175,14 @@ export class RepositoryDirectory {
     );
   }
 
-  /** The repository this member knows by a name; it may be gone, or another one by now. */
+  /** The repository of a name in this member's replica; it may be deleted or replaced by now. */
   #guess(tenant: string, name: string): FoundRepository | undefined {
     const query = { type: 'FindRepository', repositoryId: name };
     const entry = this.#nearby?.tryLocal(this.#tenantActor(tenant), query, this.#engine);
     return entry === undefined ? undefined : this.#foundRepository(tenant, entry as RepositoryEntry);
   }
 
-  /** The branch this member knows by a name in a repository of another one; tags are always looked up. */
+  /** The branch of a name in this member's replica of another member's repository; tags are never guessed. */
   #guessBranch(repository: FoundRepository, name: string, use: BranchUse): FoundBranch | undefined {
     const nearby = this.#nearby;
     if (nearby?.ownerConfirms(repository.actor) !== true) return undefined;
@@ -201,7 +207,7 @@ export class RepositoryDirectory {
     );
   }
 
-  /** The branch of an entry that was looked up. It is not touched, so that one that was made empty stays so. */
+  /** The branch of an entry. No built-ins are installed, so a branch that was created empty stays empty. */
   foundBranch(repository: FoundRepository, entry: BranchEntry): FoundBranch {
     const kept = this.#branches.get(entry);
     if (kept !== undefined) return kept;
@@ -219,7 +225,7 @@ export class RepositoryDirectory {
     const entry = this.#ask(repository.actor, { type: 'FindTag', name }, consistency);
     return afterwards(entry as Soon<TagEntry | undefined>, (tag) => {
       if (tag === undefined) {
-        // Of a branch where somebody has seen a revision the replica has only not read yet.
+        // If the caller has seen a revision, the replica may not have received the branch yet.
         if (hasSeen(consistency)) return this.branchOf(repository, name, use);
         throw branchNotFound(name);
       }
@@ -252,14 +258,16 @@ export class RepositoryDirectory {
     return found;
   }
 
-  /** As {@link RepositoryDirectory.#ask}; what somebody has seen a revision of is known to the owner at least. */
+  /**
+   * As {@link RepositoryDirectory.#ask}; if the caller has seen a revision, a missing name is looked up at the owner.
+   */
   #find(actor: ActorId, query: unknown, consistency: ReadConsistency | undefined): unknown {
     const entry = this.#ask(actor, query, consistency) as Soon<unknown>;
     if (!hasSeen(consistency)) return entry;
     return afterwards(entry, (known) => known ?? this.#ask(actor, query, undefined));
   }
 
-  /** An actor that does not exist knows no names. */
+  /** Queries an actor; one that does not exist has no names. */
   #ask(actor: ActorId, query: unknown, consistency: ReadConsistency | undefined): unknown {
     try {
       const caller = consistency === undefined ? this.#engine : { ...this.#engine, consistency };
@@ -271,12 +279,12 @@ export class RepositoryDirectory {
   }
 }
 
-/** Whether a replica is asked that may lack what the caller has seen. */
+/** Whether the read goes to a replica that may lack a revision the caller has seen. */
 function hasSeen(consistency: ReadConsistency | undefined): boolean {
   return consistency?.kind === 'local' && consistency.seen !== undefined;
 }
 
-/** @param name what it was asked for by: its own, or that of a tag */
+/** @param name the name it was resolved by: its own, or that of a tag */
 function addressOf(
   repository: FoundRepository,
   name: string,

@@ -2,10 +2,10 @@ import { BlockList, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { RestRequest } from '../rest-route.ts';
 
-/** What a proxy says for whom it asks with. */
+/** Headers in which proxies state the original caller. */
 const forwardedHeaders = ['x-forwarded-for', 'forwarded', 'via'] as const;
 
-/** Whether a proxy sent a request, as far as it says so: it is for somebody elsewhere then. */
+/** Whether a request carries a proxy's headers; its caller is then on another machine. */
 export function isForwarded(request: RestRequest): boolean {
   return forwardedHeaders.some((name) => request.header(name) !== undefined);
 }
@@ -22,8 +22,8 @@ export function isLoopbackAddress(address: string): boolean {
 }
 
 /**
- * Whether an address is one of this machine: of the loopback interface, or of any other. A member that listens on the
- * address of one interface alone is reached from the machine itself by that one.
+ * Whether an address belongs to this machine: to the loopback interface, or to any other. A member that listens on
+ * one interface's address only is reached from its own machine by that address.
  */
 export function isOwnAddress(address: string): boolean {
   if (isLoopbackAddress(address)) return true;

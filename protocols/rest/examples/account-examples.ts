@@ -1,6 +1,6 @@
 import type { Exchange } from '#protocols/http/openapi-examples.ts';
 
-/** The member itself, logging in, tenants. */
+/** The member's status, login, tenants. */
 export const accountExamples: readonly Exchange[] = [
   {
     operation: 'readHealth',

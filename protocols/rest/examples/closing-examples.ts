@@ -1,7 +1,7 @@
 import type { Exchange } from '#protocols/http/openapi-examples.ts';
 import { rivers } from './example-records.ts';
 
-/** What takes away what the other examples have made. */
+/** Deletes the data that the other examples have created. */
 export const closingExamples: readonly Exchange[] = [
   {
     operation: 'patchNode',

@@ -22,7 +22,7 @@ const firstVersion = {
   created_by: 'admin',
 };
 
-/** The relation from one article to another, as the other one lists it. */
+/** The relation from one article to another, as the target lists it. */
 const fromGardens = {
   items: [
     {
@@ -42,7 +42,7 @@ const fromGardens = {
   total: null,
 };
 
-/** Every command on a node, and what else can be read of one. */
+/** Every command on a node, and the readable parts of a node. */
 export const commandExamples: readonly Exchange[] = [
   {
     operation: 'reorderNode',

@@ -19,8 +19,8 @@ export const exampleParameters: Readonly<Record<string, ParameterValue>> = {
 };
 
 /**
- * Examples of every operation. They are one story: sent to a new server in this order they are answered as they say, but
- * for ids, revisions, tokens and times, which are others each time.
+ * Examples of every operation. They form one sequence: sent to a new server in this order they get these responses,
+ * except for ids, revisions, tokens and times, which differ each time.
  */
 export const interfaceExamples: readonly Exchange[] = [
   ...accountExamples,

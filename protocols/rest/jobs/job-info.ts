@@ -8,7 +8,7 @@ export type JobStatus = 'Scheduled' | 'Running' | 'Completed' | 'Cancelled' | { 
 /** A job on the wire. @see docs/interface/jobs.md#states-of-a-job */
 export interface JobInfo {
   readonly id: string;
-  /** Type and what it works on, as in `RevisionHistoryCopy(blog/draft)`. */
+  /** Type and subject, as in `RevisionHistoryCopy(blog/draft)`. */
   readonly job_type: string;
   readonly status: JobStatus;
   readonly tenant: string;
@@ -29,7 +29,7 @@ export interface JobInfo {
   readonly next_retry_at: string | null;
 }
 
-/** What the status route answers. */
+/** The body of the status route. */
 export function jobStatus({ error, state }: JobRecord): JobStatus {
   switch (state) {
     case 'scheduled':
@@ -45,7 +45,7 @@ export function jobStatus({ error, state }: JobRecord): JobStatus {
   }
 }
 
-/** What the list is made of. @param repository name of the repository the job belongs to */
+/** An entry of the list. @param repository name of the repository the job belongs to */
 export function jobInfo(job: JobRecord, tenant: string, repository: string): JobInfo {
   const isRetried = job.state === 'scheduled' && job.retries > 0;
   return {

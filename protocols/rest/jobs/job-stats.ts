@@ -2,17 +2,17 @@ import { type JobPriority, jobPriorities } from '#runtime/jobs/job.ts';
 import type { JobCounts } from '#runtime/jobs/ports.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 
-/** The numbers of the jobs of a tenant on the wire. @see docs/interface/jobs.md#routes-of-jobs */
+/** Job statistics of a tenant on the wire. @see docs/interface/jobs.md#routes-of-jobs */
 export interface JobStats {
   /** `{high,normal,low}_queue_len`, `_capacity`, and `total_{high,normal,low}_dispatched`. */
   readonly queue: Readonly<Record<string, number>>;
   readonly workers: { readonly pool_size: number };
   readonly persisted: {
     readonly total_entries: number;
-    /** Active ones of types that nobody here does. */
+    /** Active jobs of types that no worker of this member handles. */
     readonly orphaned_entries: number;
   };
-  /** Active ones by type, sorted. */
+  /** Active jobs by type, sorted. */
   readonly categories: readonly {
     readonly category: string;
     readonly scheduled: number;
@@ -20,7 +20,7 @@ export interface JobStats {
   }[];
 }
 
-/** Adds up the numbers of repositories. @param here what the member does */
+/** Sums the statistics of repositories. @param here workers and job types of the member */
 export function jobStats(
   counts: readonly JobCounts[],
   here: { readonly workers: number; readonly types: readonly string[] },

@@ -14,13 +14,13 @@ import { clampedInteger } from '../reads/read-parameters.ts';
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 
-/** What the job routes work with. */
+/** Dependencies of the job routes. */
 export interface JobsContext extends RestContext {
   readonly jobs: {
     readonly queue: Queue;
-    /** Jobs this member works on at once. */
+    /** Number of jobs this member runs concurrently. */
     readonly workers: number;
-    /** Types of jobs this member does. */
+    /** Job types this member handles. */
     readonly types: readonly string[];
   };
 }
@@ -37,19 +37,19 @@ interface RepositoryJobs {
 const tag = 'Jobs';
 const base = '/management/jobs';
 
-/** Jobs in one answer. */
+/** Maximum jobs in one response. */
 const PAGE_MAX = 1_000;
 
-/** Jobs in one answer when nobody says otherwise. */
+/** Default jobs in one response. */
 const PAGE_DEFAULT = 100;
 
-/** Farthest place in the list a page may begin at. */
+/** Maximum offset of a page in the list. */
 const OFFSET_MAX = 100_000;
 
-/** Ids in one request. */
+/** Maximum ids in one request. */
 const BATCH_MAX = 10_000;
 
-/** Repositories asked before the event loop is given back. */
+/** Repositories queried before yielding to the event loop. */
 const REPOSITORIES_PER_TURN = 16;
 
 const unknownJob: ResponseDocs = { description: 'The tenant has no such job.' };
@@ -71,7 +71,7 @@ export function jobRoutes(context: JobsContext): readonly RestRoute[] {
   ];
 }
 
-/** Everything below `/management` is answered in an envelope. */
+/** Responses below `/management` have an envelope. */
 function wrapped(data: unknown): HttpReply {
   return { status: 200, json: { success: true, data, error: null } };
 }
@@ -155,7 +155,7 @@ async function listJobs(context: JobsContext, request: RestRequest): Promise<rea
       found.push(jobInfo(job, request.principal.tenant, name));
     }
   });
-  // Ids begin with the time they were made.
+  // An id begins with the job's creation time.
   found.sort((a, b) => (a.id < b.id ? 1 : -1));
   return found.slice(offset, offset + limit);
 }

@@ -54,14 +54,14 @@ const poolInfoSchema: JsonSchema = {
   properties: { pool: lockNameSchema, capacity: { type: 'integer' }, remaining: { type: 'integer' } },
 };
 
-/** The locks that are held and the pools there are on a branch, for administrators. */
+/** The held locks and the pools of a branch, for administrators. */
 export function lockListRoutes(context: RestContext): readonly RestRoute[] {
   return [listLocksRoute(context), readLockRoute(context), listPoolsRoute(context), readPoolRoute(context)];
 }
 
 /**
- * One address for both lists. `/api/workspaces/{repo}/{name}` has as many variables as each of them alone, and fits some
- * of the same texts.
+ * One address for both lists. `/api/workspaces/{repo}/{name}` has as many variables as each of them, and some texts
+ * match both patterns.
  */
 function listAddress(value: 'locks' | 'inventory'): SharedAddress {
   return {
@@ -98,7 +98,7 @@ function docsOf(
   };
 }
 
-/** Nothing has ever been locked on a branch without an actor for it, which reading does not make. */
+/** A branch without a lock actor has never had a lock; a read does not create the actor. */
 async function ask<Answer>(
   context: RestContext,
   request: RestRequest,
@@ -125,7 +125,7 @@ function pageOf(request: RestRequest): Pick<ListLocks, 'limit' | 'after'> {
   return { limit, after };
 }
 
-/** Names go on from a name, so pages fit together whatever happens between them. */
+/** The cursor is a name, so pages stay consistent whatever happens between them. */
 function cursorOf(name: string | null): string | null {
   return name === null ? null : Buffer.from(name).toString('base64url');
 }

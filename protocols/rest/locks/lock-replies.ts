@@ -9,11 +9,11 @@ import type {
 import type { HttpReply } from '#protocols/http/route.ts';
 
 /*
- * The replies of locks and inventory, spelt out: most are one of a few texts, and writing the others as JSON takes
- * longer than all else that is done for them. What they say is what JSON.stringify says of the same values.
+ * The replies of locks and inventory, written out by hand: most are one of a few texts, and serializing the others as
+ * JSON takes longer than all other work for them. The texts equal those of JSON.stringify for the same values.
  */
 
-/** Characters that stand for themselves in a JSON text: ASCII, without quotes, backslashes and controls. */
+/** Characters that JSON does not escape: ASCII, without quotes, backslashes and controls. */
 const plain = /^[\x20\x21\x23-\x5b\x5d-\x7e]*$/;
 
 const refusedLock: HttpReply = Object.freeze({ status: 409, raw: '{"acquired":false}' });
@@ -23,7 +23,7 @@ const notReleased: HttpReply = Object.freeze({ status: 200, raw: '{"released":fa
 const renewed: HttpReply = Object.freeze({ status: 200, raw: '{"renewed":true}' });
 const notRenewed: HttpReply = Object.freeze({ status: 200, raw: '{"renewed":false}' });
 
-/** The reply of an acquire: 409 when somebody holds the lock. */
+/** The reply of an acquire: 409 when another owner holds the lock. */
 export function acquireReply(result: LockGrant | LockRefused): HttpReply {
   if (!result.acquired) return refusedLock;
   const { expires_at_ms: expiresAtMs, key, token } = result;
@@ -49,7 +49,7 @@ export function claimReply(result: PoolClaim): HttpReply {
     : refusedClaim;
 }
 
-/** The reply of units that were put back. */
+/** The reply of returned units. */
 export function releaseUnitsReply({ remaining }: PoolRelease): HttpReply {
   return { status: 200, raw: `{"remaining":${remaining}}` };
 }

@@ -24,28 +24,28 @@ import { callerOf, deliveryOf, readerOf, type RestContext } from '../rest-contex
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 import type { Soon } from '../soon.ts';
 
-/** What the addresses of locks and inventory begin with. */
+/** Common prefix of the addresses of locks and inventory. */
 export const locksBase = '/api/{repo}/{branch}';
 
 const slashAllowed = { allowSlash: true } as const;
 
-/** The name of a lock or a pool, as the description has it. */
+/** Schema of the name of a lock or a pool. */
 export const lockNameSchema: JsonSchema = { type: 'string', minLength: 1, maxLength: LOCK_NAME_LENGTH_MAX };
 const ttlSchema: JsonSchema = { type: 'integer', minimum: LOCK_TTL_MS_MIN, maximum: LOCK_TTL_MS_MAX };
 const tokenSchema: JsonSchema = { type: 'integer', minimum: 1 };
 const unitsSchema: JsonSchema = { type: 'integer', minimum: 1, maximum: POOL_UNITS_MAX };
 
-// What an acquire answers, and the owner it was told, can be sent with the key and the token.
+// The response of an acquire, including its owner, may be sent back with the key and the token.
 const answered = readOnly({
   acquired: { type: 'boolean' },
   expires_at_ms: { type: 'integer' },
   owner: { type: ['string', 'null'] },
 });
 
-/** No such branch, whatever is asked of it. */
+/** There is no such branch, for every operation on it. */
 export const missingBranch: ResponseDocs = { description: 'There is no such repository or branch.' };
 
-/** Locks and inventory are switched off. */
+/** Locks and inventory are disabled. */
 export const locksDisabled: ResponseDocs = {
   description: '`LOCKS_DISABLED`: locks and inventory are switched off on this server.',
 };
@@ -61,7 +61,7 @@ const commonResponses = {
 } as const;
 
 /**
- * Locks and inventory of a branch, for those who use them. They are apart from content: nothing here makes a
+ * Locks and inventory of a branch, for their users. They are separate from content: no operation here creates a
  * revision.
  *
  * @see docs/interface/locks.md
@@ -92,7 +92,7 @@ export function lockedBranch(context: RestContext, request: RestRequest): Soon<F
   );
 }
 
-/** As {@link lockedBranch}; it may be a guess. */
+/** As {@link lockedBranch}; the result may be a guess. */
 function likelyLockedBranch(context: RestContext, request: RestRequest): Soon<FoundBranch> {
   if (!context.locks.isEnabled) throw new ServiceError('LOCKS_DISABLED');
   const { tenant } = request.principal;
@@ -105,9 +105,9 @@ function likelyLockedBranch(context: RestContext, request: RestRequest): Soon<Fo
 }
 
 /**
- * Sends a command to the locks of a branch; the first one makes them.
+ * Sends a command to the lock actor of a branch; the first command creates the actor.
  *
- * @param answer makes the reply of what the command resolves with
+ * @param answer makes the reply from the command's result
  */
 function send<Result>(
   context: RestContext,
@@ -116,7 +116,7 @@ function send<Result>(
   answer: (result: Result) => HttpReply,
 ): Promise<HttpReply> {
   const waitMs = command.type === 'AcquireLock' ? command.waitMs : 0;
-  // Only who waits is to be noticed going away; a signal is an allocation.
+  // An abort signal costs an allocation, so only a caller that waits gets one.
   const delivery = deliveryOf(
     request,
     waitMs > 0 ? waiterOf(request, waitMs, context.locks.stopping) : readerOf(request),
@@ -139,7 +139,7 @@ function sendTo<Result>(
   const { guess } = branch;
   const guarded = guess === undefined ? delivery : onPrecondition(delivery, guess);
   const sent = router.command(branch.locks, command, guarded) as Promise<Result>;
-  // One step for both outcomes: of these there are as many as requests.
+  // One `then` handles both outcomes, because this runs for every request.
   return sent.then(answer, async (error: unknown) => {
     if (error instanceof PreconditionRefuted)
       return sendTo(context, request, await lockedBranch(context, request), command, delivery, answer);
@@ -150,8 +150,9 @@ function sendTo<Result>(
 }
 
 /**
- * Whose deadline says when the wait ends, also for a next owner that does not know when it began. It ends as well when
- * this member stops, wherever the lock is: the connection would be cut before there is an answer.
+ * A caller whose deadline is the end of the wait, so that a succeeding owner keeps it without knowing when the wait
+ * began. The wait also ends when this member stops, wherever the lock is: the connection would be closed before the
+ * response.
  */
 function waiterOf(request: RestRequest, waitMs: number, stopping: AbortSignal): Caller {
   stopping.throwIfAborted();
@@ -160,7 +161,7 @@ function waiterOf(request: RestRequest, waitMs: number, stopping: AbortSignal): 
   return { ...caller, signal, deadlineMs: request.deadlineMs - LOCK_WAIT_MS_MAX + waitMs };
 }
 
-/** What the description says of one of these routes. */
+/** The description of a lock or inventory route. */
 function docsOf(
   tag: 'Locks' | 'Inventory',
   docs: Pick<RouteDocs, 'summary' | 'responses'> & { readonly description?: string },

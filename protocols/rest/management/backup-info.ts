@@ -11,7 +11,7 @@ import {
 /** A backup on the wire. */
 export interface BackupJson extends OperationJson {
   readonly name: string;
-  /** `{tenant}/{name}`; null: everything. */
+  /** `{tenant}/{name}`; null: the whole server. */
   readonly repository: string | null;
   readonly version: string;
   readonly bytes: number;
@@ -29,7 +29,7 @@ export interface RestoreJson extends OperationJson {
   readonly bytes_total: number;
 }
 
-/** What the backup routes answer. */
+/** The body of the backup routes. */
 export function backupJson(backup: BackupInfo): BackupJson {
   return {
     name: backup.name,
@@ -42,7 +42,7 @@ export function backupJson(backup: BackupInfo): BackupJson {
   };
 }
 
-/** What the restore routes answer. */
+/** The body of the restore routes. */
 export function restoreJson(restore: RestoreInfo): RestoreJson {
   return {
     id: restore.id,

@@ -7,7 +7,7 @@ import { forbidden } from './management-operations.ts';
 import type { RestContext } from '../rest-context.ts';
 import type { RestRoute } from '../rest-route.ts';
 
-/** What the backup routes work with. */
+/** Dependencies of the backup routes. */
 export interface BackupsContext extends RestContext {
   readonly backups: Backups;
 }
@@ -25,8 +25,8 @@ const repositoryField = {
 } as const;
 
 /**
- * Backups and restores, for administrators of the system: a backup has what is in every tenant. They are made in
- * the backup folder of the member that is asked, and run on when the answer has left.
+ * Backups and restores, for system administrators: a backup contains data of every tenant. They use the backup folder
+ * of the member that serves the request, and continue after the response.
  *
  * @see docs/decisions/0020-backups-are-copies-restores-are-commits.md
  */
@@ -41,7 +41,7 @@ export function backupRoutes(context: BackupsContext): readonly RestRoute[] {
   ];
 }
 
-/** Longer than any tenant's and repository's names with a slash between. */
+/** Longer than any tenant and repository name with a slash between them. */
 const NAMED_LENGTH_MAX = 256;
 
 /** `{tenant}/{name}`. @throws {ServiceError} `VALIDATION_FAILED` */

@@ -1,9 +1,9 @@
 import type { OperationError, OperationState } from './backup-ports.ts';
 
-/** Something that does not verify. */
+/** Data that fails verification. */
 export interface CheckFinding {
   readonly file: string;
-  /** Whose it is; empty for a file that is no actor's. */
+  /** The actor that owns the data; empty for a file without an actor. */
   readonly actor: string;
   readonly table: string;
   readonly what: string;
@@ -16,20 +16,20 @@ export interface CheckInfo {
   /** ISO 8601, as all times. */
   readonly startedAt: string;
   readonly finishedAt: string | undefined;
-  /** Actors that are checked, of all. */
+  /** Actors checked so far, and their total. */
   readonly actors: number;
   readonly actorsTotal: number;
-  /** Bytes of their files, so far. */
+  /** Bytes of their files checked so far. */
   readonly bytes: number;
-  /** What is checked now. */
+  /** The item that is being checked. */
   readonly current: string | undefined;
-  /** What does not verify; the first ones where there are many. */
+  /** The damage found; only the first findings if there are many. */
   readonly damage: readonly CheckFinding[];
-  /** How much does not verify, so far. */
+  /** Number of findings so far. */
   readonly damageTotal: number;
   /**
-   * Partitions of the cluster that were not checked, or not to their end: this member neither owned nor followed them
-   * throughout the check. In ascending order; none for a member that is alone.
+   * Partitions of the cluster that were not checked, or only in part, because this member did not own or follow them
+   * throughout the check. In ascending order; empty for a single member.
    */
   readonly partitionsSkipped: readonly number[];
   readonly error: OperationError | undefined;
@@ -38,13 +38,13 @@ export interface CheckInfo {
 /** Checks of a running member, one at a time. Implemented by the process that owns the actors. */
 export interface Checks {
   /**
-   * Begins a check beside everything else; look at {@link Checks.find} for how far it is.
+   * Starts a check in the background; {@link Checks.find} returns its progress.
    *
    * @throws {ServiceError} `CONFLICT` while another one runs
    */
   start(): Promise<CheckInfo>;
-  /** Undefined for one that this process does not know (any more). */
+  /** Undefined for a check that this process does not know (any more). */
   find(id: string): CheckInfo | undefined;
-  /** Gives up the one that runs; one that is over stays as it is. */
+  /** Cancels a running check; a finished one is unchanged. */
   stop(id: string): CheckInfo | undefined;
 }

@@ -6,7 +6,7 @@ import { requireSystemAdministrator } from '../access/permission.ts';
 import type { RestContext } from '../rest-context.ts';
 import type { RestRoute } from '../rest-route.ts';
 
-/** What the check routes work with. */
+/** Dependencies of the check routes. */
 export interface ChecksContext extends RestContext {
   readonly checks: Checks;
 }
@@ -39,8 +39,8 @@ const checkSchema: JsonSchema = Object.freeze({
 });
 
 /**
- * Checks of the stored data of a member while it serves, for administrators of the system. They run on when the answer
- * has left, in what time nobody else wants.
+ * Checks of a serving member's stored data, for system administrators. They continue after the response, with idle
+ * time only.
  *
  * @see docs/decisions/0032-containing-journal-damage.md
  */

@@ -1,18 +1,17 @@
 import type { ClusterOverview, SeenPartition } from '../ports.ts';
 
-/** `alarm`: somebody has to do something now. `notice`: worth knowing, and fine for the time being. */
+/** `alarm`: an operator must act now. `notice`: for information; no action is needed for now. */
 export type WarningSeverity = 'notice' | 'alarm';
 
-/** Records a follower may lack before that is told: more than a second of the busiest writing takes to apply. */
+/**
+ * Lag of a follower, in records, above which a warning is given: at peak write load it takes over a second to apply.
+ */
 export const RECORDS_BEHIND_MAX = 10_000;
 
-/** Numbers of partitions a message names at most; the rest is counted. */
+/** Maximum partition numbers in a message; the rest is counted. */
 const NAMED_PARTITIONS_MAX = 8;
 
-/**
- * Everything that can be wrong with a cluster, and how urgent it is. `docs/operations.md` says of each what it means
- * and what to do.
- */
+/** All warnings of a cluster with their severity. `docs/operations.md` explains each and its remedy. */
 export const clusterWarningSeverities = Object.freeze({
   'partition-without-owner': 'alarm',
   'partition-quarantined': 'alarm',
@@ -43,10 +42,10 @@ export const clusterWarningSeverities = Object.freeze({
   'revisions-ahead': 'notice',
 } satisfies Readonly<Record<string, WarningSeverity>>);
 
-/** What is wrong, as a word that stays the same. */
+/** The stable code of a warning. */
 export type ClusterWarningCode = keyof typeof clusterWarningSeverities;
 
-/** One thing that is wrong. */
+/** A fault of the cluster. */
 export interface ClusterWarning {
   readonly code: ClusterWarningCode;
   readonly severity: WarningSeverity;
@@ -54,7 +53,7 @@ export interface ClusterWarning {
   readonly message: string;
 }
 
-/** What is wrong with a cluster, alarms first. */
+/** The warnings of a cluster, alarms first. */
 export function clusterWarnings(overview: ClusterOverview): readonly ClusterWarning[] {
   const found = [
     ...ofPartitions(overview),
@@ -144,7 +143,7 @@ function ofMembers({ members }: ClusterOverview): ClusterWarning[] {
   ];
 }
 
-/** What the weak durability classes do not survive. */
+/** Failures that the weak durability classes do not survive. */
 const weakness: Readonly<Record<string, string>> = {
   relaxed: 'the writes of the last 100 ms are lost when the machine goes down',
   quorum: 'writes can be lost when two NATS servers lose their power within the interval of their flushes',

@@ -6,7 +6,7 @@ import { requireSystemAdministrator } from '../access/permission.ts';
 import type { ClusterOverview, ClusterStatus, SeenMember, SeenNatsServer, SeenPartition } from '../ports.ts';
 import type { RestRoute } from '../rest-route.ts';
 
-/** What the route works with. */
+/** Dependencies of the route. */
 export interface ClusterContext {
   readonly operators: OperatorAccess;
   readonly cluster: ClusterStatus;
@@ -67,7 +67,7 @@ const overviewSchema = {
 } as const;
 
 /**
- * The cluster for whoever runs it: who is there, who owns what, how far the followers are, what is wrong.
+ * The state of the cluster for operators: members, owners, lag of followers, warnings.
  *
  * @see docs/interface/conventions.md#system-routes
  */
@@ -132,7 +132,7 @@ export function clusterRoutes(context: ClusterContext): readonly RestRoute[] {
   ];
 }
 
-/** The cluster as it stands in the answer. */
+/** The cluster in the form of the response. */
 export function clusterJson(overview: ClusterOverview) {
   return {
     mode: overview.mode,

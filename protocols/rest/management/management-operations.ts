@@ -1,12 +1,12 @@
 import type { OperationError, OperationState } from './backup-ports.ts';
 
-/** What backups, restores and checks have in common: they run on when the answer has left. */
+/** The common fields of backups, restores and checks, which continue after the response. */
 export interface OperationInfo {
   readonly state: OperationState;
   /** ISO 8601, as all times. */
   readonly startedAt: string;
   readonly finishedAt: string | undefined;
-  /** What is worked on now. */
+  /** The item that is being processed. */
   readonly current: string | undefined;
   readonly error: OperationError | undefined;
 }
@@ -20,7 +20,7 @@ export interface OperationJson {
   readonly error: OperationError | null;
 }
 
-/** What the routes of operations answer of them. */
+/** The common fields of operations in responses. */
 export function operationJson({
   current,
   error,
@@ -43,7 +43,7 @@ export const text = { type: 'string' } as const;
 /** JSON Schema of a text or null. */
 export const optionalText = { type: ['string', 'null'] } as const;
 
-/** Properties of the JSON Schema of {@link OperationJson}. @param current says what `current` is */
+/** Properties of the JSON Schema of {@link OperationJson}. @param current description of `current` */
 export function operationSchema(current: string) {
   return {
     state: { type: 'string', enum: ['running', 'done', 'failed'] },
@@ -54,5 +54,5 @@ export function operationSchema(current: string) {
   } as const;
 }
 
-/** The documented answer to everybody else. */
+/** The documented response to all other callers. */
 export const forbidden = { description: 'The caller is no administrator of the system.' } as const;

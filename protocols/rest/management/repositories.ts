@@ -26,7 +26,7 @@ import {
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 
-/** What the repository routes work with. */
+/** Dependencies of the repository routes. */
 export interface RepositoriesContext extends RestContext {
   readonly provisioning: Provisioning;
 }
@@ -129,7 +129,7 @@ async function listRepositories(
     try {
       found.push(repositoryInfo(tenant, await stateOf(context, request, entry.repositoryId)));
     } catch (error) {
-      // Removed since the list was read.
+      // Deleted since the list was read.
       const isGone = error instanceof ServiceError && error.entry.status === 404;
       if (isGone) continue;
       const contained = listEntryError(error);
@@ -260,7 +260,7 @@ function settingsIn(fields: BodyFields): Omit<UpdateRepository, 'type'> {
 }
 
 /**
- * What cannot be changed here may be sent as it is.
+ * Fields that cannot be changed here may be sent with their present value.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` for another name, default language or fallback chain
  */

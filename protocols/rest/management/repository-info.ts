@@ -24,9 +24,9 @@ export interface RepositoryInfo {
 }
 
 /**
- * Asks a repository for its settings and branches.
+ * Reads a repository's settings and branches.
  *
- * @param caller who asks, where that is not as the request says
+ * @param caller overrides the caller of the request
  * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`
  */
 export async function readRepositoryState(
@@ -39,7 +39,7 @@ export async function readRepositoryState(
   return (await router.query(repository.actor, query, caller)) as RepositoryState;
 }
 
-/** What the answers of the repository routes are made of. */
+/** The body of the repository routes. */
 export function repositoryInfo(tenant: string, state: RepositoryState): RepositoryInfo {
   return {
     tenant_id: tenant,
@@ -55,14 +55,14 @@ export function repositoryInfo(tenant: string, state: RepositoryState): Reposito
   };
 }
 
-/** A repository of a list whose own data is damaged: what the registry knows of it. */
+/** A repository in a list whose own data is damaged: the fields that the registry has. */
 export interface DamagedRepositoryInfo extends Omit<RepositoryInfo, 'branches' | 'config'> {
   readonly branches: null;
   readonly config: null;
   readonly error: ListEntryError;
 }
 
-/** What a list says of a damaged repository. */
+/** The list entry of a damaged repository. */
 export function damagedRepositoryInfo(
   tenant: string,
   { createdAt, repositoryId }: RepositoryEntry,

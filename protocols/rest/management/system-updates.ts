@@ -12,22 +12,22 @@ import { readRepositoryState } from './repository-info.ts';
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 
-/** A shipped resource that is newer than the repository's. */
+/** A built-in resource that is newer than the repository's copy. */
 interface PendingUpdate {
-  /** `workspace:{name}` or `branch:{name}`: how it is named in `resources`. */
+  /** `workspace:{name}` or `branch:{name}`: its name in `resources`. */
   readonly resource: string;
   readonly resource_type: 'workspace' | 'branch';
   readonly name: string;
   /** Null when the repository lacks it, and for branches, whose types have versions of their own. */
   readonly current_version: number | null;
   readonly new_version: number | null;
-  /** Whether installing it replaces what somebody changed; that is skipped unless `force` is set. */
+  /** Whether installing it overwrites a user's change; it is then skipped unless `force` is set. */
   readonly is_breaking: boolean;
-  /** Built-in types of a branch that are gone or lack something; `force` brings them back as they are shipped. */
+  /** Built-in types of a branch that are deleted or incomplete; `force` restores them as shipped. */
   readonly changed_types?: readonly string[];
 }
 
-/** A pending update, and whether a newer version is shipped: otherwise there is only something changed to replace. */
+/** A pending update, and whether a newer version is shipped; if not, `force` only overwrites a user's change. */
 interface FoundUpdate {
   readonly update: PendingUpdate;
   readonly isNewer: boolean;
@@ -56,8 +56,8 @@ const updateSchema = {
 } as const;
 
 /**
- * Built-in workspaces and types that are newer than those of a repository. They are installed by themselves
- * when a repository is first used; what is left over is what somebody changed.
+ * Built-in workspaces and types that are newer than those of a repository. They are installed automatically when a
+ * repository is first used; the remaining ones have been changed by users.
  *
  * @see docs/interface/repositories.md#updates-of-built-in-resources
  */

@@ -3,48 +3,48 @@ import { type SpaceLevel, spaceLevels } from '#runtime/space/space-level.ts';
 import type { MissingPart } from '../ports.ts';
 import type { RestRoute } from '../rest-route.ts';
 
-/** How far a member is. */
+/** Life cycle state of a member. */
 export type MemberState = 'starting' | 'ready' | 'draining';
 
-/** What is known of a member from outside. */
+/** The publicly visible status of a member. */
 export interface MemberStatus {
   readonly state: MemberState;
   /** Version of the product. */
   readonly version: string;
   /** `embedded`, or `cluster`. */
   readonly mode: 'embedded' | 'cluster';
-  /** What an answered write has survived. */
+  /** The failures that an acknowledged write survives. */
   readonly durability: string;
   /**
-   * What it lacks to serve as well as the others. Only what another member may have belongs here: for what no member
-   * has, a load balancer would take all of them out, and a small outage would become a whole one.
+   * The parts it lacks to serve as well as other members. Only parts that another member may have belong here:
+   * otherwise a load balancer would remove all members, and turn a partial outage into a full one.
    */
   readonly missing: readonly MissingPart[];
   /**
-   * Actors that take no writes any more. The member is ready all the same: no other one serves them better, and what
-   * stopped one repository must not take the others away. Which ones they are is for administrators to know.
+   * Number of actors that no longer accept writes. The member stays ready: no other member serves them better, and the
+   * fault of one repository must not take down the others. Only administrators see which actors they are.
    */
   readonly stopped_actors: number;
   /**
-   * Partitions of which it found something damaged or gone in the last hour and makes everything anew. It is ready all
-   * the same when it has caught up: somebody has to look at its disk, and requests do not depend on that.
+   * Number of partitions in which it found damaged or missing data in the last hour and which it rebuilds. The member
+   * is ready once it has caught up: an operator must check its disk, but requests do not depend on that.
    */
   readonly rebuilt_partitions: number;
-  /** How far the newest revision is ahead of the wall clock, when that is more than some minutes; else 0. */
+  /** How far the newest revision is ahead of the wall clock, in seconds, if more than some minutes; else 0. */
   readonly revisions_ahead_seconds: number;
   /**
-   * How much room the fullest place has that it writes to. The member is ready all the same: it serves reads, and what
-   * makes room.
+   * Free space of the fullest volume that it writes to. The member stays ready: it serves reads, and requests that
+   * free space.
    */
   readonly space: SpaceLevel;
 }
 
-/** What the system routes work with. */
+/** Dependencies of the system routes. */
 export interface SystemContext {
   status(): MemberStatus;
   readonly metrics: { text(): Promise<string>; readonly contentType: string };
   readonly operators: OperatorAccess;
-  /** Makes the description, as JSON, of the route table that these routes are part of, hence asked for late. */
+  /** Returns the description as JSON. It is called lazily, because the described route table includes these routes. */
   openApi(): Promise<string>;
 }
 
@@ -92,7 +92,7 @@ const statusSchema = {
 } as const;
 
 /**
- * Liveness, readiness, metrics and the description of the interface.
+ * Liveness, readiness, metrics and the interface description.
  *
  * @see docs/interface/conventions.md#system-routes
  */
@@ -194,7 +194,7 @@ function openApiRoute(context: SystemContext): RestRoute {
       responses: { 200: { description: 'An OpenAPI 3.1 document.', schema: { type: 'object' } } },
     },
     async handler() {
-      // It never changes while the process runs, and writing it takes longer than most requests.
+      // Constant while the process runs, and slower to build than most requests, so it is built once.
       text ??= context.openApi();
       return { status: 200, raw: await text, contentType: 'application/json' };
     },

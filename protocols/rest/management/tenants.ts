@@ -16,7 +16,7 @@ import type { NewTenant, Provisioning } from '../ports.ts';
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 
-/** What the tenant routes work with. */
+/** Dependencies of the tenant routes. */
 export interface TenantsContext extends RestContext {
   readonly provisioning: Provisioning;
   readonly hasher: PasswordHasher;
@@ -24,7 +24,7 @@ export interface TenantsContext extends RestContext {
 
 const tag = 'Tenants';
 
-/** Names of accounts: what people type, without spaces, slashes or controls. */
+/** Names of accounts: typable, without spaces, slashes or control characters. */
 const usernameShape = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/;
 
 /** Longest email address, in characters. @see RFC 5321 section 4.5.3 */
@@ -48,8 +48,8 @@ const tenantSchema = {
 } as const;
 
 /**
- * The registry of tenants, for administrators of the system, which are those of tenant `default`. The registry
- * of deployments is not here: deployment keys are accepted and change nothing, so there is nothing to register.
+ * The registry of tenants, for system administrators, who are the administrators of tenant `default`. There is no
+ * registry of deployments: deployment keys are accepted without effect.
  *
  * @see docs/interface/accounts.md#tenants
  */
@@ -57,7 +57,7 @@ export function tenantRoutes(context: TenantsContext): readonly RestRoute[] {
   return [listRoute(context), readRoute(context), createRoute(context)];
 }
 
-/** Callers are measured against the system tenant here, whatever their own. */
+/** These routes authorize callers against the system tenant, whatever their own tenant is. */
 function systemCaller(caller: Caller): Caller {
   return { ...caller, policy: policyFor(caller.principal, SYSTEM_TENANT) };
 }
@@ -205,7 +205,7 @@ async function createTenant(context: TenantsContext, request: RestRequest): Prom
   return context.provisioning.createTenant(tenant, sent);
 }
 
-/** The flags of the first account; those not named are off, except the ordinary ways to log in. */
+/** The flags of the first account; omitted flags are off, except the ordinary login interfaces. */
 function flagsOf(admin: BodyFields): AccessFlags | undefined {
   const flags = admin.optionalFields('access_flags');
   if (flags === undefined) return undefined;

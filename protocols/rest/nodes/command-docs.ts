@@ -59,7 +59,7 @@ const committed: ResponseDocs = {
 };
 const versionsAreKept: ResponseDocs = { description: 'Always: manual versions cannot be changed.' };
 
-/** What the description says of one command. */
+/** The description of one command. */
 interface CommandDocs {
   readonly operationId: string;
   readonly summary: string;
@@ -68,7 +68,7 @@ interface CommandDocs {
   readonly properties?: JsonSchema;
   /** Whether it takes neither a commit nor a lock. */
   readonly isRead?: true;
-  /** Whether it stands at the workspace, and not at a node. */
+  /** Whether it applies to the workspace rather than to a node. */
   readonly isAtRoot?: true;
   readonly parameters?: readonly ParameterDocs[];
   readonly answers: Readonly<Record<number, ResponseDocs>>;
@@ -90,7 +90,7 @@ const operationsField = {
 const oneOperation = { ...operationsField, maxItems: 1 } as const;
 const messageField = { message: { ...text, description: 'Of the revision.' } } as const;
 
-/** By name, as the interface writes it. */
+/** By name, in the spelling of the interface. */
 const docs: Readonly<Record<string, CommandDocs>> = {
   rename: {
     operationId: 'renameNode',
@@ -342,7 +342,7 @@ const docs: Readonly<Record<string, CommandDocs>> = {
 
 function bodyOf({ answers, isRead, properties, required }: CommandDocs): JsonSchema {
   const own = properties ?? {};
-  // A commit says of its operations what it is itself.
+  // A command with operations is itself a commit, so it takes no `commit` field.
   const commit = 'operations' in own ? {} : { commit: contentSchema('Commit') };
   const fields = isRead
     ? own
@@ -351,12 +351,12 @@ function bodyOf({ answers, isRead, properties, required }: CommandDocs): JsonSch
     type: 'object',
     ...(required === undefined ? {} : { required }),
     properties: fields,
-    // Of what is always refused the body does not count.
+    // A command that is always refused accepts any body.
     additionalProperties: !(200 in answers || 204 in answers),
   };
 }
 
-/** What the bodies of the commands may have, by name. */
+/** Body schemas of the commands, by name. */
 export const commandBodies: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
   Object.entries(docs).map(([name, command]) => [name, bodyOf(command)]),
 );
@@ -373,7 +373,7 @@ export const commandOperations: readonly FurtherOperation[] = Object.entries(doc
   ([name, command]): FurtherOperation => ({
     pattern: command.isAtRoot ? `${workspaceBase}/svc:${name}` : `${workspaceBase}/{path}/svc:${name}`,
     operationId: command.operationId,
-    // Without required fields an empty body stands for `{}`.
+    // If no field is required, an empty body means `{}`.
     body: command.required === undefined ? 'optional-json' : 'json',
     docs: {
       summary: command.summary,
@@ -390,7 +390,7 @@ export const commandOperations: readonly FurtherOperation[] = Object.entries(doc
   }),
 );
 
-/** What the description says of one thing that can be read of a node. */
+/** The description of one readable part of a node. */
 interface PartDocs {
   readonly suffix: string;
   readonly operationId: string;
@@ -459,12 +459,12 @@ function partsBelow(
   );
 }
 
-/** What can be read of a node beside the node itself, at the head. @param common parameters of reads at the head */
+/** The parts of a node that can be read at the head. @param common parameters of reads at the head */
 export function partsAtHead(common: readonly ParameterDocs[]): readonly FurtherOperation[] {
   return partsBelow(workspaceBase, '', '', common);
 }
 
-/** What can be read of a node beside the node itself, at a revision. */
+/** The parts of a node that can be read at a revision. */
 export const partsAtRevision: readonly FurtherOperation[] = partsBelow(
   revisionBase,
   'AtRevision',

@@ -2,7 +2,7 @@ import type { JsonSchema } from '#protocols/http/route.ts';
 import { newNodeProperties } from '../content-schemas.ts';
 import { versionSchema } from './conditions.ts';
 
-/** Audit entries the command answers at most. */
+/** Maximum audit entries in a response. */
 export const AUDIT_LIMIT_MAX = 1_000;
 
 const text = { type: 'string' } as const;
@@ -21,7 +21,7 @@ function ref(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** One operation of a commit, told apart by `type`. */
+/** One operation of a commit, distinguished by `type`. */
 function operation(type: string, required: readonly string[], properties: JsonSchema): JsonSchema {
   return {
     type: 'object',
@@ -48,7 +48,7 @@ const operations = {
   copy_tree: 'CopyTreeOperation',
 } as const;
 
-/** Named schemas of the commands on nodes, for the components of the description. */
+/** Named schemas of node commands, for the components of the description. */
 export const commandSchemas: Readonly<Record<string, JsonSchema>> = {
   CommandDone: {
     type: 'object',
@@ -193,7 +193,7 @@ export const commandSchemas: Readonly<Record<string, JsonSchema>> = {
   },
 };
 
-/** Fields that every command takes beside its own. */
+/** Fields that every command takes besides its own. */
 export const commitFields = {
   message: { ...text, description: 'Of the revision. Default: made by the server.' },
   actor: { ...text, description: 'Of the revision. Default: the caller.' },

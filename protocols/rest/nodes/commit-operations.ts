@@ -6,7 +6,7 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import type { BodyFields } from '#protocols/http/body-fields.ts';
 import { parseNewNode } from './node-bodies.ts';
 
-/** Operations in one commit. The bound on changed nodes is the branch's; this one is on what is parsed. */
+/** Maximum operations in one commit. The branch bounds the changed nodes; this bounds the parsing. */
 export const OPERATIONS_MAX = 100_000;
 
 const operationTypes = ['create', 'update', 'delete', 'move', 'rename', 'copy', 'copy_tree'] as const;
@@ -14,10 +14,10 @@ const operationTypes = ['create', 'update', 'delete', 'move', 'rename', 'copy', 
 /**
  * Reads `{message, actor?, operations: [...]}`.
  *
- * @param here path a `create` without a place of its own is under
- * @param only the number of operations it must have; default at least one
- * @throws {ServiceError} `UNPROCESSABLE_BODY` without message; `VALIDATION_FAILED` for no operation, too many, or
- *   an unknown type
+ * @param here parent path of a `create` that gives no place
+ * @param only the exact number of operations; default at least one
+ * @throws {ServiceError} `UNPROCESSABLE_BODY` without message; `VALIDATION_FAILED` for no operation, too many, or an
+ *   unknown type
  * @see docs/interface/nodes.md#several-operations-as-one-revision
  */
 export function parseCommitOperations(
@@ -95,9 +95,9 @@ function parseOperation(fields: BodyFields, here: string): CommitOperation {
 }
 
 /**
- * Where a new node goes: below `parent_path` of the operation or of the node, else beside the last segment of
- * the node's `path`, else below a `parent` that is a path (a node that was read has the parent's name there),
- * else below the node the command was sent to.
+ * The parent of a new node is, in this order: `parent_path` of the operation or of the node; the node's `path`
+ * without its last segment; a `parent` that is a path (in a node that was read it is the parent's name); the node
+ * that the command addresses.
  */
 function parseCreate(fields: BodyFields, here: string): CommitOperation {
   const node = fields.fields('node');

@@ -6,7 +6,7 @@ import { type EntityTag, parseEntityTags, uncodedTag } from '#protocols/http/eta
 import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';
 import type { RestRequest } from '../rest-route.ts';
 
-/** What the description says of the conditions of a write. */
+/** Description of the preconditions of a write. */
 export const preconditionParameters: readonly ParameterDocs[] = [
   {
     name: 'If-Match',
@@ -21,7 +21,7 @@ export const preconditionParameters: readonly ParameterDocs[] = [
   },
 ];
 
-/** What the description says of the conditions of a read. */
+/** Description of the conditions of a read. */
 export const readConditionParameters: readonly ParameterDocs[] = [
   {
     name: 'If-None-Match',
@@ -36,14 +36,14 @@ export const readConditionParameters: readonly ParameterDocs[] = [
   },
 ];
 
-/** `version` of a write as the description has it. */
+/** Schema of a write's `version`. */
 export const versionSchema = {
   type: 'integer',
   description:
     'The write happens only while this is the `version` of the node, else it is 412 `PRECONDITION_FAILED`.',
 } as const;
 
-/** What a request expects of the node it is addressed to, as a part of its command. */
+/** The preconditions a request has on the addressed node, as a part of its command. */
 export interface Condition {
   readonly expected?: Expected;
   readonly since?: number;
@@ -52,10 +52,10 @@ export interface Condition {
 const unconditional: Condition = Object.freeze({});
 
 /**
- * The condition of a write: `If-Match`, `If-None-Match` and the `version` of its body.
+ * The precondition of a write: `If-Match`, `If-None-Match` and the `version` of its body.
  *
- * @param fields of a body whose `version` is such a condition
- * @throws {ServiceError} `VALIDATION_FAILED` for a header that is no list of entity tags; `UNPROCESSABLE_BODY`
+ * @param fields of a body whose `version` is a precondition
+ * @throws {ServiceError} `VALIDATION_FAILED` for a header that is not a list of entity tags; `UNPROCESSABLE_BODY`
  */
 export function conditionOf(request: RestRequest, fields?: BodyFields): Condition {
   const match = tagsOf(request, 'If-Match');
@@ -77,14 +77,14 @@ function tagsOf(
   const header = request.headerList(name.toLowerCase());
   if (header === undefined) return undefined;
   const tags = parseEntityTags(header);
-  // Taking no notice of it would be a write that its sender believes to be guarded.
+  // Ignoring the header would make a write unconditional that its sender believes to be guarded.
   if (tags === undefined) {
     throw invalid(`${name} is * or a list of entity tags in double quotes`, { field: name });
   }
   return tags;
 }
 
-/** The tags that a strong comparison can find. @see RFC 9110 section 8.8.3.2 */
+/** The tags that can match in a strong comparison. @see RFC 9110 section 8.8.3.2 */
 function strong(tags: readonly EntityTag[]): readonly string[] {
   return all(tags.filter(({ isWeak }) => !isWeak));
 }
@@ -94,17 +94,17 @@ function all(tags: readonly EntityTag[]): readonly string[] {
 }
 
 /**
- * Answers of a node or property that depend on the entity tags the caller names: those of whoever asks again, and of
- * whoever wants to read nothing else.
+ * The condition of a read of a node or property: revalidation (`If-None-Match`), or a read of one exact state
+ * (`If-Match`).
  *
  * @see RFC 9110 section 13.2.2
  */
 export class ReadCondition {
-  /** What the branch need not answer again. */
+  /** Tags of states that the branch need not send again. */
   readonly unless: EntityTags | undefined;
   readonly #noneMatch: '*' | readonly EntityTag[] | undefined;
   readonly #match: '*' | readonly string[] | undefined;
-  /** Behind the tag of the branch where the answer has another form. */
+  /** Suffix of the branch's tag if the response has another form. */
   readonly #form: string;
 
   private constructor(
@@ -115,7 +115,7 @@ export class ReadCondition {
     this.#noneMatch = noneMatch;
     this.#match = match;
     this.#form = form;
-    // Whatever If-Match says comes first, so it is judged by the whole answer.
+    // `If-Match` takes precedence and needs the whole answer, so `unless` is set only without it.
     if (match === undefined && noneMatch !== undefined) {
       this.unless = noneMatch === '*' ? '*' : all(noneMatch).flatMap((tag) => this.#formless(tag));
     }
@@ -124,9 +124,9 @@ export class ReadCondition {
   /**
    * The condition of a read.
    *
-   * @param form of an answer that is not the JSON text of the branch: `.yaml`
+   * @param form suffix of a response that is not the JSON text of the branch: `.yaml`
    * @returns undefined when there is none
-   * @throws {ServiceError} `VALIDATION_FAILED` for an `If-Match` that is none
+   * @throws {ServiceError} `VALIDATION_FAILED` for an invalid `If-Match`
    */
   static of(request: RestRequest, form = ''): ReadCondition | undefined {
     const noneMatch = request.headerList('if-none-match');
@@ -142,11 +142,11 @@ export class ReadCondition {
   }
 
   /**
-   * Judges what was read.
+   * Evaluates the condition against the node that was read.
    *
-   * @param tag of the branch; undefined where a member of an older version has answered none
-   * @returns the answer to who has it already; undefined: it is answered whole
-   * @throws {ServiceError} `PRECONDITION_FAILED` when it has another tag than `If-Match` names
+   * @param tag of the branch; undefined if a member of an older version sent none
+   * @returns the 304 reply; undefined: the whole response is sent
+   * @throws {ServiceError} `PRECONDITION_FAILED` when no tag of `If-Match` matches
    */
   judge(tag: string | undefined, headers: ReplyHeaders): HttpReply | undefined {
     if (tag === undefined) return undefined;
@@ -160,7 +160,7 @@ export class ReadCondition {
     const isAny = this.#noneMatch === '*';
     const known = isAny ? { opaque: shown } : this.#known(shown);
     if (known === undefined) return undefined;
-    // With the very tag it was named by, which says in which coding they have it.
+    // The tag is sent as the client gave it, because it names the coding of the client's copy.
     return {
       status: 304,
       headers: { ...headers, ETag: `"${known.opaque}"`, Vary: 'Accept-Encoding' },
@@ -173,7 +173,7 @@ export class ReadCondition {
   }
 }
 
-/** Headers of an answer with an entity tag. @param tag without quotes; undefined: it has none */
+/** Headers of a response with an entity tag. @param tag without quotes; undefined: it has none */
 export function taggedHeaders(headers: ReplyHeaders, tag: string | undefined): ReplyHeaders {
   return tag === undefined ? headers : { ...headers, ETag: `"${tag}"` };
 }

@@ -13,7 +13,7 @@ export interface CreateBody {
 
 /**
  * Reads the body of a create: the fields of the node with an optional `commit` beside them, or
- * `{node: {...}, commit: {...}}`. What the server sets itself (path, version, stamps) is ignored.
+ * `{node: {...}, commit: {...}}`. Fields that the server sets (path, version, stamps) are ignored.
  *
  * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` for an unknown field
  * @see docs/interface/nodes.md#creating-a-node
@@ -31,7 +31,7 @@ export function parseCreateBody(body: unknown): CreateBody {
 /**
  * Reads the fields of a new node.
  *
- * @param name used when the fields have none
+ * @param name default name
  * @throws {ServiceError} `UNPROCESSABLE_BODY`
  */
 export function parseNewNode(fields: BodyFields, name?: string): NewNode {
@@ -50,12 +50,12 @@ export function parseNewNode(fields: BodyFields, name?: string): NewNode {
   };
 }
 
-/** What a PUT changes of a node. */
+/** The change of a node by a PUT. */
 export type NodeChange = Omit<UpdateNode, 'type' | 'workspace' | 'place'>;
 
 /**
- * Reads the body of a PUT. A node that was read can be sent back: what cannot change is ignored, apart from
- * `node_type`, where another value than the stored one is refused by the branch.
+ * Reads the body of a PUT. A node that was read can be sent back: immutable fields are ignored, except `node_type`,
+ * where the branch refuses a value other than the stored one.
  *
  * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` for an unknown field
  */
@@ -77,12 +77,12 @@ export function parseUpdateBody(body: unknown): NodeChange {
   };
 }
 
-/** What a PATCH changes of a node. */
+/** The change of a node by a PATCH. */
 export type NodePatch = Omit<PatchNode, 'type' | 'workspace' | 'place'>;
 
 /**
- * Reads the body of a PATCH, a merge patch of the node object. Fields that it cannot change are refused by the description
- * of the body: whoever names them in a patch wants them changed.
+ * Reads the body of a PATCH, a merge patch of the node object. The body's schema refuses immutable fields, because a
+ * patch that names them means to change them.
  *
  * @throws {ServiceError} `UNPROCESSABLE_BODY`
  * @see docs/interface/nodes.md#changing-a-node-in-part
@@ -94,7 +94,7 @@ export function parsePatchBody(body: unknown): NodePatch {
   const ownerId = nullableString(fields, 'owner_id');
   const commit = optionalCommit(fields);
   return {
-    // A node has properties, so null is no way to take them away.
+    // A node always has properties, so null cannot remove them.
     ...(fields.optionalValue('properties') === undefined
       ? {}
       : { properties: fields.object('properties') as JsonObject }),
@@ -105,7 +105,7 @@ export function parsePatchBody(body: unknown): NodePatch {
   };
 }
 
-/** Null takes a value away, an absent field leaves it. */
+/** Null removes the value, an absent field keeps it. */
 function nullableString(fields: BodyFields, name: string): string | null | undefined {
   return fields.optionalValue(name) === null ? null : fields.optionalString(name);
 }

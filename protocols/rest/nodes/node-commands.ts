@@ -47,14 +47,14 @@ import { callerOf } from '../rest-context.ts';
 import type { Soon } from '../soon.ts';
 import { refuseParametersBut } from '../reads/refused-parameters.ts';
 
-/** What every message about the node of a command carries. */
+/** The fields common to all messages about a command's node. */
 interface Subject {
   readonly workspace: string;
   readonly place: NodePlace;
   readonly commit?: CommitInfo;
 }
 
-/** One run of a command. */
+/** One execution of a command. */
 interface CommandRun {
   readonly target: NodeTarget;
   readonly fields: BodyFields;
@@ -97,20 +97,20 @@ const commands: Readonly<Record<string, Command>> = {
   delete: deleteByCommit,
 };
 
-/** Commands that only read: those of {@link commands} that GET takes as well, and those that it takes alone. */
+/** Read-only commands: those of {@link commands} that GET also serves, and those that only GET serves. */
 const readCommands: Readonly<Record<string, (target: NodeTarget, at?: Revision) => Soon<HttpReply>>> = {
   relations: readRelations,
   'list-translations': listTranslations,
   'incoming-references': listIncomingReferences,
 };
 
-/** Names of the commands that are posted. */
+/** Names of the commands that POST serves. */
 export const commandNames: readonly string[] = Object.keys(commands);
 
-/** Names of the commands that GET takes. */
+/** Names of the commands that GET serves. */
 export const readCommandNames: readonly string[] = Object.keys(readCommands);
 
-/** Some names have `-` and some `_`; both are taken for all. */
+/** Some names contain `-`, some `_`; both are accepted for all names. */
 function spelling(name: string): string {
   return name.replaceAll('-', '_');
 }
@@ -128,10 +128,10 @@ function unknownCommand(name: string): ServiceError {
 }
 
 /**
- * Runs a command that was posted to a node. An empty body stands for `{}`.
+ * Runs a command posted to a node. An empty body means `{}`.
  *
  * @param name from `svc:cmd/{name}`, `svc:{name}` or `?command=`
- * @throws {ServiceError} `COMMAND_NOT_IMPLEMENTED`; `METHOD_NOT_ALLOWED` for a command that GET takes alone
+ * @throws {ServiceError} `COMMAND_NOT_IMPLEMENTED`; `METHOD_NOT_ALLOWED` for a command that only GET serves
  * @see docs/interface/nodes.md#commands
  */
 export function runCommand(target: NodeTarget, name: string): Soon<HttpReply> {
@@ -154,7 +154,7 @@ export function runCommand(target: NodeTarget, name: string): Soon<HttpReply> {
 }
 
 /**
- * Answers a GET of a command that only reads.
+ * Serves the GET of a read-only command.
  *
  * @throws {ServiceError} `COMMAND_NOT_IMPLEMENTED`; `METHOD_NOT_ALLOWED` for a command that writes
  */
@@ -169,7 +169,7 @@ export function readCommand(target: NodeTarget, name: string, at: Revision | und
   return command(target, at);
 }
 
-/** Refuses parameters that a command takes no notice of, and `?command=` beside one that the address names. */
+/** Refuses parameters that a command does not use, and `?command=` when the address names a command. */
 function refuseOthers({ address, request }: NodeTarget, name: string, taken: readonly string[]): void {
   if (request.queryString === '') return;
   if (isOfNode(address)) refuseParametersBut(request, `the command '${name}'`, ['command', ...taken]);
@@ -182,7 +182,7 @@ function requireNoProperty({ address }: NodeTarget, name: string): void {
 }
 
 function send<Result>({ fields, target }: CommandRun, command: BranchCommand): Promise<Result> {
-  // `restore_version` says with it which one.
+  // `version` of `restore_version` selects the version to restore and is no precondition.
   const condition = conditionOf(target.request, command.type === 'RestoreVersion' ? undefined : fields);
   const guarded = { ...command, ...condition, ...bodyLock(fields) };
   return sendCommand<Result>(target.context, target.request, target.branch, guarded);
@@ -196,7 +196,7 @@ function pathField({ fields }: CommandRun, name: string): string {
   return parsePath(fields.string(name), name);
 }
 
-/** `{}`, or what was committed when the caller named message and actor. */
+/** `{}`, or the commit if the caller gave message and actor. */
 function writtenReply(written: Written, commit: CommitInfo | undefined): HttpReply {
   const json = isExplicit(commit) ? { revision: written.revision, committed: true } : {};
   return { status: 200, headers: revisionHeaders(written), json };
@@ -383,7 +383,7 @@ function readAudit({ target }: CommandRun): Soon<HttpReply> {
   return ask(target, query);
 }
 
-/** Operations may name any place of the workspace; a create without a place goes under the addressed node. */
+/** Operations may address any place of the workspace; a create without a place goes under the addressed node. */
 async function commitOperations(run: CommandRun, only?: number): Promise<HttpReply> {
   const { target, fields } = run;
   const command: CommitOperations = {
@@ -395,7 +395,7 @@ async function commitOperations(run: CommandRun, only?: number): Promise<HttpRep
   return operationsReply(await send<OperationsCommitted>(run, command));
 }
 
-/** `delete` is the commit of one deletion, of the addressed node. */
+/** `delete` is a commit of one deletion, of the addressed node. */
 async function deleteByCommit(run: CommandRun): Promise<HttpReply> {
   const { fields, subject } = run;
   const command: DeleteNode = {

@@ -27,7 +27,7 @@ import { unlessMissing } from '../reads/unless-missing.ts';
 import { afterwards, type Soon } from '../soon.ts';
 
 /**
- * Answers a GET of a node address at the head, or at the revision of `?revision=`.
+ * Serves a GET of a node address at the head, or at the revision of `?revision=`.
  *
  * @see docs/interface/reading.md
  */
@@ -35,15 +35,12 @@ export function readAtHead(context: RestContext, request: RestRequest): Soon<Htt
   return readAddress(context, request, headMoment(request));
 }
 
-/** Answers a GET of a node address at the revision of the route. */
+/** Serves a GET of a node address at the revision of the route. */
 export function readAtRevision(context: RestContext, request: RestRequest): Soon<HttpReply> {
   return readAddress(context, request, revisionMoment(request));
 }
 
-/**
- * A node by its path is the hot path: from here to the reply nothing is awaited when the branch is of this
- * process.
- */
+/** A read by path is the hot path: nothing is awaited from here to the reply if this process owns the branch. */
 function readAddress(context: RestContext, request: RestRequest, at: Revision | undefined): Soon<HttpReply> {
   const address = parseNodeAddress(request.param('path'));
   const workspace = request.segment('workspace');
@@ -52,7 +49,7 @@ function readAddress(context: RestContext, request: RestRequest, at: Revision | 
   );
 }
 
-/** Where and when a read looks. */
+/** The node and revision of a read. */
 interface ReadTarget extends NodeTarget {
   readonly at: Revision | undefined;
 }
@@ -104,7 +101,7 @@ function readNodeOrChildren(target: ReadTarget, place: NodePlace, address: NodeA
   }
 }
 
-/** Reads a node; by the names that may also stand for something else when there is no such node. */
+/** Reads a node; if there is none, reads the alternative meanings of its name. */
 function readNode(target: ReadTarget, place: NodePlace, lang: string | undefined): Soon<HttpReply> {
   const read = (other: NodePlace, form: NodeForm): Soon<HttpReply> => {
     const { context, request, branch, at } = target;
@@ -137,9 +134,9 @@ function readNode(target: ReadTarget, place: NodePlace, lang: string | undefined
   return atIdAlias(place, (other) => read(other, jsonForm));
 }
 
-/** How a node is answered. */
+/** The form in which a node is sent. */
 interface NodeForm {
-  /** Behind the entity tag of the node. */
+  /** Suffix of the node's entity tag. */
   readonly suffix: string;
   readonly reply: ToReply<JsonText>;
 }
@@ -152,12 +149,12 @@ function nodeReply(node: JsonText, headers: ReplyHeaders): HttpReply {
 }
 
 /**
- * Longest JSON text of a node that is written in the block style of YAML, in characters: that is made in one step, which
- * takes up to a millisecond for each thousand characters.
+ * Longest JSON text of a node that is converted to YAML's block style, in characters. The conversion is one step,
+ * which takes up to a millisecond for each thousand characters.
  */
 const BLOCK_STYLE_CHARACTERS_MAX = 32 * 1024;
 
-/** A node as YAML. Of a large one that is its JSON text, for YAML takes JSON nearly as it is. */
+/** A node as YAML. A large one is sent as its JSON text, because YAML accepts JSON nearly unchanged. */
 function yamlReply(node: JsonText, headers: ReplyHeaders): HttpReply {
   const { tag, text } = node;
   const body =
@@ -199,7 +196,7 @@ function readProperty(target: ReadTarget, place: NodePlace, address: NodeAddress
   );
 }
 
-/** A property, with the entity tag of its node; members of an older version answer none. */
+/** A property with the entity tag of its node; members of an older version send no tag. */
 interface TaggedValue {
   readonly value: JsonValue;
   readonly tag?: string;
@@ -217,7 +214,7 @@ function readVersions(target: ReadTarget, place: NodePlace, version: number | nu
   return ask<unknown>(target, query, replyOf);
 }
 
-/** A read that may take a while: it stops when the caller goes away. */
+/** Queries the branch for a read that may take a while; it stops when the caller has gone. */
 function ask<Answer>(
   target: ReadTarget,
   query: ListChildren | ReadTree | ReadVersions,
@@ -244,7 +241,7 @@ function langOf(request: RestRequest): string | undefined {
   return lang === '' ? undefined : lang;
 }
 
-/** `/a/b.yaml` is the node `/a/b` as YAML when there is no node of the whole name. */
+/** `/a/b.yaml` is the node `/a/b` as YAML when no node has the full name. */
 function withoutYamlSuffix(path: string): string | undefined {
   const match = /^(.*[^/])\.ya?ml$/.exec(path);
   return match?.[1];
@@ -252,7 +249,7 @@ function withoutYamlSuffix(path: string): string | undefined {
 
 const idAlias = /^\/_id\/([^/]+)$/;
 
-/** `/_id/{id}` is another spelling of `$ref/{id}` when there is no node of that path. */
+/** `/_id/{id}` is another spelling of `$ref/{id}` when no node has that path. */
 function atIdAlias(place: NodePlace, read: (place: NodePlace) => Soon<HttpReply>): Soon<HttpReply> {
   const id = 'path' in place && place.path.startsWith('/_id/') ? idAlias.exec(place.path)?.[1] : undefined;
   if (id === undefined) return read(place);

@@ -10,7 +10,7 @@ const schemas = { ...contentSchemas, ...commandSchemas };
 
 const besideNode = { commit: contentSchema('Commit'), lock: lockSchema } as const;
 
-/** The body of a create: the fields of the node, with a commit and a lock beside them. */
+/** The body of a create: the fields of the node, with a commit and a lock. */
 export const createSchema: JsonSchema = {
   type: 'object',
   required: ['name', 'node_type'],
@@ -18,7 +18,7 @@ export const createSchema: JsonSchema = {
   additionalProperties: false,
 };
 
-/** The other form of a create. */
+/** The wrapped form of a create. */
 export const wrappedCreateSchema: JsonSchema = {
   type: 'object',
   required: ['node'],
@@ -26,7 +26,7 @@ export const wrappedCreateSchema: JsonSchema = {
   additionalProperties: false,
 };
 
-/** The body of a PUT of a node. What was read has `children` where it was read as a tree. */
+/** The body of a PUT of a node. A node that was read as a tree has `children`. */
 export const updateSchema: JsonSchema = {
   type: 'object',
   required: ['properties'],
@@ -53,7 +53,7 @@ export const wrappedCreateShape: BodyShape = shapeOf(wrappedCreateSchema);
 /** The shape of {@link updateSchema}. */
 export const updateShape: BodyShape = shapeOf(updateSchema);
 
-/** The shapes of the bodies of commands, by name; those that are always refused have none. */
+/** The shapes of command bodies, by name; commands that are always refused have none. */
 export const commandShapes: Readonly<Record<string, BodyShape | undefined>> = Object.fromEntries(
   Object.entries(commandBodies).map(([name, schema]) => [name, bodyShape(schema, schemas)]),
 );

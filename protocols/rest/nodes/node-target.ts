@@ -5,7 +5,7 @@ import type { FoundBranch } from '../access/found-branch.ts';
 import type { RestContext } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
 
-/** A request to a node address, with the branch it leads to. */
+/** A request to a node address, with its branch. */
 export interface NodeTarget {
   readonly context: RestContext;
   readonly request: RestRequest;
@@ -14,18 +14,18 @@ export interface NodeTarget {
   readonly address: NodeAddress;
 }
 
-/** The node an address names. */
+/** The place of the node in an address. */
 export function placeOf({ id, path }: NodeAddress): NodePlace {
   return id === null ? { path: path ?? '/' } : { id };
 }
 
-/** Whether an address is of a node itself, to which `?command=` can be added. */
+/** Whether an address denotes a node itself, where `?command=` is allowed. */
 export function isOfNode({ form }: NodeAddress): boolean {
   return form === 'node' || form === 'listing';
 }
 
 /**
- * Looks up what a writing request addresses.
+ * Resolves the address of a write.
  *
  * @throws {ServiceError} `INVALID_PATH`, `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`, `READ_ONLY_REVISION`
  */

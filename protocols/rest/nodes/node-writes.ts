@@ -24,10 +24,10 @@ import type { RestContext } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
 import { refuseParametersBut } from '../reads/refused-parameters.ts';
 
-/** Methods of the addresses that are not simply a node. */
+/** Allowed methods of the addresses that do not denote a node itself. */
 const allowOf = { property: 'GET, HEAD, PUT, DELETE', versions: 'GET, HEAD', command: 'POST' } as const;
 
-/** A POST: a command where the address or `?command=` names one, else a create under the address. */
+/** A POST: a command if the address or `?command=` names one, else a create under the address. */
 export async function postNode(context: RestContext, request: RestRequest): Promise<HttpReply> {
   const target = await targetOf(context, request);
   const command = target.address.command ?? request.query.get('command');
@@ -69,7 +69,7 @@ async function createNode({ context, request, branch, workspace, address }: Node
 }
 
 /**
- * The reply of a write that answers a node.
+ * The reply of a write that returns a node.
  *
  * @param isEnvelope `{node, revision, committed: true}` instead of the bare node
  */
@@ -79,7 +79,7 @@ function nodeWrittenReply(status: number, written: NodeWritten, isEnvelope: bool
   return { status, headers: revisionHeaders(written), raw };
 }
 
-/** A PUT: the properties of a node, or the one property the address names. */
+/** A PUT: the properties of a node, or the one property in the address. */
 export async function putNode(context: RestContext, request: RestRequest): Promise<HttpReply> {
   const target = await targetOf(context, request);
   const { address, branch, workspace } = target;
@@ -147,7 +147,7 @@ async function deleteProperty(target: NodeTarget): Promise<HttpReply> {
   return { status: 200, headers: revisionHeaders(written), json };
 }
 
-/** A DELETE: the node with its subtree, or the one property the address names. */
+/** A DELETE: the node with its subtree, or the one property in the address. */
 export async function deleteNode(context: RestContext, request: RestRequest): Promise<HttpReply> {
   const target = await targetOf(context, request);
   const { address, branch, workspace } = target;
@@ -170,7 +170,7 @@ export async function deleteNode(context: RestContext, request: RestRequest): Pr
   return { status: 200, headers: revisionHeaders(written), json };
 }
 
-/** Only a node itself is replaced and removed; a trailing slash does not make it another thing. */
+/** Only a node itself can be replaced or removed; a trailing slash denotes the same node. */
 function requireNode({ address }: NodeTarget, method: string): void {
   const { form } = address;
   if (form === 'node' || form === 'listing') return;

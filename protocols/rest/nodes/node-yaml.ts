@@ -1,24 +1,24 @@
 import { type ScalarTag, stringify, type Tags } from 'yaml';
 
 /*
- * YAML that parsers of version 1.1 and of 1.2 read alike. Version 1.1 takes more plain words for something else than a
- * text: `yes` and `on` are true, `012` is ten, `1_000` a thousand, `1:20` eighty, `2024-01-31` a date. It has more line
- * breaks, refuses more characters, and takes a number with an exponent for a text unless it has a point and a sign.
+ * YAML that parsers of versions 1.1 and 1.2 read alike. Version 1.1 reads more plain words as another type than text:
+ * `yes` and `on` are true, `012` is ten, `1_000` a thousand, `1:20` eighty, `2024-01-31` a date. It has more line
+ * breaks, refuses more characters, and reads a number with an exponent as text unless it has a point and a sign.
  */
 
-/** Words that stand for true, false, null, a merge of keys or a default value, in any case. */
+/** Words that mean true, false, null, a merge of keys or a default value, in any case. */
 const words = /^(?:y|n|yes|no|on|off|true|false|null|~|<<|=)$/i;
 
-/** What begins like a number or a date, in any of the dialects. */
+/** The beginning of a number or a date in any of the dialects. */
 const numeric = /^[-+]?[.\d]/;
 
-/** A tab within a single line, or before the first word: some parsers of version 1.1 refuse those without quotes. */
+/** A tab within a single line or before the first word: some parsers of version 1.1 refuse those without quotes. */
 const tabbed = /^[^\n]*\t[^\n]*$|^\s*\t/;
 
-/** Line breaks that only version 1.1 has, and what it does not allow outside of an escape. */
+/** Line breaks that only version 1.1 has, and characters it allows only in an escape. */
 const escaped = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
-/** A number with an exponent: its digits before the point, the point with those behind it, the sign, the exponent. */
+/** A number with an exponent. Groups: digits before the point, the point and its digits, the sign, the exponent. */
 const scientific = /(-?\d+)(\.\d+)?[eE]([-+]?)(\d+)/g;
 
 function escapeIn(text: string): string {
@@ -35,7 +35,7 @@ function needsQuotes(text: string): boolean {
   return words.test(text) || numeric.test(text) || tabbed.test(text) || text.search(escaped) !== -1;
 }
 
-/** Texts, keys among them, that would be read as something else by some parser unless they are in quotes. */
+/** Texts and keys that some parser would read as another type unless they are quoted. */
 const quotedText: ScalarTag = {
   tag: 'tag:yaml.org,2002:str',
   default: true,
@@ -56,18 +56,19 @@ const scientificNumber: ScalarTag = {
 
 const customTags = (tags: Tags): Tags => [quotedText, scientificNumber, ...tags];
 
-/** A value in the block style of YAML. It is made in one step: a millisecond for each thousand characters. */
+/** A value in YAML's block style. The conversion is one step: a millisecond for each thousand characters. */
 export function blockYaml(value: unknown): string {
   return stringify(value, { aliasDuplicateObjects: false, lineWidth: 0, customTags });
 }
 
-/** Characters that are made in one step. */
+/** Characters converted in one step. */
 const PIECE_LENGTH_MAX = 64 * 1024;
 
 /**
- * JSON as YAML, in steps. YAML takes JSON as it is, but for the characters and numbers that version 1.1 reads otherwise.
+ * JSON as YAML, in steps. YAML accepts JSON unchanged, except for characters and numbers that version 1.1 reads
+ * differently.
  *
- * @returns pieces that are the whole when they are put together
+ * @returns pieces of the text, in order
  */
 export function* flowYaml(json: string): Generator<string, void> {
   let piece = '';
@@ -90,7 +91,7 @@ export function* flowYaml(json: string): Generator<string, void> {
   yield piece;
 }
 
-/** Behind the next quote, or earlier when that is far away. Numbers are not cut in two. */
+/** The end of a part: after the next quote, or earlier when that is far away. Numbers are not split. */
 function partEnd(json: string, place: number, quote: number, isText: boolean): number {
   const bound = place + PIECE_LENGTH_MAX;
   if (quote !== -1 && quote < bound) return quote + 1;
@@ -99,7 +100,7 @@ function partEnd(json: string, place: number, quote: number, isText: boolean): n
   return comma > place ? comma : bound;
 }
 
-/** Whether the quote at a place is the end of a text: an even number of backslashes is before it. */
+/** Whether the quote at an offset ends a text: it follows an even number of backslashes. */
 function endsText(json: string, quote: number): boolean {
   let backslashes = 0;
   while (json[quote - 1 - backslashes] === '\\') backslashes += 1;

@@ -37,10 +37,10 @@ const responses = {
   },
 } as const;
 
-/** Where a query stands in the address, and what it then looks at. */
+/** The addresses and target revision of a query. */
 interface QueryPlace {
   readonly prefix: string;
-  /** What the names of the operations end in. */
+  /** Suffix of the operation names. */
   readonly suffix: string;
   /** Ends the summary. */
   readonly asOf: string;
@@ -81,12 +81,12 @@ export function queryRoutes(context: RestContext): readonly RestRoute[] {
   });
 }
 
-/** Characters of a command that its refusal quotes. */
+/** Maximum characters of a command quoted in its refusal. */
 const COMMAND_LENGTH_MAX = 40;
 
 /**
- * Refuses commands and creations for a node whose address is that of a query. No query is like them: a query has no
- * `?command=`, and where a field may be called `name` or `node_type` it is an object.
+ * Refuses commands and creates for a node whose address is that of a query. They cannot be confused with a query: a
+ * query has no `?command=`, and a query field called `name` or `node_type` is an object.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
@@ -217,7 +217,7 @@ function selectorOf(fields: BodyFields): RunQuery['selector'] {
 }
 
 /**
- * Reads the body of a DSL query. The whole of it is for the branch to check, `order_by` and page included.
+ * Reads the body of a DSL query. The branch validates all of it, including `order_by` and page.
  *
  * @param body undefined for an empty body: every root-level node
  * @throws {ServiceError} `UNPROCESSABLE_BODY` unless it is an object

@@ -4,16 +4,16 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import type { ParameterDocs } from '#protocols/http/route.ts';
 import type { RestRequest } from '../rest-route.ts';
 
-/** Properties that one read may select. */
+/** Maximum number of properties that one read may select. */
 const FIELDS_MAX = 64;
 
-/** Properties whose references one read may expand. */
+/** Maximum number of properties whose references one read may expand. */
 const EXPAND_MAX = 16;
 
 /** Longest name of a selected property, in UTF-16 units. */
 const NAME_LENGTH_MAX = 1_024;
 
-/** The parameter of reads that selects properties, as the description has it. */
+/** The parameter of reads that selects properties. */
 export const fieldsParameter: ParameterDocs = {
   name: 'fields',
   in: 'query',
@@ -23,7 +23,7 @@ export const fieldsParameter: ParameterDocs = {
   isFor: 'nodes',
 };
 
-/** The parameter of reads that expands references, as the description has it. */
+/** The parameter of reads that expands references. */
 export const expandParameter: ParameterDocs = {
   name: 'expand',
   in: 'query',
@@ -33,7 +33,7 @@ export const expandParameter: ParameterDocs = {
   isFor: 'nodes',
 };
 
-/** What a read leaves out and adds, as a part of its query. */
+/** The part of a read's query that selects properties and expands references. */
 export interface Part {
   readonly fields?: readonly string[];
   readonly expand?: readonly string[];
@@ -43,9 +43,9 @@ export interface Part {
 const everything: Part = Object.freeze({});
 
 /**
- * What of the nodes a request wants.
+ * The properties a request selects and the references it expands.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` for what cannot be the path of a property, and for too many
+ * @throws {ServiceError} `VALIDATION_FAILED` for an invalid property path, and for too many
  * @see docs/interface/reading.md#parts-of-nodes
  */
 export function partOf(request: RestRequest): Part {
@@ -61,7 +61,7 @@ export function partOf(request: RestRequest): Part {
   };
 }
 
-/** The names in all parameters of one name; undefined when there is none. */
+/** The names in all occurrences of a parameter; undefined when it is absent. */
 function namesIn(request: RestRequest, parameter: string, most: number): readonly string[] | undefined {
   const lists = request.query.all(parameter);
   if (lists.length === 0) return undefined;

@@ -6,15 +6,15 @@ import type { RestRequest, RestRoute } from '../rest-route.ts';
 import { singleHeader } from '../single-header.ts';
 import { withParameters } from '../with-parameters.ts';
 
-/** Header by which a client says how its read is to be answered. */
+/** Header with which a client selects the consistency of a read. */
 export const CONSISTENCY_HEADER = 'X-Svc-Consistency';
 
-/** Header that names a revision a read has to include. */
+/** Header with a revision that a read must include. */
 export const MIN_REVISION_HEADER = 'X-Svc-Min-Revision';
 
 const kinds = ['strict', 'local'] as const;
 
-/** What the description says of the header. */
+/** Description of the header. */
 export const consistencyParameter: ParameterDocs = {
   name: CONSISTENCY_HEADER,
   in: 'header',
@@ -26,11 +26,11 @@ export const consistencyParameter: ParameterDocs = {
   schema: { type: 'string', enum: kinds },
 };
 
-/** One object for each request that asks for something: the engine knows the queries of a request by it. */
+/** One object per request with these headers: the engine identifies the queries of one request by it. */
 const asked = new WeakMap<RestRequest, ReadConsistency>();
 
 /**
- * How the reads of a request are to be answered. A write is always carried out by the owner, whatever it asks for.
+ * The consistency of the reads of a request. A write always goes to the owner.
  *
  * @returns undefined for the owner under its read lease
  * @throws {ServiceError} `VALIDATION_FAILED` for an unknown value, also with a write; `INVALID_REVISION_NUMBER`
@@ -54,12 +54,12 @@ export function consistencyOf(request: RestRequest): ReadConsistency | undefined
   return consistency;
 }
 
-/** Adds the header to the description of every route that reads, and of what else these answer. */
+/** Adds the header to the description of every route that reads and of its further operations. */
 export function withConsistency(routes: readonly RestRoute[]): readonly RestRoute[] {
   return routes.map((route) => (isRead(route) ? withParameters(route, [consistencyParameter]) : route));
 }
 
-/** Whether a route changes nothing. */
+/** Whether a route is read-only. */
 export function isRead({ isRead: isMarked, method }: Pick<Route<unknown>, 'isRead' | 'method'>): boolean {
   return isMarked ?? method === 'GET';
 }

@@ -3,7 +3,7 @@ import { parseReadRevision } from './read-parameters.ts';
 import type { RestRequest } from '../rest-route.ts';
 
 /**
- * When a request to a head address looks: at `?revision=`, else at the head.
+ * The revision a request to a head address reads at: `?revision=`, else the head.
  *
  * @returns undefined for the head
  * @throws {ServiceError} `INVALID_REVISION_NUMBER`
@@ -14,7 +14,8 @@ export function headMoment(request: RestRequest): Revision | undefined {
 }
 
 /**
- * When a request to an address below `rev/{revision}` looks. These routes do not have the parameter, so nobody says it twice.
+ * The revision a request to an address below `rev/{revision}` reads at. These routes do not have the parameter, so it
+ * cannot be given twice.
  *
  * @throws {ServiceError} `INVALID_REVISION_NUMBER`
  */

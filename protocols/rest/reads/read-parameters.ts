@@ -3,22 +3,22 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import type { ParameterDocs, QueryParameters } from '#protocols/http/route.ts';
 import { expandParameter, fieldsParameter } from './property-names.ts';
 
-/** Most items of a listing page. */
+/** Maximum items of a listing page. */
 export const PAGE_LIMIT_MAX = 1_000;
 
-/** Items of a listing page when nothing is said. */
+/** Default items of a listing page. */
 const PAGE_LIMIT_DEFAULT = 100;
 
-/** Levels that `level` may ask for. */
+/** Maximum of `level`. */
 export const LEVEL_MAX = 10;
 
-/** Levels that `deep` and `flatten` stop at. */
+/** Maximum levels of `deep` and `flatten`. */
 export const DEEP_LEVELS_MAX = 100;
 
 /** Shape of a tree read. */
 export type TreeForm = 'flat' | 'array' | 'map';
 
-/** What the parameters of a node read ask for. */
+/** The kind of response that the parameters of a node read select. */
 export type ReadShape =
   | { readonly kind: 'node' }
   /** Every direct child as one array. */
@@ -31,11 +31,11 @@ const nodeShape: ReadShape = { kind: 'node' };
 const childrenShape: ReadShape = { kind: 'children' };
 
 /**
- * A whole number from the query string, brought into bounds: a page of a million is a page of the most there
- * is, but a page of `ten` is a mistake.
+ * An integer from the query string, clamped to bounds: a page of a million items is cut to the largest page, but a
+ * page of `ten` is an error.
  *
  * @param name camelCase; the snake_case spelling counts as well
- * @throws {ServiceError} `VALIDATION_FAILED` unless it is a whole number
+ * @throws {ServiceError} `VALIDATION_FAILED` unless it is an integer
  */
 export function clampedInteger(
   query: QueryParameters,
@@ -52,10 +52,10 @@ export function clampedInteger(
 }
 
 /**
- * What a node read answers. `level`, `deep`, `flatten` and `format` ask for a tree, `cursor` and `limit` for a
- * page of the children, on an address with or without its trailing slash; otherwise the slash decides. `flatten`
- * wins over `format`, and `deep` over `level`. Both a tree and a page cannot be asked for; `format=array` goes with a page,
- * whose items are an array.
+ * The kind of response of a node read. `level`, `deep`, `flatten` and `format` select a tree, `cursor` and `limit` a
+ * page of the children, on an address with or without its trailing slash; otherwise the slash decides. `flatten` wins
+ * over `format`, and `deep` over `level`. A tree and a page exclude each other, except that `format=array` is allowed
+ * with a page, whose items are an array.
  *
  * @param isListing whether the address ends in a slash or is the root
  * @throws {ServiceError} `VALIDATION_FAILED`
@@ -89,7 +89,7 @@ export function readShapeOf(query: QueryParameters, isListing: boolean): ReadSha
   return isListing ? childrenShape : nodeShape;
 }
 
-/** What `limit` and `cursor` say; an empty cursor is none. */
+/** The values of `limit` and `cursor`; an empty cursor counts as absent. */
 function pageParametersOf(query: QueryParameters): {
   readonly limit: number | undefined;
   readonly cursor: string | undefined;
@@ -100,7 +100,7 @@ function pageParametersOf(query: QueryParameters): {
 }
 
 /**
- * Which page of a list is wanted that is always answered by pages.
+ * The page parameters of a list that is always paged.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  * @see docs/interface/reading.md#pages
@@ -120,7 +120,7 @@ function formOf(query: QueryParameters): TreeForm | undefined {
 }
 
 /**
- * A revision to read at. A bare integer stands for counter 0, as in SQL.
+ * A revision to read at. A bare integer means counter 0, as in SQL.
  *
  * @throws {ServiceError} `INVALID_REVISION_NUMBER`
  */
@@ -128,26 +128,26 @@ export function parseReadRevision(text: string): Revision {
   return parseRevision(/^\d+$/.test(text) ? `${text}-0` : text);
 }
 
-/** Parameters of reads that apply to a property as well. */
+/** Read parameters that also apply to a property. */
 export const propertyParameters: readonly string[] = ['lang', 'revision'];
 
-/** Parameters of reads that apply to what is kept beside a node as well: manual versions, relations, translations. */
+/** Read parameters that also apply to manual versions, relations and translations of a node. */
 export const historyParameters: readonly string[] = ['revision'];
 
-/** Parameters of lists of what is kept beside a node. */
+/** Parameters of lists of a node's manual versions, relations and translations. */
 export const listParameters: readonly string[] = ['limit', 'cursor', ...historyParameters];
 
 const isFor = 'a node and the nodes below it';
 const isForLists = 'lists of nodes and of incoming references';
 
-/** The parameter that continues a list, as the description has it. */
+/** The parameter that continues a list. */
 const cursorParameter: ParameterDocs = {
   name: 'cursor',
   in: 'query',
   description: '`next_cursor` of the page before, unchanged. Only good for the listing that made it.',
 };
 
-/** The parameters of lists that are always answered by pages, as the description has them. */
+/** The parameters of lists that are always paged. */
 export const pageParameters: readonly ParameterDocs[] = [
   {
     name: 'limit',
@@ -158,7 +158,7 @@ export const pageParameters: readonly ParameterDocs[] = [
   cursorParameter,
 ];
 
-/** The read parameters as the description has them. */
+/** The read parameters. */
 export const readParameters: readonly ParameterDocs[] = [
   {
     name: 'level',
@@ -208,7 +208,7 @@ export const readParameters: readonly ParameterDocs[] = [
   expandParameter,
 ];
 
-/** The parameter of head reads that reads an earlier revision. */
+/** The parameter of head reads that selects an earlier revision. */
 export const revisionParameter: ParameterDocs = {
   name: 'revision',
   in: 'query',

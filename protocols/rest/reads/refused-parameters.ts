@@ -6,10 +6,10 @@ import { isRead } from './read-consistency.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 
 /**
- * Lets every route refuse the query parameters that its documentation does not have, and those that it has once and are
- * given twice with different values; but for the routes that take any. Somebody who deletes at an address with
- * `?revision=` means that revision, somebody who sends a node back that was read with `?lang=` means its translation, and
- * somebody who asks for `?limt=10` means ten: what would be done is neither. Of `?limit=1&limit=2` nobody knows.
+ * Makes every route refuse undocumented query parameters, and non-repeatable ones that are given twice with different
+ * values, except for routes that take any parameter. Without this a request would do something else than its sender
+ * intends: a delete with `?revision=` means that revision, sending back a node that was read with `?lang=` means its
+ * translation, and `?limt=10` means ten items. `?limit=1&limit=2` is ambiguous.
  *
  * @see docs/interface/conventions.md#query-parameters
  */
@@ -30,11 +30,11 @@ export function refusingParameters(routes: readonly RestRoute[]): readonly RestR
 /** The query parameters of a route. */
 interface RouteParameters {
   readonly known: KnownNames;
-  /** Those of which several count. */
+  /** Repeatable parameters. */
   readonly lists: ReadonlySet<string>;
 }
 
-/** The query parameters a route is documented to take, in both spellings. */
+/** The documented query parameters of a route, in both spellings. */
 function queryParametersOf({ docs }: RestRoute): RouteParameters {
   const parameters = (docs.parameters ?? []).filter(({ in: place }) => place === 'query');
   const names = parameters.map(({ name }) => name);
@@ -57,11 +57,11 @@ function refuseUnknown({ query, route }: RestRequest, { known, lists }: RoutePar
 }
 
 /**
- * Refuses query parameters that a route has and what is asked of it takes no notice of.
+ * Refuses query parameters that the route has but that the requested form ignores.
  *
- * @param here what is asked, as the subject of "takes"
- * @param taken names of the parameters that it takes notice of; those that the route does not have do not matter
- * @throws {ServiceError} `VALIDATION_FAILED`; the message says what the parameter is for
+ * @param here the requested form, as the subject of "takes"
+ * @param taken names of the parameters it uses; names that the route lacks have no effect
+ * @throws {ServiceError} `VALIDATION_FAILED`; the message states the parameter's purpose
  */
 export function refuseParametersBut(
   { query, route }: RestRequest,

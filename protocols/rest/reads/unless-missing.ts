@@ -2,7 +2,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import { recovering, type Soon } from '../soon.ts';
 
-/** The second answer when the first finds no node; when neither does, the refusal names what was asked for. */
+/** The second reply if the first finds no node; if both fail, the first error is thrown. */
 export function unlessMissing(first: () => Soon<HttpReply>, second: () => Soon<HttpReply>): Soon<HttpReply> {
   return recovering(first, (error) => {
     if (!isNodeMissing(error)) throw error;

@@ -35,12 +35,12 @@ function closed(properties: Properties, ...required: readonly string[]): JsonSch
   return { type: 'object', required, properties, additionalProperties: false };
 }
 
-/** A schema of which some fields are required, that are not everywhere. */
+/** A schema with additional required fields. */
 function requiring(name: string, ...required: readonly string[]): JsonSchema {
   return { allOf: [ref(name), { required }] };
 }
 
-/** What the server sets of a definition. */
+/** Fields of a definition that the server sets. */
 const stamps: Properties = {
   version: { type: 'integer', minimum: 1 },
   created_at: time,
@@ -129,12 +129,12 @@ const elementType: Properties = {
 
 const archetype: Properties = { ...elementType, base_node_type: textOrNull };
 
-/** Of the answers: what a server of a later version adds is no fault. */
+/** A response schema: unknown fields are valid, because a later server version may add some. */
 function answer(definition: Properties, inner: Properties): JsonSchema {
   return { type: 'object', required: ['name'], properties: { ...definition, ...inner, ...stamps } };
 }
 
-/** Of the bodies: what a definition does not have is refused. */
+/** A body schema: unknown fields are refused. */
 function body(definition: Properties, inner: Properties): JsonSchema {
   return closed({ ...definition, ...inner, ...readOnly(stamps) });
 }
@@ -157,7 +157,7 @@ const nested: Readonly<Partial<Record<FieldType, Properties>>> = {
   CompositeField: { ...fields, layout: { description: 'For display only.' } },
 };
 
-/** A kind of field. Its settings stand in `config` or beside `$type`. */
+/** A field type. Its settings are in `config` or beside `$type`. */
 function field(type: FieldType): JsonSchema {
   const config = Object.fromEntries(
     Object.entries(fieldSettings[type]).map(([name, reading]) => [name, settings[reading]]),
@@ -201,7 +201,9 @@ const initialStructure: JsonSchema = {
   ],
 };
 
-/** Schemas of types, archetypes and element types, in answers and in bodies, for the components of the description. */
+/**
+ * Schemas of types, archetypes and element types, in responses and in bodies, for the components of the description.
+ */
 export const definitionSchemas: Readonly<Record<string, JsonSchema>> = {
   NodeType: answer(nodeType, {
     properties: listOf({ type: 'object', required: ['name', 'type'], properties: property }),

@@ -27,14 +27,14 @@ import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 import { afterwards, type Soon } from '../soon.ts';
 
-/** One family of definitions and how its routes are called. */
+/** One family of definitions and the names in its routes. */
 interface Family {
   readonly kind: DefinitionKind;
   /** Segment of the address. */
   readonly segment: string;
-  /** Key that wraps the definition in a write. */
+  /** Key that wraps the definition in the body of a write. */
   readonly wrapper: string;
-  /** Schema of the description. */
+  /** Name of its schema in the description. */
   readonly schema: string;
   /** For operation names: `NodeType`. */
   readonly operation: string;
@@ -117,8 +117,8 @@ function patternOf({ segment }: Family, rest = ''): string {
 }
 
 /**
- * One address for all families. Without it the description has addresses of as many variables as those of branches,
- * `/api/management/repositories/{tenant}/{repo}/branches/{branch}`, which fit some of the same texts.
+ * One address for all families. With separate ones the description has addresses of as many variables as those of
+ * branches, `/api/management/repositories/{tenant}/{repo}/branches/{branch}`, and some texts match both patterns.
  */
 function sharedAddress(family: Family, ending: string, operationId: string, summary: string): SharedAddress {
   return {
@@ -137,7 +137,7 @@ function ask(context: RestContext, request: RestRequest, query: BranchQuery): So
   );
 }
 
-/** @param isNamed whether the address has the name */
+/** @param isNamed whether the address contains the name */
 function writeSchema({ schema, wrapper }: Family, isNamed: boolean) {
   const definition = contentSchema(`${schema}Body`);
   return {
@@ -410,7 +410,7 @@ function validateRoute(context: RestContext, family: Family): RestRoute {
     handler(request) {
       const query = parseValidateBody(request.body);
       return afterwards(branchOf(context, request), (branch) => {
-        // What is checked is a write, and uniqueness is known for the present only.
+        // A validation checks a write, and uniqueness is known for the head only.
         if (branch.taggedAt !== undefined) throw new ServiceError('READ_ONLY_REVISION');
         return askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
       });

@@ -18,7 +18,7 @@ import type { RestRequest, RestRoute } from '../rest-route.ts';
 const tag = 'Workspaces';
 const notFound = { description: 'There is no such repository or workspace.' };
 
-/** Largest `limit` of a listing. */
+/** Maximum `limit` of a listing. */
 const LIMIT_MAX = 1_000;
 
 const typeList = { type: 'array', items: { type: 'string' } } as const;

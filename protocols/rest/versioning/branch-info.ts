@@ -13,18 +13,18 @@ export interface BranchInfo {
   readonly description: string | null;
 }
 
-/** A branch of a list whose own data is damaged: what its repository knows of it. */
+/** A branch in a list whose own data is damaged: the fields that its repository has. */
 export interface DamagedBranchInfo extends Omit<BranchInfo, 'head'> {
   readonly head: null;
   readonly error: ListEntryError;
 }
 
-/** What a list says of a damaged branch. */
+/** The list entry of a damaged branch. */
 export function damagedBranchInfo(entry: BranchEntry, error: ListEntryError): DamagedBranchInfo {
   return { ...branchInfo(entry, ''), head: null, error };
 }
 
-/** What the answers of the branch routes are made of. @param head where the branch stands */
+/** The body of the branch routes. @param head the branch's head revision */
 export function branchInfo(entry: BranchEntry, head: string): BranchInfo {
   return {
     name: entry.name,
@@ -48,7 +48,7 @@ export interface TagInfo {
   readonly protected: boolean;
 }
 
-/** What the answers of the tag routes are made of. */
+/** The body of the tag routes. */
 export function tagInfo(entry: TagEntry): TagInfo {
   return {
     name: entry.name,

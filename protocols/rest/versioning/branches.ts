@@ -23,19 +23,19 @@ import type { FoundRepository } from '../access/found-branch.ts';
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 
-/** What the branch and tag routes work with. */
+/** Dependencies of the branch and tag routes. */
 export interface BranchesContext extends RestContext {
   readonly branches: BranchProvisioning;
 }
 
-/** Branches of a list whose heads are read before the event loop is given back. */
+/** Heads of listed branches read before yielding to the event loop. */
 const HEADS_PER_TURN = 16;
 
 const tag = 'Branches';
 const base = '/api/management/repositories/{tenant}/{repo}/branches';
 const slashAllowed = { allowSlash: true } as const;
 
-// What an answer has besides is let through, so that a branch that was read can be sent back.
+// Read-only fields of responses are accepted, so that a branch that was read can be sent back.
 const { created_at, created_by, created_from, head, name } = branchInfoSchema.properties;
 const fixedProperties = readOnly({ name, head, created_at, created_by, created_from });
 
@@ -93,7 +93,7 @@ async function infoOf(
   return branchInfo(entry, await headOf(context, request, repository, entry));
 }
 
-/** Every branch, which takes an administrator, as do all routes here. */
+/** All branches; like all routes here, it requires an administrator. */
 async function entriesOf(
   { router }: RestContext,
   request: RestRequest,
@@ -103,7 +103,7 @@ async function entriesOf(
   return (await router.query(repository.actor, query, callerOf(request))) as readonly BranchEntry[];
 }
 
-/** The branch an address names; tags are none. @throws {ServiceError} `BRANCH_NOT_FOUND` */
+/** The branch of an address; a tag does not count. @throws {ServiceError} `BRANCH_NOT_FOUND` */
 export async function requireEntry(
   context: RestContext,
   request: RestRequest,
@@ -154,7 +154,7 @@ async function listBranches(
       if (contained !== undefined) found.push(damagedBranchInfo(entry, contained));
       else if (!isGone) throw error;
     }
-    // A head may have to be read from a branch that is not open.
+    // The head of a closed branch must be loaded first.
     if (found.length % HEADS_PER_TURN === 0) {
       await new Promise<void>((resolve) => context.clock.soon(resolve));
     }
@@ -210,7 +210,7 @@ function createRoute(context: BranchesContext): RestRoute {
 }
 
 /**
- * Reads the body of a creation.
+ * Reads the body of a create.
  *
  * @throws {ServiceError} `UNPROCESSABLE_BODY`, `INVALID_REVISION_NUMBER`
  */
@@ -218,7 +218,7 @@ export function parseNewBranch(body: unknown): NewBranch {
   const fields = bodyFields(body);
   const upstreamBranch = fields.optionalString('upstream_branch');
   const fromRevision = fields.optionalString('from_revision');
-  // Only its type counts: a fork is a copy, history and all.
+  // Only its type is checked: a fork always includes the history.
   fields.optionalBoolean('include_revision_history');
   return {
     name: fields.string('name'),
@@ -330,7 +330,7 @@ function setUpstreamRoute(context: BranchesContext): RestRoute {
   };
 }
 
-/** A text that may be taken away with `null`; nothing when the field is absent. */
+/** A text that `null` removes; nothing when the field is absent. */
 function nullable<Key extends string>(
   fields: BodyFields,
   field: string,

@@ -13,7 +13,7 @@ const tag = 'Branches';
 const branchBase = '/api/management/repositories/{tenant}/{repo}/branches/{branch}';
 const slashAllowed = { allowSlash: true } as const;
 
-/** The details of a difference, as the description has them. */
+/** The parameter for the details of a difference. */
 const detailParameter: ParameterDocs = {
   name: 'detail',
   in: 'query',
@@ -31,7 +31,7 @@ const responses = {
 };
 
 /**
- * How two branches differ. Where a branch is named, a tag may stand.
+ * The differences between two branches. A tag may stand in for a branch.
  *
  * @see docs/interface/branches.md#comparing-branches
  */
@@ -125,9 +125,9 @@ function conflictsRoute(context: RestContext): RestRoute {
 }
 
 /**
- * The details that a request wants of a difference, as a part of its query.
+ * The requested details of a difference, as a part of its query.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` for any that there are not
+ * @throws {ServiceError} `VALIDATION_FAILED` for an unknown detail
  * @see docs/interface/branches.md#changed-properties
  */
 export function detailOf(request: Pick<RestRequest, 'query'>): Pick<DiffBranch, 'detail' | 'since'> {

@@ -12,7 +12,7 @@ import type { RestRequest, RestRoute } from '../rest-route.ts';
 import { unlessMissing } from '../reads/unless-missing.ts';
 import { afterwards, type Soon } from '../soon.ts';
 
-/** Entries of an answer: most, and when nothing is said. */
+/** Entries of a response: the maximum and the default. */
 const ENTRIES_MAX = 10_000;
 const ENTRIES_DEFAULT = 1_000;
 
@@ -23,10 +23,10 @@ const limitParameter: ParameterDocs = {
   description: 'The newest so many entries. Values beyond are clamped.',
 };
 
-/** Where the node is, and where it is looked for when it is not there. */
+/** The place of the node, and an alternative if it is not there. */
 type Places = readonly [NodePlace, NodePlace?];
 
-/** What is kept of the past of a node. */
+/** A record of a node's past. */
 interface Ledger {
   /** Segment of the address. */
   readonly segment: 'history' | 'audit';
@@ -68,7 +68,7 @@ export function historyRoutes(context: RestContext): readonly RestRoute[] {
   ]);
 }
 
-/** A node whose path is `/by-id/{name}` has the same address, and is asked for when no node has the id. */
+/** A node whose path is `/by-id/{name}` has the same address; it is the alternative if no node has the id. */
 function placesById(request: RestRequest): Places {
   const id = request.segment('id');
   return [{ id }, { path: `/by-id/${id}` }];

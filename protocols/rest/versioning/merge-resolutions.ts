@@ -6,14 +6,14 @@ import type { BodyFields } from '#protocols/http/body-fields.ts';
 import { readOnly } from '#protocols/http/body-shape.ts';
 import { conflictProperties } from '../content-schemas.ts';
 
-/** Resolutions in one request; there are no more conflicts in one merge either. */
+/** Maximum resolutions in one request; one merge has no more conflicts either. */
 export const RESOLUTIONS_MAX = 10_000;
 
 /**
  * The resolutions of a body: `resolutions`, or `conflicts` as some clients call them.
  *
- * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` for an unknown type, a locale that is none, and
- *   more than {@link RESOLUTIONS_MAX}
+ * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` for an unknown type, an invalid locale, and more
+ *   than {@link RESOLUTIONS_MAX}
  * @see docs/interface/merges.md#resolving-conflicts
  */
 export function parseResolutions(body: BodyFields): readonly MergeResolution[] {
@@ -45,10 +45,10 @@ const types: Readonly<Record<string, ResolutionType>> = {
   manual: 'manual',
 };
 
-/** Longer than any word that is read in more than one spelling. */
+/** Longer than any word that has more than one spelling. */
 const WORD_LENGTH_MAX = 64;
 
-/** A word without its case, hyphens and underscores. One that is too long is none, and stays as it is. */
+/** A word in lower case without hyphens and underscores. An overlong text is returned unchanged; it matches no word. */
 export function foldedWord(text: string): string {
   return text.length > WORD_LENGTH_MAX ? text : text.replace(/[-_]/g, '').toLowerCase();
 }
@@ -63,25 +63,25 @@ function parseType(text: string, field: string): ResolutionType {
   });
 }
 
-/** Null is a place of its own: the schema. */
+/** Null is a value of its own: it stands for the schema. */
 function workspaceOf(fields: BodyFields): { workspace?: string | null } {
   if (fields.optionalValue('workspace') === null) return { workspace: null };
   const workspace = fields.optionalString('workspace');
   return workspace === undefined ? {} : { workspace };
 }
 
-/** Null deletes, so it is not taken for a field that somebody forgot. */
+/** Null deletes, so it differs from a missing field. */
 function manualProperties(fields: BodyFields): JsonObject | null {
   const name = 'resolved_properties';
   return fields.optionalValue(name) === null ? null : (fields.object(name) as JsonObject);
 }
 
-/** One resolution as the description has it. */
+/** Schema of one resolution. */
 export const resolutionSchema = {
   type: 'object',
   required: ['node_id', 'resolution_type'],
   properties: {
-    // A conflict that was read may be sent back with what is decided of it.
+    // A conflict that was read may be sent back together with its resolution.
     ...readOnly(conflictProperties),
     node_id: { type: 'string', description: 'As the conflict names it.' },
     resolution_type: {

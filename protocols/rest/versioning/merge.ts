@@ -25,7 +25,7 @@ const responses = {
 } as const;
 
 /**
- * Merging one branch into another one.
+ * Merging one branch into another.
  *
  * @see docs/interface/merges.md#merging
  */
@@ -164,7 +164,7 @@ function resolveRoute(context: RestContext): RestRoute {
 }
 
 /**
- * The branches of a merge. A merge commit names the head of the source, which a tag does not have.
+ * The branches of a merge. A merge commit refers to the head of the source, which a tag does not have.
  *
  * @throws {ServiceError} `REPOSITORY_NOT_FOUND`; `BRANCH_NOT_FOUND`, for a tag as well; `FORBIDDEN` when the target
  *   is protected

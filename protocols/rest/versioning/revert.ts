@@ -9,7 +9,7 @@ import type { RestContext } from '../rest-context.ts';
 import type { RestRoute } from '../rest-route.ts';
 
 /**
- * Undoing revisions of a branch.
+ * Reverting revisions of a branch.
  *
  * @see docs/interface/merges.md#reverting
  */
@@ -83,7 +83,7 @@ function revertRoute(context: RestContext): RestRoute {
   };
 }
 
-/** @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` for a list and a range at once */
+/** @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` if both a list and a range are given */
 function whichOf(fields: BodyFields): RevertedRevisions {
   const isRange = fields.has('from') || fields.has('to');
   if (!isRange) return { revisions: fields.strings('revisions') };

@@ -13,7 +13,7 @@ import { readRepositoryState } from '../management/repository-info.ts';
 import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 
-/** Records of a list: most, and when nothing is said. */
+/** Records of a list: the maximum and the default. */
 const LIMIT_MAX = 1_000;
 const LIMIT_DEFAULT = 50;
 
@@ -38,7 +38,7 @@ export function revisionRoutes(context: RestContext): readonly RestRoute[] {
   return [listRoute(context), readRoute(context), changesRoute(context)];
 }
 
-/** The branch of `?branch=`, or undefined when the caller names none. */
+/** The branch of `?branch=`, or undefined when it is absent. */
 function askedBranch(request: RestRequest): string | undefined {
   const name = request.query.get('branch');
   return name === '' ? undefined : name;
@@ -141,14 +141,16 @@ async function findRevision(
   const repository = await repositoryOf(context, request);
   const asked = callerOf(request);
   const { consistency, ...atOwner } = asked;
-  // Whoever names a revision has seen it: a replica that does not know it has not got so far.
+  // A caller that names a revision has seen it: a replica that does not know it lags behind, so the owner is asked
+  // next.
   const callers: readonly Caller[] = consistency?.kind === 'local' ? [asked, atOwner] : [asked];
   const isNamed = askedBranch(request) !== undefined;
   for (const caller of callers) {
     const uids = new Set<string>();
     for await (const name of candidates(context, request, repository, caller, uids)) {
       const branch = await branchOr404(context, repository, name, caller);
-      // One that was listed and is gone has nothing to say; one that was asked for may be new to a replica.
+      // A listed branch may have been deleted meanwhile; a branch that the caller names may not have reached the
+      // replica yet.
       if (branch instanceof ServiceError) {
         if (isNamed && caller === callers.at(-1)) throw branch;
         continue;
@@ -162,10 +164,10 @@ async function findRevision(
 }
 
 /**
- * Names of what may have a revision: the branch that the caller names, else every branch, then tags of deleted branches.
- * The content of those is kept for the tags.
+ * Names of branches and tags that may have a revision: the branch that the caller names, else every branch, then tags
+ * of deleted branches, whose content is kept for the tags.
  *
- * @param asked branches that were asked meanwhile, by their uid; filled by the caller
+ * @param asked uids of the branches that were queried meanwhile; filled by the caller
  */
 async function* candidates(
   context: RestContext,
@@ -187,7 +189,7 @@ async function* candidates(
   yield* newestTags(tags.filter(({ branch }) => !asked.has(branch.uid)));
 }
 
-/** The newest tag of each branch. The earlier ones see nothing that it does not see. */
+/** The newest tag of each branch. Earlier tags show a subset of its content. */
 function newestTags(tags: readonly TagEntry[]): readonly string[] {
   const newest = new Map<string, TagEntry>();
   for (const tag of tags) {
@@ -201,7 +203,7 @@ function isLater(tag: TagEntry, other: TagEntry): boolean {
   return compareRevisions(parseRevision(tag.revision), parseRevision(other.revision)) > 0;
 }
 
-/** @returns `BRANCH_NOT_FOUND` where there is none */
+/** @returns a `BRANCH_NOT_FOUND` error if there is none */
 async function branchOr404(
   { directory }: RestContext,
   repository: FoundRepository,
@@ -223,7 +225,7 @@ async function askOne(
   query: ReadRevision | ReadRevisionChanges,
   caller: Caller,
 ): Promise<HttpReply | undefined> {
-  // What came after a tag is not part of what it names.
+  // Revisions after the tag are not visible through it.
   if (branch.taggedAt !== undefined && compareRevisions(query.revision, branch.taggedAt) > 0)
     return undefined;
   const answer: unknown = await context.router.query(branch.actor, query, caller);

@@ -15,7 +15,7 @@ const slashAllowed = { allowSlash: true } as const;
 const missing: ResponseDocs = { description: 'There is no such repository or tag.' };
 
 /**
- * Tags of a repository. A tag names one revision for good: there is no way to change one.
+ * Tags of a repository. A tag refers to one revision permanently and cannot be changed.
  *
  * @see docs/interface/branches.md#tags
  */
@@ -93,7 +93,7 @@ function createRoute(context: BranchesContext): RestRoute {
 }
 
 /**
- * Reads the body of a creation.
+ * Reads the body of a create.
  *
  * @throws {ServiceError} `UNPROCESSABLE_BODY`, `INVALID_REVISION_NUMBER`
  */

@@ -3,6 +3,7 @@ import { BranchPair, type Side } from '#actors/branch/pair/branch-pair.ts';
 import { BranchState } from '#actors/branch/branch-state.ts';
 import { lastOrderKey } from '#actors/branch/nodes/create-node.ts';
 import { EditScope } from '#actors/branch/edit-scope.ts';
+import { store } from '#actors/branch/schema/definitions.ts';
 import { settle } from '#actors/branch/long-answer.ts';
 import type {
   BranchCommand,
@@ -23,6 +24,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import type { NetChange } from '#runtime/tree/net-change.ts';
+import type { DefinitionChange } from '#runtime/tree/revision-record.ts';
 import { writeRevision } from '#runtime/tree/revision-store.ts';
 import { findDamage } from './branch-checker.ts';
 import { callers, HostFixture } from './host-fixture.ts';
@@ -79,6 +81,8 @@ interface BringOver {
   readonly type: 'BringOver';
   readonly source: string;
   readonly winner: 'own' | 'other';
+  /** Whether definitions are brought over as well, unchecked. */
+  readonly withDefinitions: boolean;
 }
 
 /** Asks what each side of a pair did. Answer: {@link PairChanges}. */
@@ -230,8 +234,14 @@ export class BranchFamily {
   }
 
   /** Writes a merge commit. @returns null when the source has nothing the target lacks */
-  async bringOver(target: string, source: string, winner: 'own' | 'other' = 'other'): Promise<string | null> {
-    const written = await this.command(target, { type: 'BringOver', source: this.actor(source), winner });
+  async bringOver(
+    target: string,
+    source: string,
+    winner: 'own' | 'other' = 'other',
+    withDefinitions = false,
+  ): Promise<string | null> {
+    const which = { source: this.actor(source), winner, withDefinitions };
+    const written = await this.command(target, { type: 'BringOver', ...which });
     return written.revision;
   }
 
@@ -330,7 +340,8 @@ function sideChanges(pair: BranchPair, side: Side): SideChanges {
   return { nodes, definitions };
 }
 
-function* bringOver(edit: EditScope, { source, winner }: BringOver): Generator<undefined, Written> {
+function* bringOver(edit: EditScope, command: BringOver): Generator<undefined, Written> {
+  const { source, winner, withDefinitions } = command;
   const pair = yield* BranchPair.of(edit.state, edit.turn, source);
   if (pair.divergence.right.length === 0) return { revision: null };
   const own = new Set<string>();
@@ -338,9 +349,16 @@ function* bringOver(edit: EditScope, { source, winner }: BringOver): Generator<u
   for (const change of pair.changes('other')) {
     if (isContent(change) && (winner === 'other' || !own.has(change.nodeId))) bringNode(edit, change);
   }
+  const definitions: DefinitionChange[] = [];
+  for (const change of withDefinitions ? pair.definitionChanges('other') : []) {
+    if (change?.after === undefined) continue;
+    const { after, kind, name } = change;
+    store(edit, kind, after.definition, 'modified');
+    definitions.push({ kind, name, operation: 'modified' });
+  }
   const mergeParent = formatRevision(pair.heads.other);
   const facts = { actor: 'ada', message: 'merge', isSystem: false, mergeParent };
-  writeRevision(edit.turn, facts, edit.writer.changes, []);
+  writeRevision(edit.turn, facts, edit.writer.changes, definitions);
   yield* writeMergedRevisions(edit.turn, pair.divergence.right, source);
   return { revision: edit.revision };
 }

@@ -53,7 +53,8 @@ export function* changedShippedTypes(reader: () => TableReader): Generator<undef
   return changed;
 }
 
-function missingIn(source: ResolvedSource, name: string): readonly string[] {
+/** What a shipped type lacks; for one that cannot be resolved, the reason for that. */
+export function missingIn(source: ResolvedSource, name: string): readonly string[] {
   try {
     return missingParts(name, source);
   } catch (error) {

@@ -1,21 +1,21 @@
-import { missingParts } from '#runtime/content/built-in/shipped-parts.ts';
 import { SchemaResolver } from '#runtime/content/schema-resolver.ts';
-import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
+import type { ServiceError } from '#runtime/errors/service-error.ts';
 import { sameDefinition } from '#runtime/tree/net-change.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';
 import { definitionPath } from '../../pair/definition-names.ts';
 import { requireSoundIn } from '../../schema/definitions.ts';
-import { keptPartsText } from '../../schema/shipped-types.ts';
 import { eachInSlices } from '../../each-in-slices.ts';
 import { type ChangedDefinition, refusalOf, type SchemaState } from './merged-schemas.ts';
 import { type MergeView, changedDefinitionsText } from './merge-view.ts';
 import { bothSides } from './node-violations.ts';
+import { shippedViolations } from './shipped-violations.ts';
 import type { Violation } from './violation.ts';
 
 /**
  * Finds definitions that resolve on their side and not in the merged schema: they may extend each other in a circle, or
  * extend a definition that the other side deleted. A definition that does not resolve on a side with the same definition
- * is not an issue of the merge. Yields where the work may rest.
+ * is not an issue of the merge. Finds built-in types that lose something as well, see {@link shippedViolations}. Yields
+ * where the work may rest.
  */
 export function* definitionViolations(
   view: MergeView,
@@ -23,39 +23,26 @@ export function* definitionViolations(
 ): Generator<undefined, void> {
   const { schemas } = view;
   const resolvers = new Map<SchemaState, SchemaResolver>();
-  const refusalIn = (
-    state: SchemaState,
-    stored: StoredDefinition<StoredKind>,
-    kind: StoredKind,
-    isGiven = false,
-  ) => {
+  const refused = new Set<ChangedDefinition>();
+  const refusalIn = (state: SchemaState, stored: StoredDefinition<StoredKind>, kind: StoredKind) => {
     const source = schemas.source(state);
     const resolver = resolvers.get(state) ?? new SchemaResolver(source);
     resolvers.set(state, resolver);
-    return refusalOf(() => {
-      requireSoundIn(source, resolver, kind, stored.definition);
-      // What a resolution takes from a built-in type is refused when it is written.
-      if (!isGiven) requireWholeIn(resolver, kind, stored.definition.name);
-    });
+    return refusalOf(() => requireSoundIn(source, resolver, kind, stored.definition));
   };
   yield* eachInSlices(schemas.changed.values(), (definition) => {
     const { isOpen, kind, merged } = definition;
     if (merged === undefined || isOpen) return;
     const homes = bothSides.filter((side) => sameDefinition(merged, definition[side]));
-    const isGiven = homes.length === 0;
     // A merged schema that equals the schema of a side has no issue that the side does not have.
     if (homes.some((side) => schemas.differing(side).size === 0)) return;
-    const refusal = refusalIn('merged', merged, kind, isGiven);
+    const refusal = refusalIn('merged', merged, kind);
     if (refusal === undefined) return;
     if (homes.some((side) => refusalIn(side, merged, kind)?.message === refusal.message)) return;
+    refused.add(definition);
     noteRefused(view, definition, refusal, note);
   });
-}
-
-/** A built-in type keeps what it has, also where each side changed a part of what it is made of. */
-function requireWholeIn(resolver: SchemaResolver, kind: StoredKind, name: string): void {
-  const errors = kind === 'node_type' ? missingParts(name, resolver) : [];
-  if (errors.length > 0) throw invalid(keptPartsText(name, errors));
+  yield* shippedViolations(view, refused, note);
 }
 
 function noteRefused(

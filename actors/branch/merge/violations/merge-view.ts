@@ -97,3 +97,23 @@ export function changedDefinitionsText(
     })
     .join('');
 }
+
+/**
+ * As {@link changedDefinitionsText}, for definitions of both sides.
+ *
+ * @param home the side whose changes come last
+ */
+export function bothChangesText(
+  view: MergeView,
+  home: Side,
+  definitions: readonly ChangedDefinition[],
+): string {
+  const isFromElsewhere = ({ kind, name }: ChangedDefinition) =>
+    view.schemas.differing(home).has(nodeKeyOf(kind, name));
+  const away = home === 'own' ? 'other' : 'own';
+  const others = definitions.filter((definition) => !isFromElsewhere(definition));
+  return (
+    changedDefinitionsText(view, home, definitions.filter(isFromElsewhere)) +
+    changedDefinitionsText(view, away, others)
+  );
+}

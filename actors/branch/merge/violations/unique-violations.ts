@@ -9,13 +9,7 @@ import { uniqueHolder } from '../../pair/pair-queries.ts';
 import type { NodeAddress } from '../../pair-messages.ts';
 import { nodeKeyOf } from '../merge-sides.ts';
 import { type ChangedDefinition, refusalOf } from './merged-schemas.ts';
-import {
-  isChanged,
-  type MergedNode,
-  type MergeView,
-  partyLabel,
-  changedDefinitionsText,
-} from './merge-view.ts';
+import { bothChangesText, isChanged, type MergedNode, type MergeView, partyLabel } from './merge-view.ts';
 import { bothSides, subjectOf } from './node-violations.ts';
 import type { Violation } from './violation.ts';
 
@@ -222,7 +216,7 @@ export class UniqueViolations {
       type: 'DuplicateValue',
       message:
         `Property '${name}' must be unique; ${partyLabel(this.#view, first)} has the same value` +
-        this.#changesText(freeOn[0] ?? node.home, causes),
+        bothChangesText(this.#view, freeOn[0] ?? node.home, causes),
       property: name,
       ...subjectOf(node),
       others: [...rivals, ...causes],
@@ -248,18 +242,6 @@ export class UniqueViolations {
       path: definitionPath(first),
       others: [...rivals, ...others],
     });
-  }
-
-  /** Says of each definition which side it is from: a property may become unique by definitions of both. */
-  #changesText(home: Side, causes: readonly ChangedDefinition[]): string {
-    const isFromElsewhere = ({ kind, name }: ChangedDefinition) =>
-      this.#view.schemas.differing(home).has(nodeKeyOf(kind, name));
-    const away = home === 'own' ? 'other' : 'own';
-    const others = causes.filter((cause) => !isFromElsewhere(cause));
-    return (
-      changedDefinitionsText(this.#view, home, causes.filter(isFromElsewhere)) +
-      changedDefinitionsText(this.#view, away, others)
-    );
   }
 
   /** The definitions that make a property unique which is not on some sides. */

@@ -182,6 +182,98 @@ describe('definitions in a merge', () => {
     await expectSettled(target, source);
   });
 
+  describe('a built-in type that neither side wrote', () => {
+    const [one, two] = ['node_type:test:One', 'node_type:test:Two'];
+    const mixing = { properties: [], mixins: ['test:Two'], is_mixin: true };
+    const optional = { properties: [text('author')], is_mixin: true };
+    const required = { properties: [text('author', { required: true })], is_mixin: true };
+
+    /** A pair on which `svc:Page` mixes in `test:One`. */
+    async function mixedPair(): Promise<[target: string, source: string]> {
+      const [target, source] = await pair();
+      const { properties, versionable, publishable, auditable } = await definition(target, 'svc:Page');
+      await define(target, 'test:One', { properties: [] }, 'mixin');
+      await define(target, 'test:Two', optional, 'mixin');
+      const page = { properties, versionable, publishable, auditable };
+      await define(target, 'svc:Page', { ...page, mixins: ['test:One'] });
+      await merge(source, target);
+      return [target, source];
+    }
+
+    it('is not narrowed by what it is made of [BUILT-017]', async () => {
+      const [target, source] = await mixedPair();
+      await define(target, 'test:One', mixing, 'mixin');
+      await define(source, 'test:Two', required, 'mixin');
+      for (const [into, from] of [
+        [target, source],
+        [source, target],
+      ] as const) {
+        expect(await wrongs(into, from)).toEqual([
+          [one, 'InvalidDefinition', [two]],
+          [two, 'InvalidDefinition', [one]],
+        ]);
+      }
+      const told = (await conflicts(target, source)).map(({ violations }) => violations?.[0]?.message);
+      for (const message of told) {
+        expect(message).toContain(
+          "'svc:Page' is a built-in type and keeps what it has: the added property 'author' is required",
+        );
+        expect(message).toContain("; node type 'test:Two' was changed on the source");
+        expect(message).toContain("; node type 'test:One' was changed on the target");
+      }
+      const left = await resolve(target, source, [manual(two, required)]);
+      expect(briefly(left.conflicts)).toEqual([[one, 'InvalidDefinition', [two]]]);
+      await expect(resolve(target, source, [manual(two, required), ours(one)])).rejects.toMatchObject({
+        code: 'VALIDATION_FAILED',
+        message: expect.stringContaining("the added property 'author' is required"),
+      });
+      expect(await resolve(target, source, [manual(two, optional)])).toMatchObject({ success: true });
+      await create(target, '/page', 'svc:Page', { title: 'page' });
+      await expectSettled(target, source);
+    });
+
+    it('is not judged by a definition in conflict', async () => {
+      const [target, source] = await mixedPair();
+      await define(target, 'test:One', mixing, 'mixin');
+      await define(target, 'test:Two', { properties: [text('site')] }, 'mixin');
+      await define(source, 'test:Two', required, 'mixin');
+      for (const [into, from] of [
+        [target, source],
+        [source, target],
+      ] as const) {
+        expect((await conflicts(into, from)).map(({ node_id }) => node_id)).toEqual([two]);
+        expect(await wrongs(into, from)).toEqual([]);
+      }
+      const left = await resolve(target, source, [theirs(two)]);
+      expect(briefly(left.conflicts)).toEqual([[one, 'InvalidDefinition', [two]]]);
+      expect(await resolve(target, source, [ours(two)])).toMatchObject({ success: true });
+      await expectSettled(target, source);
+    });
+
+    it('may lack what it lacks on a side', async () => {
+      const [first, second] = await mixedPair();
+      await define(first, 'test:One', mixing, 'mixin');
+      await define(second, 'test:Two', required, 'mixin');
+      // As a merge by an earlier build left it.
+      await branches.family.bringOver(first, second, 'other', true);
+      const third = await forkOf(first, `${first}-third`);
+      await define(first, 'test:One', { ...mixing, properties: [text('site')] }, 'mixin');
+      await define(third, 'test:Two', { properties: [...required.properties, text('more')] }, 'mixin');
+      expect(await conflicts(first, third)).toEqual([]);
+      expect(await merge(first, third)).toMatchObject({ success: true });
+    });
+
+    it('is told once of a part that does not resolve', async () => {
+      const [target, source] = await mixedPair();
+      await define(target, 'test:One', mixing, 'mixin');
+      await undefine(source, 'test:Two', 'mixin');
+      expect(await wrongs(target, source)).toEqual([
+        [one, 'MissingDefinition', [two]],
+        [two, 'MissingDefinition', [one]],
+      ]);
+    });
+  });
+
   it('names definitions that extend each other only together', async () => {
     const [target, source] = await pair();
     for (const name of ['test:A', 'test:B']) await define(target, name, { properties: [] });

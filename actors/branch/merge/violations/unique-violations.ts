@@ -11,6 +11,7 @@ import { nodeKeyOf } from '../merge-sides.ts';
 import { type ChangedDefinition, refusalOf } from './merged-schemas.ts';
 import { bothChangesText, isChanged, type MergedNode, type MergeView, partyLabel } from './merge-view.ts';
 import { bothSides, subjectOf } from './node-violations.ts';
+import { RepeatedValues } from './repeated-values.ts';
 import type { Violation } from './violation.ts';
 
 /** Nodes with the same value that one violation names. */
@@ -34,12 +35,20 @@ interface UniqueProperty {
   readonly freeOn: readonly Side[];
 }
 
+/** The nodes with one value. */
+interface Holders {
+  /** Those that a side changed. */
+  readonly nodes: MergedNode[];
+  /** The first ones that neither side changed, without their records: they may be all nodes of a type. */
+  readonly unchanged: NodeAddress[];
+}
+
 /**
  * Finds nodes with the same value of a unique property. Neither side alone has such nodes, so that both sides must have
  * changed one of them, and comparing changed nodes is enough. If a property becomes unique by the merge, the other node
  * may be one that neither side changed. The unique index of the side on which the property is unique has it. No index has
  * it if the property is unique on neither side, and becomes so by definitions of both: then all nodes of the type are
- * compared, at the cost of a new index.
+ * compared. They are read twice, so that no more is kept of them than the values that come again.
  */
 export class UniqueViolations {
   readonly #view: MergeView;
@@ -78,14 +87,9 @@ export class UniqueViolations {
   *find(): Generator<undefined, void> {
     yield* this.#noteAllTypes();
     for (const type of this.#types.values()) {
-      const unchanged = type.properties.some(isFreeOnBoth) ? yield* this.#unchangedNodes(type) : [];
       for (const property of type.properties) {
-        if (isFreeOnBoth(property)) {
-          yield* this.#compare({ ...type, nodes: [...unchanged, ...type.nodes] }, property);
-          continue;
-        }
         const isFree = property.freeOn.some((side) => type.sides.has(side));
-        if (type.sides.size < 2 && !isFree && !type.hasGiven) continue;
+        if (type.sides.size < 2 && !isFree && !type.hasGiven && !isFreeOnBoth(property)) continue;
         yield* this.#compare(type, property);
       }
       yield;
@@ -104,20 +108,22 @@ export class UniqueViolations {
     }
   }
 
-  /** The nodes of a type that neither side changed. */
-  *#unchangedNodes({ nodeType, workspace }: TypeInPlace): Generator<undefined, readonly MergedNode[]> {
+  /** The values of the nodes of a type that neither side changed. Yields undefined where the work may rest. */
+  *#unchangedValues(
+    { nodeType, workspace }: TypeInPlace,
+    { name }: UniqueProperty,
+  ): Generator<{ readonly id: string; readonly value: string } | undefined, void> {
     const { reader, tree } = this.#view;
-    const found: MergedNode[] = [];
-    for (const { value } of rowsInBatches(reader, BranchTable.types, underParts(workspace, nodeType))) {
-      yield;
-      const id = bytesText(Buffer.from(value).latin1Slice());
+    for (const row of rowsInBatches(reader, BranchTable.types, underParts(workspace, nodeType))) {
+      yield undefined;
+      const id = bytesText(Buffer.from(row.value).latin1Slice());
       if (isChanged(this.#view, { workspace, id })) continue;
       const state = tree.stateOf({ workspace, id });
       // The index is that of the head, and the merge may look at an earlier revision.
       if (state?.nodeType !== nodeType) continue;
-      found.push({ workspace, id, key: nodeKeyOf(workspace, id), state, home: 'own' });
+      const value = yield* this.#valueOf({ workspace, id, state }, name);
+      if (value !== undefined) yield { id, value };
     }
-    return found;
   }
 
   #uniqueIn(workspace: string, nodeType: string): readonly UniqueProperty[] {
@@ -138,33 +144,54 @@ export class UniqueViolations {
   }
 
   *#compare(type: TypeInPlace, property: UniqueProperty): Generator<undefined, void> {
-    const holders = new Map<string, MergedNode[]>();
-    for (const node of type.nodes) {
-      yield;
-      const value = yield* this.#valueOf(node, property.name);
-      if (value === undefined) continue;
-      const known = holders.get(value);
-      if (known === undefined) holders.set(value, [node]);
-      else known.push(node);
-    }
     let causes: readonly ChangedDefinition[] | undefined;
-    for (const [value, nodes] of holders) {
+    for (const [value, { nodes, unchanged }] of yield* this.#holders(type, property)) {
       yield;
-      const unchanged = yield* this.#unchangedHolder(type, property, value, nodes);
-      if (nodes.length === 1 && unchanged === undefined) continue;
+      const indexed = yield* this.#unchangedHolder(type, property, value, nodes);
+      const all = [...(indexed === undefined ? unchanged : [indexed]), ...nodes];
+      if (all.length === 1) continue;
       causes ??= this.#causes(type, property);
       if (causes.some(({ isOpen }) => isOpen)) return;
-      const all = unchanged === undefined ? nodes : [unchanged, ...nodes];
-      const changed = nodes.filter((node) => isChanged(this.#view, node));
-      if (changed.length === 0) this.#noteUnchangedClash(type, property, causes, nodes);
-      for (const node of changed) {
+      if (nodes.length === 0) this.#noteUnchangedClash(type, property, causes, unchanged);
+      for (const node of nodes) {
         yield;
         this.#noteClash(property, causes, node, all);
       }
     }
   }
 
-  *#valueOf({ id, state, workspace }: MergedNode, name: string): Generator<undefined, string | undefined> {
+  /** The nodes with each value that a changed node has, or that several nodes may have. */
+  *#holders(type: TypeInPlace, property: UniqueProperty): Generator<undefined, ReadonlyMap<string, Holders>> {
+    const held = new Map<string, Holders>();
+    const holdersOf = (value: string): Holders => {
+      const known = held.get(value) ?? { nodes: [], unchanged: [] };
+      held.set(value, known);
+      return known;
+    };
+    for (const node of type.nodes) {
+      yield;
+      const value = yield* this.#valueOf(node, property.name);
+      if (value !== undefined) holdersOf(value).nodes.push(node);
+    }
+    if (!isFreeOnBoth(property)) return held;
+    const repeated = new RepeatedValues();
+    for (const found of this.#unchangedValues(type, property)) {
+      yield;
+      if (found !== undefined) repeated.note(found.value);
+    }
+    for (const found of this.#unchangedValues(type, property)) {
+      yield;
+      if (found === undefined || !(held.has(found.value) || repeated.mayRepeat(found.value))) continue;
+      const { unchanged } = holdersOf(found.value);
+      if (unchanged.length < RIVALS_TOLD_MAX) unchanged.push({ workspace: type.workspace, id: found.id });
+    }
+    return held;
+  }
+
+  *#valueOf(
+    { id, state, workspace }: Omit<MergedNode, 'key' | 'home'>,
+    name: string,
+  ): Generator<undefined, string | undefined> {
     const given = this.#view.tree.decisionOf({ workspace, id })?.properties;
     let value: JsonValue | undefined;
     if (given !== undefined) value = Object.hasOwn(given, name) ? given[name] : undefined;
@@ -204,7 +231,7 @@ export class UniqueViolations {
     { freeOn, name }: UniqueProperty,
     causes: readonly ChangedDefinition[],
     node: MergedNode,
-    nodes: readonly MergedNode[],
+    nodes: readonly NodeAddress[],
   ): void {
     const rivals: NodeAddress[] = [];
     for (const rival of nodes) {
@@ -228,7 +255,7 @@ export class UniqueViolations {
     { nodeType }: TypeInPlace,
     { name }: UniqueProperty,
     causes: readonly ChangedDefinition[],
-    nodes: readonly MergedNode[],
+    nodes: readonly NodeAddress[],
   ): void {
     const [first, ...others] = causes;
     if (first === undefined) return;

@@ -285,10 +285,11 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
    * Counts bytes of the body against a budget until the exchange is over and its handler has settled: the body, or
    * values parsed from it, stay in memory that long.
    *
-   * @returns whether there was room
+   * @returns whether there was room; false as well once the exchange is over, because nobody would return the bytes
    */
   holdBytes(budget: ByteBudget, bytes: number): boolean {
     assert(this.#heldOf === undefined || this.#heldOf === budget, 'a body is counted against one budget');
+    if (!this.isOpen && !this.isHandling) return false;
     if (!budget.take(bytes)) return false;
     this.#heldOf = budget;
     this.#heldBytes += bytes;
@@ -373,7 +374,11 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
 
   #onAborted(): void {
     this.isOpen = false;
-    this.cancel(new ServiceError('REQUEST_CANCELLED'));
+    // Set after an earlier reason: the response to a request that took too long.
+    const late = this.#abortReason === undefined ? undefined : this.#replyPart;
+    const reason = new ServiceError('REQUEST_CANCELLED');
+    this.cancel(reason);
+    late?.cancel(reason);
     this.#end(abortedStatus);
   }
 

@@ -438,8 +438,9 @@ export class ActorStore implements ReplicaStore {
       owned !== undefined && owned.length > 0 && owned.every((id) => remade?.has(id) === true);
     // Rows first: the next start would report a row without a folder as damage.
     const failed = owned && (await this.#noteGone(owned, sequence));
-    await this.folders.remove(owner, isThereAgain);
+    // Before the folders, whose removal may fail: an actor created later under the same name is not damaged.
     this.#suspects.forget((actor) => isUnder(actor, owner));
+    await this.folders.remove(owner, isThereAgain);
     for (const actor of [...this.#refused.keys()]) if (isUnder(actor, owner)) this.#refused.delete(actor);
     if (failed !== undefined) throw failed;
   }

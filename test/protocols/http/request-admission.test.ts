@@ -335,3 +335,35 @@ describe('a body that finds no room while nobody knows who sends it', () => {
     known.open();
   });
 });
+
+describe('bodies whose peers go away', () => {
+  it.each([1, 2, 3, 4])('leave their room to others, in whichever turn that is: %i', async (turn) => {
+    const held = gate();
+    let turns = Number.NEGATIVE_INFINITY;
+    let isHeld = false;
+    const clock = {
+      ...systemClock,
+      soon: (callback: () => void) => {
+        turns += 1;
+        if (turns !== turn) systemClock.soon(callback);
+        else {
+          isHeld = true;
+          void held.opened.then(callback);
+        }
+      },
+    };
+    const { port, server } = await start([size], { clock, limits: { bodyBytesTotalMax: 400 * kibibyte } });
+    // Its values take 280 KiB, its bytes a quarter of that.
+    const body = `[${'0,'.repeat(35 * kibibyte)}0]`;
+    // As ordinary code it runs fast enough for the first of its steps.
+    for (let round = 0; round < 20; round += 1) await ask(port, '/size', { body });
+    turns = 0;
+    const client = await RawClient.connect(port);
+    client.write(`POST /size HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    await eventually(() => isHeld || client.received.includes('200 OK'), 'it is parsed');
+    client.socket.destroy();
+    await eventually(() => server.inFlightCount === 0, 'the peer has gone');
+    held.open();
+    expect((await ask(port, '/size', { body })).status).toBe(200);
+  });
+});

@@ -72,7 +72,7 @@ import { acknowledgeStaleness, changeLocale, translateNode } from './nodes/trans
 import { listTranslations, readStaleness } from './reads/translations-info.ts';
 import { patchNode, removeNodeProperty, setNodeProperty, updateNode } from './nodes/update-node.ts';
 
-/** What carries out each command. A total record: a new command does not compile until it is handled. */
+/** The handler of each command. The record is total: a new command does not compile until it is handled. */
 type CommandHandlers = {
   readonly [K in BranchCommand['type']]: (
     edit: EditScope,
@@ -80,7 +80,7 @@ type CommandHandlers = {
   ) => unknown;
 };
 
-/** What answers each query. */
+/** The handler of each query. */
 type QueryHandlers = {
   readonly [K in BranchQuery['type']]: (
     state: BranchState,
@@ -189,7 +189,7 @@ class BranchBehaviour implements ActorBehaviour {
     return handler(this.#state, context, query);
   }
 
-  /** The head first, as when it is asked for by itself: what is answered is of it or later. */
+  /** Reads the head first, as a separate request would: the answer shows that head or a later one. */
   #readAtHead({ line, query }: ReadAtHead, context: QueryContext): unknown {
     const { at: asked } = query as { readonly at?: Revision };
     if (asked !== undefined) {
@@ -224,8 +224,8 @@ function dated(revision: string, answer: unknown): DatedAnswer | Promise<DatedAn
 }
 
 /**
- * Keys are bytes: a text that cannot be the name of a workspace must not become part of one, where it might read
- * as another name.
+ * Refuses a text that cannot be the name of a workspace. Keys are bytes: as part of a key it could be read as another
+ * name.
  *
  * @throws {ServiceError} `WORKSPACE_NOT_FOUND`
  */
@@ -245,7 +245,7 @@ const spaceUseOfOne = spaceUseByType<BranchCommand['type']>([
   'RemoveOrphanedVersions',
 ]);
 
-/** Several operations take something away when each of them does. */
+/** A commit of several operations counts as freeing space only if each operation does. */
 function spaceUseOf(command: BranchCommand): SpaceUse {
   if (command.type !== 'CommitOperations') return spaceUseOfOne(command);
   return command.operations.every(({ type }) => type === 'delete') ? 'ends' : 'grows';

@@ -12,28 +12,28 @@ import { SchemaCache } from '#runtime/tree/schema-store.ts';
 
 /** Limits of one branch. */
 export interface BranchLimits {
-  /** Nodes one commit may change. */
+  /** Number of nodes one commit may change. */
   readonly commitNodesMax: number;
-  /** Longest path a write may give a node, in UTF-8 bytes. Default: what can be stored. */
+  /** Longest path a write may give a node, in UTF-8 bytes. Default: the most that can be stored. */
   readonly pathBytesMax?: number;
-  /** Values and keys of one JSON body, see `checkJsonWork`. Default: that of the option. */
+  /** Number of values and keys in one JSON body, see `checkJsonWork`. Default: the option's default. */
   readonly jsonValuesMax?: number;
 }
 
 /**
- * What a branch actor keeps between messages: its names, the way to its repository, resolved schemas. Nothing
- * in here is content, so dropping it never loses anything.
+ * What a branch actor keeps between messages: its names, access to its repository, resolved schemas. It holds no
+ * content, so dropping it loses nothing.
  */
 export class BranchState {
   /** Id of its actor. */
   readonly actor: string;
-  /** Name of the branch, as people know it. */
+  /** Name of the branch, as users see it. */
   readonly name: string;
   readonly tenant: string;
   readonly limits: BranchLimits;
-  /** Schemas as commands see them, changes of the running batch included. */
+  /** Schemas as commands see them, including changes of the running batch. */
   readonly commandSchemas = new SchemaCache();
-  /** Schemas as queries see them: durable. */
+  /** Schemas as queries see them: durable state only. */
   readonly querySchemas = new SchemaCache();
   readonly #context: ActorContext;
   readonly #repository: string;
@@ -77,7 +77,7 @@ export class BranchState {
     return this.commandSchemas.get(reader, { pins: workspace.config.node_type_pins });
   }
 
-  /** What {@link ShownState} a view shows; asked for with every read, so it is kept until the view changes. */
+  /** The {@link ShownState} of a view; every read needs it, so it is cached until the view changes. */
   rememberedState(view: TableReader, read: () => ShownState): ShownState {
     if (this.#shown === undefined || view.generation !== this.#shownGeneration) {
       this.#shown = read();
@@ -86,7 +86,7 @@ export class BranchState {
     return this.#shown;
   }
 
-  /** Asks another branch of the repository within the present turn. @throws {ServiceError} `NOT_FOUND` */
+  /** Queries another branch of the repository within the current turn. @throws {ServiceError} `NOT_FOUND` */
   askBranch(actor: string, query: BranchQuery): unknown {
     return this.#context.ask(actor, query);
   }

@@ -1,4 +1,4 @@
-/** What the caller says about the revision a write makes. */
+/** The caller's metadata for the revision a write makes. */
 export interface CommitInfo {
   readonly message?: string;
   /** Default: the caller's name. */

@@ -1,8 +1,8 @@
 /**
- * Handles items one after the other.
+ * Handles items one after another.
  *
- * @param handle may be in steps itself; what it does for one item without a rest is to be short
- * @returns yields behind each item, where the work may rest
+ * @param handle may itself run in steps; its work between two pauses must be short
+ * @returns yields after each item, where the work may pause
  */
 export function* eachInSlices<T>(
   items: Iterable<T>,

@@ -35,8 +35,8 @@ interface Addressed {
 }
 
 /**
- * One command's edit of a branch: the nodes it looks up, the rules that hold for every write, the stamps, and
- * at the end the one revision that records it all.
+ * The edit that one command makes to a branch: node lookup, the rules for every write, timestamps and authors, and at
+ * the end the one revision that records all changes.
  */
 export class EditScope {
   readonly turn: Turn;
@@ -44,7 +44,7 @@ export class EditScope {
   readonly writer: TreeWriter;
   /** ISO 8601 time of the command. */
   readonly now: string;
-  /** Who acts, for `created_by` and `updated_by`. */
+  /** The author, for `created_by` and `updated_by`. */
   readonly who: string;
   readonly #definitions: DefinitionChange[] = [];
   #workspace: Workspace | undefined;
@@ -62,12 +62,11 @@ export class EditScope {
     );
   }
 
-  /** The present tree, with what this command has written so far. */
+  /** The tree at the head, including what this command has written so far. */
   get head(): HeadNodeReader {
     return this.writer.head;
   }
 
-  /** The revision being written, as text. */
   get revision(): string {
     return formatRevision(this.turn.revision);
   }
@@ -83,7 +82,7 @@ export class EditScope {
     return this.state.commandSchema(this.turn, this.workspace(workspace));
   }
 
-  /** A node type that can be given to a node. @throws {ServiceError} `VALIDATION_FAILED` */
+  /** A node type that a node may have. @throws {ServiceError} `VALIDATION_FAILED` */
   requireType(workspace: string, name: string): ResolvedNodeType {
     const schema = this.schema(workspace);
     const type = schema.nodeType(name);
@@ -93,7 +92,7 @@ export class EditScope {
   }
 
   /**
-   * A node the caller may do something to.
+   * A node on which the caller may perform the operation.
    *
    * @throws {ServiceError} `NODE_NOT_FOUND`, also when it may not be read; `PERMISSION_DENIED`; `WORKSPACE_NOT_FOUND`
    */
@@ -109,7 +108,7 @@ export class EditScope {
   }
 
   /**
-   * The node a command is addressed to, which the caller may do something to, and which is what the caller expects.
+   * The node a command is addressed to, if the caller may perform the operation and its preconditions hold.
    *
    * @throws {ServiceError} as {@link requireNode}; `PRECONDITION_FAILED`
    */
@@ -120,9 +119,9 @@ export class EditScope {
   }
 
   /**
-   * Holds the conditions of a command on a place that it only reads, and that may be the root.
+   * Checks the preconditions of a command on a node that it only reads, which may be the root.
    *
-   * @param mayBeMissing whether the command goes on where there is no node
+   * @param mayBeMissing whether the command continues when the node does not exist
    * @throws {ServiceError} `PRECONDITION_FAILED`; `NODE_NOT_FOUND`
    */
   requireExpectedAt({ expected, place, workspace }: Addressed, mayBeMissing: boolean): void {
@@ -134,7 +133,7 @@ export class EditScope {
     else this.requireTarget({ workspace, place, expected }, 'read');
   }
 
-  /** As {@link requireNode}, of a version. @throws {ServiceError} `PRECONDITION_FAILED` */
+  /** As {@link requireNode}, for a given version. @throws {ServiceError} `PRECONDITION_FAILED` */
   requireNodeOf(
     workspace: string,
     place: NodePlace,
@@ -146,7 +145,7 @@ export class EditScope {
     return record;
   }
 
-  /** The entity tag of a node as it is now, without quotes. @param hasChildren if it is known */
+  /** The current entity tag of a node, without quotes. @param hasChildren if known */
   tagOf(
     workspace: string,
     record: NodeRecord,
@@ -162,7 +161,7 @@ export class EditScope {
   }
 
   /**
-   * @param named as the caller named the node; default: by its path
+   * @param named how the caller named the node; default: by its path
    * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`
    */
   authorize(
@@ -175,11 +174,11 @@ export class EditScope {
   }
 
   /**
-   * Refuses a place for a node whose path is longer than `[limits] path_bytes_max`. Every path that a write gives a
-   * node passes here, those of descendants as well: a longer one could not be addressed. A node may be where it is
-   * from a time with a higher limit: it may stay, and go where its path is not longer than it is.
+   * Refuses a path longer than `[limits] path_bytes_max`, which could not be addressed. Every path that a write gives a
+   * node is checked here, including the paths of descendants. If a node was stored under a higher limit, it may stay,
+   * and it may move to a path no longer than its present one.
    *
-   * @param present path of the node as it is, or as it was in the revision it is taken from
+   * @param present current path of the node, or its path in the revision it is restored from
    * @returns the path
    * @throws {ServiceError} `VALIDATION_FAILED`
    */
@@ -199,11 +198,11 @@ export class EditScope {
   }
 
   /**
-   * A changed state of a node: stamps and version are set here.
+   * The next state of a changed node; sets the time, author and version.
    *
    * @param change header fields that differ
-   * @param properties absent: as they were, not decoded
-   * @returns yields where the work may rest, which it does only when a node is large
+   * @param properties absent: unchanged and not decoded
+   * @returns yields where the work may pause, which it does only for a large node
    */
   nextInSteps(
     record: NodeRecord,
@@ -235,7 +234,7 @@ export class EditScope {
     this.checkSize();
   }
 
-  /** As {@link replace}; yields where the work may rest, which it does only when a node is large. */
+  /** As {@link replace}; yields where the work may pause, which it does only for a large node. */
   *replaceInSteps(workspace: string, old: NodeRecord, next: NodeRecord): Generator<undefined, void> {
     yield* this.writer.prepare(workspace, old);
     yield* this.writer.prepare(workspace, next);
@@ -243,9 +242,9 @@ export class EditScope {
   }
 
   /**
-   * Holds the bound on nodes of one commit.
+   * Enforces the bound on the nodes of one commit.
    *
-   * @param count nodes changed, or going to be
+   * @param count nodes that are or will be changed
    * @throws {ServiceError} `COMMIT_TOO_LARGE`
    */
   checkSize(count = this.writer.changeCount): void {
@@ -255,7 +254,7 @@ export class EditScope {
     }
   }
 
-  /** Notes a change of a schema definition for the revision record. */
+  /** Adds a change of a schema definition to the revision record. */
   noteDefinition(change: DefinitionChange): void {
     this.#definitions.push(change);
   }
@@ -277,7 +276,7 @@ export class EditScope {
   }
 
   /**
-   * The node object of a record as JSON text; yields where the work may rest, which it does only for a large node and
+   * The node object of a record as JSON text; yields where the work may pause, which it does only for a large node or
    * one with relations.
    *
    * @param hasChildren looked up by default
@@ -310,7 +309,7 @@ export class EditScope {
     return this.revision;
   }
 
-  /** As {@link finish}, for edits that may have changed many nodes; yields where the work may rest. */
+  /** As {@link finish}, for edits that may have changed many nodes; yields where the work may pause. */
   *finishInSteps(commit: CommitInfo | undefined, message: string): Generator<undefined, string | null> {
     const { changes } = this.writer;
     if (changes.length === 0 && this.#definitions.length === 0) return null;
@@ -327,7 +326,7 @@ export class EditScope {
   }
 }
 
-/** What stays of a node that changed because of what was done to another one. */
+/** The fields of a node that stay when it changes only because another node was changed. */
 export function unmoved({
   header: { version, updatedAt, updatedBy },
 }: NodeRecord): Pick<NodeHeader, 'version' | 'updatedAt' | 'updatedBy'> {

@@ -2,19 +2,19 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { type Expected, namesTag } from './condition-messages.ts';
 
-/** What a condition is judged by. */
+/** The node state that a precondition is checked against. */
 interface Present {
   /** `version` of the node. */
   readonly version: number;
-  /** Its entity tag, without quotes. */
+  /** Entity tag of the node, without quotes. */
   readonly tag: string;
 }
 
 /**
- * Refuses a write whose node is not what its sender expects.
+ * Refuses a write whose preconditions do not hold.
  *
- * @param tagOf makes the tag of the node, which not every condition asks for
- * @throws {ServiceError} `PRECONDITION_FAILED` with `details: {version, etag}` of the node as it is
+ * @param tagOf computes the tag of the node, which not every precondition needs
+ * @throws {ServiceError} `PRECONDITION_FAILED` with `details: {version, etag}` of the current node
  */
 export function requireExpected(
   record: NodeRecord,
@@ -30,7 +30,7 @@ export function requireExpected(
 }
 
 /**
- * Refuses a write to a node of another version.
+ * Refuses a write to a node whose version is not the given one.
  *
  * @param version undefined: any
  * @throws {ServiceError} as {@link requireExpected}
@@ -49,7 +49,8 @@ export function requireVersion(
 }
 
 /**
- * Refuses a write to the root of a workspace: it is always there, and has neither a tag nor a version.
+ * Refuses a write whose preconditions the root of a workspace cannot meet: it always exists and has neither a tag nor a
+ * version.
  *
  * @throws {ServiceError} `PRECONDITION_FAILED`
  */
@@ -62,7 +63,9 @@ export function requireExpectedRoot({ match, noneMatch, version }: Expected): vo
   );
 }
 
-/** Refuses a write to what is not there. @throws {ServiceError} `PRECONDITION_FAILED` */
+/**
+ * Refuses a write whose preconditions require a node where none exists. @throws {ServiceError} `PRECONDITION_FAILED`
+ */
 export function requireExpectedAbsence({ match, version }: Expected): void {
   if (match === undefined && version === undefined) return;
   throw new ServiceError('PRECONDITION_FAILED', 'There is no node at the address');

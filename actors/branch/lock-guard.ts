@@ -5,8 +5,8 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 const settleGuards: SettleGuards = Object.freeze({ type: 'SettleGuards' });
 
 /**
- * Holds writes to the locks they name. A lock that was found held stays held until the outcome of the write is known:
- * nobody else is granted it while the write is on its way to the disk.
+ * Checks that writes hold the locks they name. A lock that passed the check stays held until the outcome of the write
+ * is known: it is not granted to another holder before the write is durable.
  */
 export class LockGuard {
   readonly #context: ActorContext;
@@ -18,7 +18,7 @@ export class LockGuard {
     this.#locks = `${context.id.slice(0, context.id.lastIndexOf('/'))}/locks`;
   }
 
-  /** Call it before the write changes anything. @throws {ServiceError} `LOCK_NOT_HELD` */
+  /** Must be called before the write changes anything. @throws {ServiceError} `LOCK_NOT_HELD` */
   require({ key, token }: HeldLock): void {
     const query: GuardLock = { type: 'GuardLock', key, token };
     if (this.#ask(query) !== true) {
@@ -30,14 +30,14 @@ export class LockGuard {
     this.#hasGuards = true;
   }
 
-  /** The outcome of every write so far is known. */
+  /** Reports that the outcome of every write so far is known. */
   settle(): void {
     if (!this.#hasGuards) return;
     this.#hasGuards = false;
     this.#ask(settleGuards);
   }
 
-  /** A branch whose locks nobody has used has no actor for them. */
+  /** A branch whose locks were never used has no lock actor. */
   #ask(query: GuardLock | SettleGuards): unknown {
     try {
       return this.#context.ask(this.#locks, query);

@@ -3,19 +3,19 @@ import { JsonText } from '#runtime/content/json-text.ts';
 import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import type { JsonAnswer } from './messages.ts';
 
-/** Characters gathered before a piece of a stream is handed over. */
+/** Characters collected before a chunk of a stream is emitted. */
 const CHUNK_CHARACTERS = 65_536;
 
-/** Longest answer made in one go, in characters. */
+/** Longest answer produced without a pause, in characters. */
 const WHOLE_CHARACTERS_MAX = 4 * CHUNK_CHARACTERS;
 
 /**
- * A read that may be long, as a generator: it yields wherever the event loop may be given back. Everything it
- * reads comes through the reader it is given, and it holds no open range over a yield.
+ * A read that may be long, as a generator: it yields wherever it may return to the event loop. It reads only through
+ * the reader it is given, and keeps no range open across a yield.
  */
 export type Steps<Y, T> = (reader: TableReader) => Generator<Y, T>;
 
-/** Says, before a large piece of a text is made, how long it is going to be. */
+/** Announces the length of a large piece of a text before it is produced. */
 export class LargePiece {
   readonly bytes: number;
 
@@ -24,13 +24,15 @@ export class LargePiece {
   }
 }
 
-/** A piece of a text, or that the next one is large. */
+/** A piece of a text, or the announcement of a large one. */
 export type Piece = string | LargePiece;
 
-/** What whoever takes a stream may give with `next`: waits until there is room for a chunk of so many bytes. */
+/**
+ * A function that the consumer of a stream may pass to `next`: waits until there is room for a chunk of so many bytes.
+ */
 type MakeRoom = (bytes: number) => Promise<void>;
 
-/** Reads from the free view, until the turn has to end and the same state is pinned. */
+/** Reads from the unpinned view until the turn must end, then from a pinned view of the same state. */
 class HandedOverReader implements TableReader {
   #reader: TableReader;
 
@@ -52,8 +54,8 @@ class HandedOverReader implements TableReader {
 }
 
 /**
- * Carries out a read whose result is small but whose work may be long. A quick one is answered within this turn
- * of the event loop; otherwise what the view shows now is pinned, and the rest follows in slices.
+ * Executes a read whose result is small but whose work may be long. A quick read is answered within this turn of the
+ * event loop. Otherwise the present state of the view is pinned and the work continues in slices.
  *
  * @throws {ServiceError} what the read throws; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
  */
@@ -64,7 +66,7 @@ export function settle<T>(context: QueryContext, work: Steps<unknown, T>): T | P
     const step = steps.next();
     if (step.done === true) return step.value;
     const wait = context.pause();
-    // Pinned within the turn that saw the view: nothing can have changed in between.
+    // Pinned within the turn that read the view: nothing can have changed in between.
     if (wait !== undefined) return settleLater(context, reader, context.pin(), steps, wait);
   }
 }
@@ -91,11 +93,11 @@ async function settleLater<T>(
 }
 
 /**
- * As {@link settle}, for a read whose work holds so much that not all who ask may have begun at once: it begins when
- * there is room.
+ * As {@link settle}, for a read that needs so much memory that not all requests may run at once: it starts when there
+ * is room.
  *
- * @param bytes what the work holds at most
- * @param work reads what is large itself, so that nothing of it is held while it waits
+ * @param bytes most memory that the work uses
+ * @param work reads large values itself, so that none is in memory while the work waits
  */
 export function settleLarge<T>(
   context: QueryContext,
@@ -103,7 +105,7 @@ export function settleLarge<T>(
   work: Steps<unknown, T>,
 ): T | Promise<T> {
   const wait = context.takeRoom(bytes);
-  // Pinned within the turn that saw the view, as above.
+  // Pinned within the turn that read the view, as above.
   if (wait !== undefined) return settleWithRoom(context, bytes, work, context.pin(), wait);
   let result: T | Promise<T> | undefined;
   try {
@@ -124,7 +126,7 @@ async function settleWithRoom<T>(
   try {
     await room;
     try {
-      // One answer that ends makes room for many: they do not all begin in its turn.
+      // One answer that ends can make room for many: they must not all start in its turn.
       await context.rest();
       const steps = work(snapshot);
       for (let step = steps.next(); ; step = steps.next()) {
@@ -141,12 +143,12 @@ async function settleWithRoom<T>(
 }
 
 /**
- * Answers a JSON document that may be large. A small one is text at once. A large one is a stream over pinned
- * state; nothing is pinned before somebody reads the stream, so one that is thrown away costs nothing.
+ * Answers a JSON document that may be large. A small one is text at once. A large one is a stream over pinned state.
+ * The state is pinned when the stream is first read, so a discarded stream costs nothing.
  *
  * @param work yields pieces of the text, and a {@link LargePiece} before a large one; may be started twice
  * @param isLong skips the attempt to answer at once
- * @throws {ServiceError} what the read throws at its beginning
+ * @throws {ServiceError} what the read throws before its first piece
  */
 export function answerText(
   context: QueryContext,
@@ -157,16 +159,16 @@ export function answerText(
   return whole === undefined ? { chunks: textStream(context, work) } : new JsonText(whole);
 }
 
-/** Longest page that is answered as one text, in characters. */
+/** Longest page answered as one text, in characters. */
 const PAGE_CHARACTERS_MAX = 16 * CHUNK_CHARACTERS;
 
-/** What a page takes while it is made in slices, in bytes: its text, of two bytes a character. */
+/** Memory of a page while it is produced in slices, in bytes: its text, with two bytes a character. */
 const PAGE_BYTES = 2 * PAGE_CHARACTERS_MAX;
 
 /**
- * Answers a page, which is a text unless its nodes are large: it is made in slices and then answered whole, so that it
- * can be compressed. A longer one begins anew as a stream. One that is not made within its first slice takes room;
- * where it has to wait for that, what has been made of it is thrown away.
+ * Answers a page. It is one text unless its nodes are large: it is produced in slices and then answered whole, so that
+ * it can be compressed. A longer page starts again as a stream. A page that does not finish in its first slice reserves
+ * room; if it has to wait for room, its partial text is discarded.
  *
  * @param work as for {@link answerText}
  * @throws {ServiceError} what the read throws; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
@@ -187,7 +189,7 @@ export function answerPage(
   }
 }
 
-/** The rest of a page, with room. Called within the turn that saw the view. */
+/** Produces a page that needs room. Called within the turn that read the view. */
 function pageLater(
   context: QueryContext,
   work: Steps<Piece, void>,
@@ -201,7 +203,7 @@ function pageLater(
     return settleLater(context, reader, snapshot, begun, wait).finally(() => context.giveRoom(PAGE_BYTES));
   }
   begun.return(undefined);
-  // Whoever is not waited for any more is told by the room.
+  // The room reports the error when the request is cancelled.
   wait.catch(() => {});
   return settleWithRoom(context, PAGE_BYTES, (pinned) => joined(work(pinned)), snapshot, room);
 }
@@ -218,7 +220,7 @@ function* joined(pieces: Iterable<Piece>): Generator<undefined, string | undefin
   return text;
 }
 
-/** Work on the way to a text that is no text itself: it only gives the rests on. */
+/** Adapts work that produces no text to a text generator: passes on only its pauses. */
 export function* silently<T>(work: Generator<unknown, T>): Generator<'', T> {
   let step = work.next();
   for (; step.done !== true; step = work.next()) yield '';
@@ -235,7 +237,7 @@ function wholeText(context: QueryContext, work: Steps<Piece, void>): string | un
   return text;
 }
 
-/** The text of a work in chunks. What `next` is given is used while the chunk that it asks for is made. */
+/** The text of the work in chunks. The argument of `next` applies to the chunk that this call produces. */
 function textStream(context: QueryContext, work: Steps<Piece, void>): AsyncIterable<string> {
   let given: MakeRoom | undefined;
   const chunks = textChunks(context, work, async (bytes) => given?.(bytes));

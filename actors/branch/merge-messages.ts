@@ -3,68 +3,67 @@ import type { Revision } from '#runtime/content/revision.ts';
 import type { CommitInfo } from './commit-messages.ts';
 
 /**
- * What a branch can be told and asked about merging. Field names of results are the wire's own.
+ * The commands and queries of a branch for merging. Field names of results are those of the wire.
  *
  * @see docs/interface/merges.md
  */
 
-/** Merges another branch into this one. Who knows checks whether it is protected. Result: {@link MergeResult}. */
+/** Merges another branch into this one. The caller checks whether it is protected. Result: {@link MergeResult}. */
 export interface MergeBranch {
   readonly type: 'MergeBranch';
   /** Actor of the other branch, of the same repository. */
   readonly source: string;
-  /** Its name. */
+  /** Name of the other branch. */
   readonly sourceName: string;
   readonly strategy: 'ThreeWay' | 'FastForward';
   readonly commit?: CommitInfo;
-  /** Reports, and writes nothing. */
+  /** Only reports the result; writes nothing. */
   readonly dryRun: boolean;
 }
 
-/** How one conflict is settled. */
+/** The resolution of one conflict. */
 export interface MergeResolution {
-  /** As the conflict names it. */
+  /** `node_id` of the conflict. */
   readonly nodeId: string;
-  /** Null: a definition. Absent: the conflict of this id; there must be no two. */
+  /** Null: a definition. Absent: the conflict of this id, which must be the only one. */
   readonly workspace?: string | null;
   /** Present for a conflict about one locale. */
   readonly locale?: string;
-  /** The target's state, the source's state, or properties of the caller's. */
+  /** Whether to take the target's state, the source's state, or properties given by the caller. */
   readonly type: ResolutionType;
-  /** For `manual`: properties, values of the locale by pointer, or the definition. Null: it is not to be there. */
+  /** For `manual`: properties, values of the locale by pointer, or the definition. Null: delete it. */
   readonly properties?: JsonObject | null;
 }
 
-/** How a conflict can be settled. */
+/** How a conflict can be resolved. */
 export type ResolutionType = 'keep-ours' | 'keep-theirs' | 'manual';
 
 /**
- * Merges another branch into this one where they are in conflict, each conflict settled by a resolution. Who knows
- * checks whether this branch is protected. Result: {@link MergeResult}; conflicts without a resolution are in it,
- * and then nothing was written.
+ * Merges another branch into this one with a resolution for each conflict. The caller checks whether this branch is
+ * protected. Result: {@link MergeResult}; if it lists conflicts without a resolution, nothing was written.
  */
 export interface ResolveMerge {
   readonly type: 'ResolveMerge';
   /** Actor of the other branch, of the same repository. */
   readonly source: string;
-  /** Its name. */
+  /** Name of the other branch. */
   readonly sourceName: string;
   readonly resolutions: readonly MergeResolution[];
-  /** Heads the resolutions were made for; absent: whatever they are now. */
+  /** Heads the resolutions were made for; absent: the current heads. */
   readonly expectedSourceHead?: string;
   readonly expectedTargetHead?: string;
   readonly commit?: CommitInfo;
-  /** Reports, and writes nothing. */
+  /** Only reports the result; writes nothing. */
   readonly dryRun: boolean;
 }
 
-/** What a merge did. */
+/** The result of a merge. */
 export interface MergeResult {
-  /** False when there are conflicts; nothing was written then. */
+  /** False when there are conflicts; then nothing was written. */
   readonly success: boolean;
-  /** Milliseconds of the head. */
+  /** The milliseconds part of the head. */
   readonly revision: number;
-  /** Where the target stands now. */
+  /** Head of the target after the merge. */
   readonly head: string;
   readonly conflicts: readonly MergeConflict[];
   readonly fast_forward: boolean;
@@ -72,12 +71,14 @@ export interface MergeResult {
   readonly nodes_changed: number;
   /** Schema definitions the merge commit changed. */
   readonly definitions_changed: number;
-  /** Where the two stood. */
+  /** Heads of the two before the merge. */
   readonly target_head: string;
   readonly source_head: string;
 }
 
-/** What would stop a merge of another branch into this one. For administrators. Answer: {@link ConflictList}. */
+/**
+ * The conflicts a merge of another branch into this one would have. For administrators. Answer: {@link ConflictList}.
+ */
 export interface ListConflicts {
   readonly type: 'ListConflicts';
   /** Absent: the head. */
@@ -88,7 +89,7 @@ export interface ListConflicts {
   readonly sourceAt?: Revision;
 }
 
-/** How two branches disagree. */
+/** The kinds of conflict between two branches. */
 export type ConflictType =
   | 'BothModified'
   | 'BothAdded'
@@ -96,14 +97,14 @@ export type ConflictType =
   | 'ModifiedBySourceDeletedByTarget';
 
 /**
- * What is wrong with a node or a definition in the merged state.
+ * The kinds of violation of a node or a definition in the merged state.
  *
  * - `InvalidContent`: the properties of a node do not satisfy its type, archetype or elements.
  * - `MissingDefinition`: a definition that a node or another definition needs was deleted.
  * - `InvalidDefinition`: a definition does not resolve.
- * - `DuplicateValue`: two nodes have one value of a unique property.
+ * - `DuplicateValue`: two nodes have the same value of a unique property.
  * - `ChildNotAllowed`: the type of a node does not allow the type of a child.
- * - `TypeNotAllowed`: the workspace does not allow the type of a node that the merge brings.
+ * - `TypeNotAllowed`: the workspace does not allow the type of a node that the merge adds.
  */
 export type ViolationType =
   | 'InvalidContent'
@@ -113,7 +114,7 @@ export type ViolationType =
   | 'ChildNotAllowed'
   | 'TypeNotAllowed';
 
-/** A node or a definition that takes part in a violation, named as in conflicts. */
+/** A node or a definition involved in a violation, named as in conflicts. */
 export interface ConflictParty {
   readonly node_id: string;
   /** Null for a definition. */
@@ -121,51 +122,51 @@ export interface ConflictParty {
   readonly path: string;
 }
 
-/** Something that is wrong in the merged state and on neither side alone. */
+/** A violation in the merged state that neither side has alone. */
 export interface MergeViolation {
   readonly violation_type: ViolationType;
-  /** What is wrong, for a person. */
+  /** Description for a person. */
   readonly message: string;
-  /** The property it is about. */
+  /** The property in violation. */
   readonly property?: string;
-  /** The first of the others that take part; empty for the lists of a workspace. */
+  /** The first of the others involved; empty for the lists of a workspace. */
   readonly with: readonly ConflictParty[];
-  /** The number of nodes and definitions that become invalid by this one. */
+  /** The number of nodes and definitions that this one makes invalid. */
   readonly count?: number;
 }
 
-/** One thing two branches disagree about: a node, one locale of it, or a schema definition. */
+/** A conflict between two branches about a node, one locale of a node, or a schema definition. */
 export interface MergeConflict {
-  /** Of a definition: kind and name, `node_type:site:Page`. */
+  /** For a definition: kind and name, `node_type:site:Page`. */
   readonly node_id: string;
   /** Null for a definition. */
   readonly workspace: string | null;
-  /** On the target; on the source for a node the target does not have. Of a definition `/{kind}/{name}`. */
+  /** Path on the target, or on the source if the target lacks the node. For a definition `/{kind}/{name}`. */
   readonly path: string;
   readonly conflict_type: ConflictType;
-  /** Properties when the two last met, or the definition; of a locale the values by pointer. Null: not there. */
+  /** Properties in the common ancestor, or the definition; for a locale the values by pointer. Null: absent. */
   readonly base_properties: JsonObject | null;
   readonly target_properties: JsonObject | null;
   readonly source_properties: JsonObject | null;
-  /** Where the node is in each of the three states; null: it is not there. Present when it is about a node itself. */
+  /** Path of the node in each of the three states; null: absent. Present when the conflict is about the node itself. */
   readonly base_path?: string | null;
   readonly target_path?: string | null;
   readonly source_path?: string | null;
-  /** Whether the node is published in each of the three states, as the paths. */
+  /** Whether the node is published in each of the three states; present as the paths are. */
   readonly base_published?: boolean | null;
   readonly target_published?: boolean | null;
   readonly source_published?: boolean | null;
-  /** Present when the two disagree about one locale only. */
+  /** Present when the conflict is about one locale only. */
   readonly translation_locale?: string;
-  /** Present if it is in conflict because the merged state would be invalid; one side alone may have changed it. */
+  /** Present if the conflict is that the merged state would be invalid; possibly only one side changed the node. */
   readonly violations?: readonly MergeViolation[];
 }
 
-/** What {@link ListConflicts} answers, with the heads it was found out at. */
+/** Answer to {@link ListConflicts}, with the heads that were compared. */
 export interface ConflictList {
   readonly target_head: string;
   readonly source_head: string;
   readonly common_ancestor: string;
-  /** By workspace, path and locale. */
+  /** Sorted by workspace, path and locale. */
   readonly conflicts: readonly MergeConflict[];
 }

@@ -21,8 +21,8 @@ import type { RevertRevisions } from './revert-messages.ts';
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
 
 /**
- * Everything a branch actor can be told and asked. Protocols build these and never see the actor's inside.
- * Field names inside `node`, `definition` and results are the wire's own (snake_case).
+ * All commands and queries of a branch actor. Protocols build them and have no access to the actor itself. Field names
+ * inside `node`, `definition` and results are those of the wire (snake_case).
  *
  * @see docs/interface/README.md
  */
@@ -31,7 +31,7 @@ import type { VersionedMessage } from '#runtime/actor/message-version.ts';
 interface WorkspaceWrite extends VersionedMessage {
   readonly workspace: string;
   readonly commit?: CommitInfo;
-  /** What has to hold of the node it is addressed to; of a create, of the parent. */
+  /** Preconditions on the node the command is addressed to; for a create, on the parent. */
   readonly expected?: Expected;
 }
 
@@ -65,13 +65,13 @@ export interface UpdateNode extends WorkspaceWrite {
   readonly translations?: JsonObject | null;
   readonly archetype?: string | null;
   readonly ownerId?: string | null;
-  /** Fixed after creation: another value than the stored one is refused. */
+  /** Fixed after creation: a value other than the stored one is refused. */
   readonly nodeType?: string;
 }
 
 /**
- * Changes parts of a node: what is absent stays. Properties and translations are merge patches (RFC 7396), in which null
- * removes. Result: {@link NodeWritten}.
+ * Changes parts of a node; absent fields keep their values. Properties and translations are merge patches (RFC 7396),
+ * in which null removes. Result: {@link NodeWritten}.
  */
 export interface PatchNode extends WorkspaceWrite {
   readonly type: 'PatchNode';
@@ -147,21 +147,24 @@ export interface PublishNode extends WorkspaceWrite {
   readonly tree: boolean;
 }
 
-/** Keeps the present state as a manual version. Result: {@link VersionCreated}. */
+/** Stores the current state as a manual version. Result: {@link VersionCreated}. */
 export interface CreateVersion extends WorkspaceWrite {
   readonly type: 'CreateVersion';
   readonly place: NodePlace;
   readonly note?: string;
 }
 
-/** Brings a manual version back as a new revision. Result: {@link NodeWritten}. */
+/** Restores a manual version as a new revision. Result: {@link NodeWritten}. */
 export interface RestoreVersion extends WorkspaceWrite {
   readonly type: 'RestoreVersion';
   readonly place: NodePlace;
   readonly version: number;
 }
 
-/** Relates a node to another; the same source, target and relation type only updates the weight. Result: {@link Written}. */
+/**
+ * Relates a node to another; if the source, target and relation type exist already, only the weight changes. Result:
+ * {@link Written}.
+ */
 export interface AddRelation extends WorkspaceWrite {
   readonly type: 'AddRelation';
   readonly place: NodePlace;
@@ -180,7 +183,7 @@ export interface RemoveRelation extends WorkspaceWrite {
   readonly relationType?: string;
 }
 
-/** Replaces the overlay of a locale. Result: {@link Translated}. */
+/** Replaces the translation overlay of a locale. Result: {@link Translated}. */
 export interface TranslateNode extends WorkspaceWrite {
   readonly type: 'TranslateNode';
   readonly place: NodePlace;
@@ -197,7 +200,7 @@ export interface ChangeLocale extends WorkspaceWrite {
   readonly change: 'delete-translation' | 'hide' | 'unhide';
 }
 
-/** Accepts the present source text as the one that was translated. Result: {@link Written}. */
+/** Records that the translation is up to date with the current source text. Result: {@link Written}. */
 export interface AcknowledgeStaleness extends WorkspaceWrite {
   readonly type: 'AcknowledgeStaleness';
   readonly place: NodePlace;
@@ -205,10 +208,10 @@ export interface AcknowledgeStaleness extends WorkspaceWrite {
   readonly pointer: string;
 }
 
-/** An operation on a node that is there. */
+/** An operation on an existing node. */
 interface OnNode {
   readonly nodeId: string;
-  /** The `version` the node has to have when the operation comes to it, else `PRECONDITION_FAILED`. */
+  /** The `version` the node must have when the operation runs, else `PRECONDITION_FAILED`. */
   readonly version?: number;
 }
 
@@ -224,20 +227,20 @@ export type CommitOperation =
       readonly sourcePath: string;
       readonly targetParent: string;
       readonly newName?: string;
-      /** As in the others, of the source. */
+      /** The required `version` of the source. */
       readonly version?: number;
     };
 
 /** Several writes as one revision: all or nothing. Updates merge keys. Result: {@link OperationsCommitted}. */
 export interface CommitOperations extends WorkspaceWrite {
   readonly type: 'CommitOperations';
-  /** The node it was sent to, which {@link WorkspaceWrite.expected} is about. Default: the root. */
+  /** The node the commit is addressed to, which {@link WorkspaceWrite.expected} applies to. Default: the root. */
   readonly place?: NodePlace;
   readonly commit: CommitInfo & { readonly message: string };
   readonly operations: readonly CommitOperation[];
 }
 
-/** The four families of the schema registry. Mixins are node types with `is_mixin`. */
+/** The four kinds of definition in the schema registry. Mixins are node types with `is_mixin`. */
 export type DefinitionKind = 'node_type' | 'mixin' | 'archetype' | 'element_type';
 
 /** Stores a definition. Result: {@link DefinitionWritten}. */
@@ -269,12 +272,12 @@ export interface PublishDefinition {
 }
 
 /**
- * Brings the branch up to the shipped built-in types and initial content; what is there already stays.
- * Sent by the engine when a branch is opened after an upgrade. Result: {@link Written}.
+ * Installs the shipped built-in types and initial content that the branch lacks; existing ones stay. Sent by the engine
+ * when a branch is opened after an upgrade. Result: {@link Written}.
  */
 export interface InstallBuiltIns {
   readonly type: 'InstallBuiltIns';
-  /** Also rewrites shipped types that lack something, {@link BuiltIns}; what was added to them is gone then. */
+  /** Also rewrites shipped types that lack something, see {@link BuiltIns}; additions to them are lost. */
   readonly force?: boolean;
 }
 
@@ -285,8 +288,8 @@ export interface InstallWorkspace {
 }
 
 /**
- * Moves the head to another revision of this branch; later revisions stay. Whether the branch is protected is
- * checked by who knows. Result: {@link HeadMoved}.
+ * Moves the head to another revision of this branch; later revisions stay. The caller checks whether the branch is
+ * protected. Result: {@link HeadMoved}.
  */
 export interface MoveHead {
   readonly type: 'MoveHead';
@@ -294,12 +297,12 @@ export interface MoveHead {
   readonly revision: string;
 }
 
-/** Makes a fresh copy of another branch a branch of its own. Result: {@link ForkMade}. */
+/** Turns a fresh copy of another branch into an independent branch. Result: {@link ForkMade}. */
 export interface BecomeFork {
   readonly type: 'BecomeFork';
   /** Name of the branch that was copied. */
   readonly sourceName: string;
-  /** Where the fork stands; absent: at the head of the copy. */
+  /** Head of the fork; absent: the head of the copy. */
   readonly revision?: string;
 }
 
@@ -341,24 +344,24 @@ export interface Written {
   readonly revision: string | null;
 }
 
-/** Where the head is now, and where it was. */
+/** The new head and the previous one. */
 export interface HeadMoved {
   readonly revision: string;
   readonly previous: string;
 }
 
-/** Where a fork stands. */
+/** The head of a fork. */
 export interface ForkMade {
   readonly head: string;
 }
 
 /** A node as it is after a write. */
 export interface NodeWritten extends Written {
-  /** The node object of a read without `lang`. */
+  /** The node object, as a read without `lang` returns it. */
   readonly node: string;
   readonly nodeId: string;
   readonly revision: string;
-  /** Entity tag of the node, without quotes. Absent in what members of an older version answer. */
+  /** Entity tag of the node, without quotes. Absent in answers of members with an older version. */
   readonly tag?: string;
 }
 
@@ -368,24 +371,24 @@ export interface NodeDeleted extends Written {
   readonly revision: string;
 }
 
-/** Number of the manual version made. */
+/** Number of the created manual version. */
 export interface VersionCreated extends Written {
   readonly version: number;
 }
 
-/** Whether a relation was there. */
+/** Whether a relation existed. */
 export interface RelationRemoved extends Written {
   readonly removed: boolean;
 }
 
-/** What a translation write answers; the revision is null when there was nothing to remove or to show. */
+/** Result of a translation write; the revision is null when there was nothing to remove or to show. */
 export interface Translated extends Written {
   readonly node_id: string;
   readonly locale: string;
   readonly timestamp: string;
 }
 
-/** What a commit of several operations answers; the revision is null when they undid each other. */
+/** Result of a commit of several operations; the revision is null when they cancelled each other out. */
 export interface OperationsCommitted extends Written {
   readonly operations_count: number;
 }
@@ -400,8 +403,8 @@ export interface DefinitionWritten extends Written {
 /**
  * The JSON query: exactly one selector. Answer: {@link JsonAnswer} of `{items, page}`.
  *
- * At an earlier revision a query by type costs what the workspace held then, whatever it selects and pages: types
- * are indexed for the head only.
+ * At an earlier revision the cost of a query by type grows with all nodes of the workspace at that revision, whatever
+ * the selection and the page: types are indexed for the head only.
  */
 export interface RunQuery extends NodesRead {
   readonly type: 'RunQuery';
@@ -415,8 +418,8 @@ export interface RunQuery extends NodesRead {
 }
 
 /**
- * The boolean query over root-level nodes. Answer: as {@link RunQuery}. At an earlier revision it looks at every
- * root-level node of then.
+ * The boolean query over root-level nodes. Answer: as {@link RunQuery}. At an earlier revision it reads every
+ * root-level node of that revision.
  *
  * `filter` is the unchecked body: combinators, fields, `order_by`, `limit`, `offset`.
  */
@@ -455,13 +458,13 @@ export interface ReadRelations extends WorkspaceRead {
   readonly place: NodePlace;
 }
 
-/** Locales with an overlay. Answer: `{node_id, node_path, locales}`. */
+/** Locales with a translation overlay. Answer: `{node_id, node_path, locales}`. */
 export interface ListTranslations extends WorkspaceRead {
   readonly type: 'ListTranslations';
   readonly place: NodePlace;
 }
 
-/** How a locale's overlay compares with the present source. Answer: `{stale, missing, fresh, unknown}`. */
+/** How a locale's overlay compares with the current source. Answer: `{stale, missing, fresh, unknown}`. */
 export interface ReadStaleness extends ReadMoment {
   readonly type: 'ReadStaleness';
   readonly workspace: string;
@@ -490,7 +493,7 @@ export interface ReadRevisionChanges {
 }
 
 /**
- * How far this branch and another one have moved apart. Answer: {@link BranchComparison}.
+ * How far this branch and another one have diverged. Answer: {@link BranchComparison}.
  *
  * @see docs/interface/branches.md#comparing-branches
  */
@@ -502,23 +505,23 @@ export interface CompareBranch extends ReadMoment {
   readonly baseAt?: Revision;
 }
 
-/** What {@link CompareBranch} answers. */
+/** Answer to {@link CompareBranch}. */
 export interface BranchComparison {
   /** Revisions only this branch has. */
   readonly ahead: number;
-  /** Revisions only the other one has. */
+  /** Revisions only the other branch has. */
   readonly behind: number;
-  /** The greatest revision both have; `0-0` when there is none. */
+  /** The greatest common revision; `0-0` when there is none. */
   readonly common_ancestor: string;
 }
 
 /**
- * What this branch changed since it last met another one, net. Answer: {@link JsonAnswer} of `{common_ancestor,
- * added, modified, deleted, definitions}`.
+ * The net changes of this branch since its common ancestor with another branch. Answer: {@link JsonAnswer} of
+ * `{common_ancestor, added, modified, deleted, definitions}`.
  */
 export interface DiffBranch extends ReadMoment, VersionedMessage {
   readonly type: 'DiffBranch';
-  /** Whether each entry is to have its changes; the answer has `truncated` then. */
+  /** Adds its changes to each entry, and `truncated` to the answer. */
   readonly detail?: 'properties';
   /** Actor of the other branch, of the same repository. */
   readonly base: string;
@@ -561,39 +564,39 @@ export interface ValidateNode {
   };
 }
 
-/** How the branch compares with what is shipped. Answer: {@link BuiltIns}. @throws {ServiceError} `FORBIDDEN` */
+/** Compares the branch with the shipped built-ins. Answer: {@link BuiltIns}. @throws {ServiceError} `FORBIDDEN` */
 export interface ReadBuiltIns {
   readonly type: 'ReadBuiltIns';
 }
 
-/** What is shipped and not on a branch. */
+/** Shipped built-ins that a branch lacks. */
 export interface BuiltIns {
   /** Whether a type or workspace is shipped in a newer version than the branch received. */
   readonly isPending: boolean;
-  /** Names of shipped types that are gone, or lack something. */
+  /** Names of shipped types that are missing or incomplete. */
   readonly changedTypes: readonly string[];
 }
 
-/** Where the branch stands. Answer: {@link BranchState}. */
+/** The state of the branch. Answer: {@link BranchState}. */
 export interface ReadBranchState {
   readonly type: 'ReadBranchState';
 }
 
 /**
- * A query and where the branch stands when it is asked, in one message for whoever asks from afar. One of an earlier
- * moment is dated with the revision that was read, see `readableRevision`. Answer: a `DatedAnswer` of what the query
- * answers.
+ * A query together with the head of the branch, in one message, for callers on other members. The answer to a query at
+ * an earlier moment carries the revision that was read, see `readableRevision`. Answer: a `DatedAnswer` with the answer
+ * to the query.
  *
- * @throws {ServiceError} `REVISION_NOT_FOUND` where the branch has nothing for the moment of the query
+ * @throws {ServiceError} `REVISION_NOT_FOUND` if the branch has no revision for the moment of the query
  */
 export interface ReadAtHead extends VersionedMessage {
   readonly type: 'ReadAtHead';
   readonly query: BranchQuery;
-  /** The revision whose line counts instead of that of the head: that of a tag. */
+  /** The revision whose ancestors are read instead of those of the head: the revision of a tag. */
   readonly line?: Revision;
 }
 
-/** Every query of a branch, but for {@link ReadAtHead}, which holds one. */
+/** Every query of a branch except {@link ReadAtHead}, which contains one. */
 export type BranchQuery =
   | ReadNode
   | ReadProperty
@@ -623,7 +626,7 @@ export type BranchQuery =
   | ReadBranchState
   | ReadBuiltIns;
 
-/** One page of a listing, as its JSON reads. */
+/** One page of a listing, in the form of its JSON. */
 export interface NodePage {
   /** Node objects. */
   readonly items: readonly JsonObject[];
@@ -632,8 +635,8 @@ export interface NodePage {
 }
 
 /**
- * A JSON document in pieces, for answers that are large. It shows one moment, which is pinned from the first
- * piece on, so it must be read to its end or left with `return()`, as `for await` does.
+ * A JSON document in pieces, for answers that are large. It shows one snapshot, which stays pinned from the first piece
+ * on. It must therefore be read to its end or closed with `return()`, as `for await` does.
  */
 export interface TextStream {
   readonly chunks: AsyncIterable<string>;
@@ -642,7 +645,7 @@ export interface TextStream {
 /** A JSON document: text when it is small, a stream when it is not. */
 export type JsonAnswer = JsonText | TextStream;
 
-/** Where a branch stands. */
+/** State of a branch. */
 export interface BranchState {
   readonly head: string;
   /** Whether the shipped built-ins are newer than those of the branch. */

@@ -1,16 +1,16 @@
 /**
- * Removes a part of what a fork has of its source's later revisions, which nobody sees; for the engine only, and
- * no revision. Result: `OrphansRemoved`.
+ * Removes some of the node versions that a fork holds of its source's later revisions, which no read can see. For the
+ * engine only; makes no revision. Result: `OrphansRemoved`.
  */
 export interface RemoveOrphanedVersions {
   readonly type: 'RemoveOrphanedVersions';
-  /** Rows after which it stops. */
+  /** Number of rows after which it stops. */
   readonly rowsMax: number;
 }
 
 /**
- * How many revisions of its source a fork still has orphaned versions of, for the engine only. Answer: a number. Cost follows
- * it.
+ * The number of its source's revisions of which a fork still has orphaned versions; for the engine only. Answer: a
+ * number. The cost is proportional to it.
  */
 export interface CountOrphanedVersions {
   readonly type: 'CountOrphanedVersions';

@@ -1,57 +1,57 @@
 import type { ReadEventsAfter } from '#runtime/bus/history-messages.ts';
 import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
 
-/** What branches of a repository ask each other; nobody else may. @see pair-queries.ts */
+/** Queries between branches of a repository, which no other caller may send. @see pair-queries.ts */
 
 /**
- * A revision and those before it along `parent`, as this branch has them or merged them; for other branches
- * only. Answer: array of `GraphRecord`, empty when this branch has never had the revision.
+ * A revision and its ancestors along `parent`, which this branch has or has merged; for other branches only. Answer:
+ * array of `GraphRecord`, empty when this branch never had the revision.
  */
 export interface ReadGraph {
   readonly type: 'ReadGraph';
   readonly revision: string;
 }
 
-/** A place in the changes of some revisions. */
+/** A position in the changes of some revisions. */
 export interface ChangesPlace {
   /** Index of the revision. */
   readonly revision: number;
-  /** Stored parts of its changes that have been read. */
+  /** Number of stored parts of its changes already read. */
   readonly part: number;
 }
 
-/** What some revisions of this branch changed, in parts; for other branches only. Answer: {@link ChangedPart}. */
+/** The changes of some revisions of this branch, in parts; for other branches only. Answer: {@link ChangedPart}. */
 export interface ReadChanged {
   readonly type: 'ReadChanged';
-  /** Those this branch did not make are passed over. */
+  /** Revisions that this branch did not make are skipped. */
   readonly revisions: readonly string[];
   readonly from: ChangesPlace;
 }
 
-/** What {@link ReadChanged} answers. */
+/** Answer to {@link ReadChanged}. */
 export interface ChangedPart {
   readonly nodes: readonly NodeAddress[];
   readonly definitions: readonly DefinitionAddress[];
-  /** Where to go on; null at the end. */
+  /** Position of the next part; null at the end. */
   readonly next: ChangesPlace | null;
 }
 
-/** A node of a branch. */
+/** The address of a node on a branch. */
 export interface NodeAddress {
   readonly workspace: string;
   readonly id: string;
 }
 
-/** A schema definition of a branch. */
+/** The address of a schema definition on a branch. */
 export interface DefinitionAddress {
   readonly kind: 'node_type' | 'archetype' | 'element_type';
   readonly name: string;
 }
 
 /**
- * Nodes as of a revision; for other branches only. Answer: array of `NodeRecord` or undefined, or undefined when
- * this branch does not hold the content of that revision. Where nodes are large, the array ends before the last of
- * those asked for; it has one at least.
+ * Nodes as of a revision; for other branches only. Answer: array of `NodeRecord` or undefined; undefined as a whole
+ * when this branch does not have the content of that revision. If nodes are large, the array may end before the last
+ * requested node; it has at least one entry.
  */
 export interface ReadStates {
   readonly type: 'ReadStates';
@@ -76,25 +76,25 @@ export interface ReadRecordPart {
   readonly part: number;
 }
 
-/** What {@link ReadRecordPart} answers. */
+/** Answer to {@link ReadRecordPart}. */
 export interface RecordPart {
   readonly record: RevisionRecord;
   /** Name of the branch it was made on. */
   readonly branch: string;
-  /** Undefined behind the last part. */
+  /** Undefined after the last part. */
   readonly changes: readonly NodeChange[] | undefined;
 }
 
 /**
- * Which node has a value of a property that is unique at the head of this branch; for other branches only. Answer: its
- * id, or undefined.
+ * The node that has a value of a unique property at the head of this branch; for other branches only. Answer: its id,
+ * or undefined.
  */
 export interface ReadUniqueHolder {
   readonly type: 'ReadUniqueHolder';
   readonly workspace: string;
   readonly nodeType: string;
   readonly property: string;
-  /** As the index has it. */
+  /** The value as encoded in the index. */
   readonly value: string;
 }
 

@@ -5,7 +5,7 @@ import type { EntityTags } from './condition-messages.ts';
 /** A node, named by path or by id. */
 export type NodePlace = { readonly path: string } | { readonly id: string };
 
-/** When a read looks at: absent means the head. */
+/** The moment a read shows: absent means the head. */
 export interface ReadMoment {
   readonly at?: Revision;
 }
@@ -15,11 +15,11 @@ export interface WorkspaceRead extends ReadMoment {
   readonly workspace: string;
 }
 
-/** A read of nodes of which parts may be left out. */
+/** A read of nodes that may omit parts of them. */
 export interface NodesRead extends WorkspaceRead, VersionedMessage {
   /**
-   * Paths of the properties that are wanted, as in `PropertySelection`; translations and relations are left out then.
-   * Absent: everything.
+   * Paths of the properties to return, as in `PropertySelection`; translations and relations are then omitted. Absent:
+   * everything.
    */
   readonly fields?: readonly string[];
   /** Paths of the properties whose references are expanded, see `Expansion`. Absent: none. */
@@ -30,15 +30,15 @@ export interface NodesRead extends WorkspaceRead, VersionedMessage {
 export interface ReadNode extends NodesRead {
   readonly type: 'ReadNode';
   readonly place: NodePlace;
-  /** Whether the answer is to have its tag, which frames of older members cannot carry. */
+  /** Adds the entity tag to the answer; frames of older members cannot carry it. */
   readonly tagged?: true;
-  /** Answers `Unchanged` when the tag of what is asked for is among these. */
+  /** Answers `Unchanged` when the current entity tag is one of these. */
   readonly unless?: EntityTags;
-  /** Resolves translations for a locale; a hidden node is missing. */
+  /** Resolves translations for a locale; a node hidden in it is not found. */
   readonly lang?: string;
 }
 
-/** One property value. Answer: `{value, tag}`, the tag being that of its node, or `Unchanged`. */
+/** One property value. Answer: `{value, tag}` with the tag of its node, or `Unchanged`. */
 export interface ReadProperty extends WorkspaceRead {
   readonly type: 'ReadProperty';
   readonly place: NodePlace;
@@ -52,18 +52,15 @@ export interface ReadProperty extends WorkspaceRead {
 export interface ListChildren extends NodesRead {
   readonly type: 'ListChildren';
   readonly place: NodePlace;
-  /** What a cursor of this listing is bound to besides: repository and branch as addressed. */
+  /** Repository and branch as addressed, which a cursor of this listing is also bound to. */
   readonly scope: string;
-  /** Absent together with `cursor`: the whole listing as one array. */
+  /** If this and `cursor` are absent, the answer is the whole listing as one array. */
   readonly limit?: number;
   readonly cursor?: string;
   readonly lang?: string;
 }
 
-/**
- * What leads to a node, references in properties and relations, by pages. Answer: `JsonAnswer` of
- * `{items, next_cursor, total}`.
- */
+/** References and relations that point to a node, in pages. Answer: `JsonAnswer` of `{items, next_cursor, total}`. */
 export interface ListIncomingReferences extends WorkspaceRead, VersionedMessage {
   readonly type: 'ListIncomingReferences';
   readonly place: NodePlace;

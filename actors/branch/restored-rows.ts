@@ -4,8 +4,8 @@ import { BranchTable } from '#runtime/shard/key-layout.ts';
 import { movedAncestor } from '#runtime/tree/ancestry-store.ts';
 
 /**
- * What becomes of the rows of a branch in a restored one: all stay, and what came from other branches by a merge is
- * looked for where those are now.
+ * Converts the rows of a branch for a restored repository. All rows stay; references to merged branches get the new
+ * actor ids.
  *
  * @param moved id of an actor of the repository → its id in the restored repository
  */

@@ -2,8 +2,8 @@ import type { MergeConflict } from './merge-messages.ts';
 import type { CommitInfo } from './commit-messages.ts';
 
 /**
- * Which revisions are undone: some, in any order, or every one from one to another, both included. They must lead to
- * the head of the branch.
+ * The revisions to undo: a list in any order, or an inclusive range. They must be ancestors of the head of the branch,
+ * or the head itself.
  */
 export type RevertedRevisions =
   | { readonly revisions: readonly string[] }
@@ -14,19 +14,19 @@ export interface RevertRevisions {
   readonly type: 'RevertRevisions';
   readonly which: RevertedRevisions;
   readonly commit?: CommitInfo;
-  /** Reports, and writes nothing. */
+  /** Only reports the result; writes nothing. */
   readonly dryRun: boolean;
 }
 
-/** What a revert did, in the form of a merge result. */
+/** The result of a revert, in the form of a merge result. */
 export interface RevertResult {
-  /** False when there are conflicts; nothing was written then. */
+  /** False when there are conflicts; then nothing was written. */
   readonly success: boolean;
-  /** Milliseconds of the head. */
+  /** The milliseconds part of the head. */
   readonly revision: number;
-  /** Where the branch stands now; as before when there was nothing left to undo. */
+  /** Head of the branch after the revert; unchanged when there was nothing left to undo. */
   readonly head: string;
-  /** Base is what the reverted revisions made, target what the branch has, source what was before them. */
+  /** Base is the state after the reverted revisions, target the current state, source the state before them. */
   readonly conflicts: readonly MergeConflict[];
   readonly fast_forward: false;
   /** Nodes the new revision changed. */

@@ -4,27 +4,27 @@ import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { AccessFlags, AdminPrincipal } from './principal.ts';
 
-/** How long an admin token is good for, in seconds. There is no refresh: a person logs in once a day. */
+/** Lifetime of an admin token, in seconds. There is no refresh: a person logs in once a day. */
 export const ADMIN_TOKEN_SECONDS = 24 * 60 * 60;
 
-/** Longest token that is looked at, in characters; ours have about 500. */
+/** Longest accepted token, in characters; ours have about 500. */
 const TOKEN_CHARACTERS_MAX = 8_192;
 
-/** Verified tokens remembered in one generation; two generations are kept. */
+/** Verified tokens cached in one generation; two generations are kept. */
 const REMEMBERED_MAX = 10_000;
 
-/** A token may come from a member whose clock is this far ahead, in seconds. It never outlives its end. */
+/** Tolerance for the clock of the issuing member, in seconds. It does not extend the lifetime of a token. */
 const CLOCK_TOLERANCE_SECONDS = 5;
 
-/** The one algorithm: a token may not choose its own. */
+/** The only accepted algorithm: a token must not choose its own. */
 const algorithm = 'HS256';
 
 const issuer = 'svc';
 
-/** Tells an admin token from every other kind signed with the same key. */
+/** Distinguishes an admin token from other tokens signed with the same key. */
 const tokenType = 'admin';
 
-/** What a token says about the account it was issued to. */
+/** The account a token was issued to. */
 export interface TokenSubject {
   readonly tenant: string;
   readonly userId: string;
@@ -35,14 +35,14 @@ export interface TokenSubject {
   readonly passwordChangedMs: number;
 }
 
-/** A token together with its end. */
+/** A token with its expiry. */
 export interface IssuedToken {
   readonly token: string;
   /** Unix timestamp in seconds, equal to the claim `exp`. */
   readonly expiresAt: number;
 }
 
-/** A token that was checked. */
+/** A verified token. */
 export interface VerifiedToken {
   readonly principal: AdminPrincipal;
   readonly passwordChangedMs: number;
@@ -51,11 +51,11 @@ export interface VerifiedToken {
 }
 
 /**
- * Issues and checks the tokens of admin accounts: JWTs signed with HMAC-SHA-256, checked without looking
- * anything up, so that any member that has the key can check them.
+ * Issues and verifies the tokens of admin accounts: JWTs signed with HMAC-SHA-256. Verification needs no stored data,
+ * so any member with the key can do it.
  *
- * A checked token is remembered, bounded, because checking the signature takes 50 µs and looking into a map
- * well under one; its end is compared with the clock at every use.
+ * Verified tokens are kept in a bounded cache, because checking a signature takes 50 µs and a cache hit well under one.
+ * The expiry is compared with the clock at every use.
  *
  * @see docs/interface/accounts.md#access-tokens
  */
@@ -63,7 +63,7 @@ export class AdminTokens {
   readonly #key: Uint8Array;
   readonly #clock: Clock;
   readonly #random: Random;
-  /** Two generations instead of a list in order of use: forgetting is one assignment, a hit one look-up. */
+  /** Two generations instead of an LRU list: eviction is one assignment, a hit is one look-up. */
   #recent = new Map<string, VerifiedToken>();
   #older = new Map<string, VerifiedToken>();
 
@@ -74,7 +74,7 @@ export class AdminTokens {
     this.#random = random;
   }
 
-  /** A new token for an account whose password was just checked. */
+  /** Issues a token for an account whose password was just verified. */
   async issue(subject: TokenSubject): Promise<IssuedToken> {
     const nowMs = this.#clock.wallMs();
     const issuedAt = Math.floor(nowMs / 1000);
@@ -99,7 +99,7 @@ export class AdminTokens {
   }
 
   /**
-   * Checks a token; at once, without a promise, when it was checked before.
+   * Verifies a token. A cached token is answered without a promise.
    *
    * @throws {ServiceError} `UNAUTHORIZED` for anything but a valid, unexpired admin token of ours
    */
@@ -113,7 +113,7 @@ export class AdminTokens {
   async #verifyAnew(token: string): Promise<VerifiedToken> {
     if (token.length > TOKEN_CHARACTERS_MAX) throw refused('The token is not valid');
     const claims = await this.#claimsOf(token);
-    // jose grants its tolerance at the end of a token too, and then it would be good once and refused after.
+    // jose applies its tolerance to the expiry too. Then the token would be accepted once and refused afterwards.
     if (Number(claims.exp) * 1000 <= this.#clock.wallMs()) throw refused('The token has expired');
     if (!isPlausible(claims, this.#clock.wallMs())) throw refused('The token is not valid');
     const flags = claims.access_flags as Partial<AccessFlags> | undefined;
@@ -168,7 +168,7 @@ export class AdminTokens {
   }
 }
 
-/** Whether the times of a token could be those of one of ours: issued by now, and good for a day at most. */
+/** Whether the times of a token are plausible: issued in the past, with a lifetime of at most a day. */
 function isPlausible({ exp, iat, nbf }: Readonly<Record<string, unknown>>, nowMs: number): boolean {
   const [end, issued, start] = [Number(exp), Number(iat), Number(nbf)];
   if (![end, issued, start].every((seconds) => Number.isSafeInteger(seconds) && seconds >= 0)) return false;

@@ -1,27 +1,27 @@
-/** What failures of one thing cost. */
+/** Limits for failures under one key. */
 export interface FailureLimits {
-  /** Failures that cost nothing. */
+  /** Failures without a wait. */
   readonly freeFailures: number;
-  /** Waiting time after the first failure that is not free, in milliseconds; it doubles with each further one. */
+  /** Wait after the first failure that is not free, in milliseconds; it doubles with each further one. */
   readonly firstWaitMs: number;
-  /** Longest waiting time, in milliseconds. */
+  /** Longest wait, in milliseconds. */
   readonly waitMsMax: number;
-  /** Time without a failure after which everything is forgotten, in milliseconds. */
+  /** Time without a failure after which the key is forgotten, in milliseconds. */
   readonly forgetMs: number;
-  /** Things remembered at once, those that wait and those that do not counted apart. */
+  /** Limit of keys stored; waiting and free keys are counted separately. */
   readonly entriesMax: number;
 }
 
 interface Failures {
   readonly count: number;
   readonly lastMs: number;
-  /** No attempt before this moment. */
+  /** Earliest time of the next attempt. */
   readonly openAtMs: number;
 }
 
 /**
- * Counts failures by key in bounded memory. Keys that have to wait are kept apart from those that do not yet, so that
- * failures of ever new keys, which cost their author nothing, do not make it forget anybody who waits.
+ * Counts failures by key in bounded memory. Keys with a wait are stored apart from keys without, so that cheap failures
+ * under many new keys do not evict a key that is waiting.
  */
 export class FailureBook {
   readonly #limits: FailureLimits;
@@ -33,14 +33,14 @@ export class FailureBook {
     this.#limits = limits;
   }
 
-  /** How long a key has to wait, in milliseconds; 0: not at all. @param nowMs on the monotonic clock */
+  /** The remaining wait of a key, in milliseconds; 0 for none. @param nowMs on the monotonic clock */
   waitMs(key: string, nowMs: number): number {
     const known = this.#waiting.get(key);
     if (known === undefined || nowMs - known.lastMs > this.#limits.forgetMs) return 0;
     return Math.max(0, known.openAtMs - nowMs);
   }
 
-  /** One more failure of a key, as of now. */
+  /** Counts a failure of a key. */
   count(key: string, nowMs: number): void {
     const { freeFailures, firstWaitMs, forgetMs, waitMsMax } = this.#limits;
     const known = this.#find(key);
@@ -50,7 +50,7 @@ export class FailureBook {
     this.#put(key, { count: before + 1, lastMs: nowMs, openAtMs: nowMs + waitMs });
   }
 
-  /** Takes one failure back: it was none. */
+  /** Removes one counted failure that was none. */
   takeBack(key: string): void {
     const known = this.#find(key);
     if (known === undefined) return;

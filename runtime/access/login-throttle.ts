@@ -3,17 +3,17 @@ import type { Clock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { FailureBook, type FailureLimits } from './failure-book.ts';
 
-/** Bounds of {@link LoginThrottle}. */
+/** Limits of {@link LoginThrottle}. */
 export interface LoginThrottleLimits extends FailureLimits {
-  /** All attempts from one address, whatever the account. */
+  /** For all attempts from one address, whatever the account. */
   readonly address: FailureLimits;
-  /** All attempts at one account, from addresses it has not been used from. */
+  /** For all attempts at one account from addresses without an earlier login. */
   readonly account: FailureLimits;
-  /** Attempts of one address that may be under way at once. */
+  /** Limit of concurrent attempts from one address. */
   readonly runningMax: number;
 }
 
-/** Five mistakes are free; then 1 s, 2 s, 4 s … up to 5 minutes; forgotten after 15 minutes of peace. */
+/** Five failures are free; then 1 s, 2 s, 4 s … up to 5 minutes. Forgotten after 15 minutes without a failure. */
 const placeLimits: FailureLimits = {
   freeFailures: 5,
   firstWaitMs: 1_000,
@@ -22,10 +22,10 @@ const placeLimits: FailureLimits = {
   entriesMax: 10_000,
 };
 
-/** An address may be that of an office, and an account is everybody's to fail at: much is free, and waits are short. */
+/** Many users may share an address, and anyone can fail at an account: many failures are free, and waits are short. */
 const wideLimits: FailureLimits = { ...placeLimits, freeFailures: 100, waitMsMax: 30_000 };
 
-/** The bounds of a member. */
+/** The limits of a member. */
 export const defaultLoginThrottle: LoginThrottleLimits = Object.freeze({
   ...placeLimits,
   address: wideLimits,
@@ -33,31 +33,31 @@ export const defaultLoginThrottle: LoginThrottleLimits = Object.freeze({
   runningMax: 16,
 });
 
-/** What became of an attempt: it counts as failed until it succeeded, or could not be judged. */
+/** State of an attempt: it counts as failed until it succeeded, or could not be verified. */
 export type LoginTurn = 'tried' | 'succeeded' | 'unjudged';
 
-/** Tells the other members of a cluster of attempts made here, so that guessing at all of them in turn is no faster. */
+/** Shares attempts with the other members of a cluster, so that guessing at all of them in turn is no faster. */
 export interface LoginNews {
-  /** @param place account and address, not readable */
+  /** @param place account and address, hashed */
   tell(place: string, turn: LoginTurn): void;
-  /** @param hear called for what the others tell, for as long as the member lives */
+  /** @param hear called for attempts reported by other members, for the lifetime of the process */
   listen(hear: (place: string, turn: LoginTurn) => void): void;
 }
 
 /**
- * Slows guessing of passwords down without locking an account. Three things are counted:
+ * Slows down password guessing without locking an account. It counts failures in three ways:
  *
- * - an account together with the address the attempts come from: few mistakes are free, then waits grow;
- * - an address, whatever the account, so that names cannot be tried one after the other;
- * - an account, whatever the address, so that many addresses cannot share the work. Addresses from which somebody has
- *   logged in to it are not held up by that: nobody can shut an administrator out from elsewhere.
+ * - per account and address: a few failures are free, then waits grow;
+ * - per address, whatever the account, so that account names cannot be tried one after the other;
+ * - per account, whatever the address, so that many addresses cannot share the work. Addresses with an earlier login
+ *   to the account are exempt, so that nobody can shut out an administrator from elsewhere.
  *
- * State is kept in bounded memory only; a restart forgives. Failures of names nobody has do not make it forget anybody
- * who waits, see {@link FailureBook}. Members of a cluster tell each other of what is counted for accounts with their
- * address; what one misses because it is cut off is a few free guesses, not more.
+ * State is kept only in bounded memory; a restart clears it. Failures at unknown names do not evict a waiting key, see
+ * {@link FailureBook}. Members of a cluster share the counts per account and address. A member that is cut off allows a
+ * few more guesses, not more.
  *
- * Callers take a place with {@link LoginThrottle.begin} before the password is looked at, so that attempts
- * made side by side count like attempts made one after another.
+ * Callers count an attempt with {@link LoginThrottle.begin} before the password is verified, so that concurrent
+ * attempts count like sequential ones.
  */
 export class LoginThrottle {
   readonly #clock: Clock;
@@ -66,9 +66,9 @@ export class LoginThrottle {
   readonly #places: FailureBook;
   readonly #addresses: FailureBook;
   readonly #accounts: FailureBook;
-  /** Places somebody has logged in from, the oldest first. Only accounts that exist get here. */
+  /** Places with an earlier login, oldest first. Only existing accounts are stored. */
   readonly #used = new Set<string>();
-  /** Attempts under way by address. */
+  /** Number of running attempts by address. */
   readonly #running = new Map<string, number>();
 
   constructor(clock: Clock, limits: LoginThrottleLimits = defaultLoginThrottle, news?: LoginNews) {
@@ -86,10 +86,10 @@ export class LoginThrottle {
   }
 
   /**
-   * Counts an attempt as failed until {@link LoginThrottle.succeeded} or {@link LoginThrottle.unjudged} takes that back.
+   * Counts an attempt as failed until {@link LoginThrottle.succeeded} or {@link LoginThrottle.unjudged} reverts that.
    *
    * @param account tenant and user name
-   * @param address where the attempt comes from
+   * @param address source of the attempt
    * @throws {ServiceError} `ACCOUNT_LOCKED` with `retry_after_seconds`, whatever the password
    */
   begin(account: string, address: string): void {
@@ -112,7 +112,7 @@ export class LoginThrottle {
     this.#news?.tell(place, 'tried');
   }
 
-  /** The password was right: earlier failures from there are forgiven. */
+  /** The password was right: earlier failures of the account from this address are forgotten. */
   succeeded(account: string, address: string): void {
     const place = placeOf(account, address);
     this.#places.forget(place);
@@ -127,7 +127,7 @@ export class LoginThrottle {
     this.#news?.tell(place, 'succeeded');
   }
 
-  /** Whether the password was right could not be found out: who asks while nothing can be read does not guess. */
+  /** The password could not be verified: an attempt while nothing can be read is not a guess. */
   unjudged(account: string, address: string): void {
     const place = placeOf(account, address);
     this.#places.takeBack(place);
@@ -137,8 +137,8 @@ export class LoginThrottle {
   }
 
   /**
-   * The account has a new password, set from an address: nobody waits for mistakes with the old one from there, and from
-   * elsewhere only for those made there.
+   * The account has a new password, set from an address. Waits for failures with the old password end for that address;
+   * other addresses wait only for their own failures.
    */
   renewed(account: string, address: string): void {
     const place = placeOf(account, address);
@@ -148,10 +148,10 @@ export class LoginThrottle {
   }
 
   /**
-   * Does something that compares a password, unless an address has too much of that under way already: passwords are
-   * hashed a few at a time, and one address must not take all the turns.
+   * Runs work that verifies a password, unless too much of it is running for the address. Only a few passwords are
+   * hashed at a time, and one address must not take all of that capacity.
    *
-   * @throws {ServiceError} `RATE_LIMITED`; what `work` throws
+   * @throws {ServiceError} `RATE_LIMITED`; the errors of `work`
    */
   async inTurn<Result>(address: string, work: () => Promise<Result>): Promise<Result> {
     const running = this.#running.get(address) ?? 0;
@@ -171,7 +171,7 @@ export class LoginThrottle {
   }
 }
 
-/** Of one size, however long the name: it is kept, and told. */
+/** A key of fixed size, whatever the length of the name, because it is stored and sent. */
 function placeOf(account: string, address: string): string {
   return createHash('sha256').update(`${account}\0${address}`).digest('base64url');
 }

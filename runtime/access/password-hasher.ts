@@ -4,25 +4,25 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { PASSWORD_CHARACTERS_MAX } from './password-rule.ts';
 
 /**
- * Argon2id at the level OWASP names first for servers (19 MiB, 2 passes, 1 lane): about 25 ms of one core.
- * The parameters stand in every hash, so raising them here leaves older hashes valid.
+ * Argon2id with the parameters OWASP lists first for servers (19 MiB, 2 passes, 1 lane): about 25 ms of one core.
+ * Every hash contains its parameters, so raising them here leaves older hashes valid.
  */
 const parameters = { type: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 
 /**
- * Hashes under way at once. They run on the threads that flush the journal too, and each takes 19 MiB: a burst
- * of logins must not slow writes down.
+ * Limit of concurrent hashes. They run on the threads that flush the journal too, and each takes 19 MiB: a burst of
+ * logins must not slow down writes.
  */
 const HASHES_MAX = 2;
 
-/** Logins that may wait for their turn: at 25 ms each about three seconds of work. */
+/** Limit of waiting logins: at 25 ms each about three seconds of work. */
 const WAITING_MAX = 256;
 
-/** Hash of a password nobody has, compared with where no account exists, so that the answer takes as long. */
+/** Hash of no known password. It is compared when the account does not exist, so that the answer takes as long. */
 const nobody =
   '$argon2id$v=19$m=19456,p=1,t=2$OaTli5JHEsVYiij43Rz4JQ$YVx5xcpdmpC8c+dTLtbFVspoJVPzadpJ+U4ZSBmRO7A';
 
-/** Hashes and compares passwords off the event loop, a bounded number at a time. */
+/** Hashes and verifies passwords off the event loop, a bounded number at a time. */
 export class PasswordHasher {
   readonly #turns = new BoundedTurns({ runningMax: HASHES_MAX, waitingMax: WAITING_MAX });
 
@@ -36,9 +36,9 @@ export class PasswordHasher {
   }
 
   /**
-   * Whether a password fits a hash. It takes the same time when there is no account to compare with.
+   * Whether a password matches a hash. It takes the same time when the account does not exist.
    *
-   * @param stored hash of the account; undefined when there is none, which is never right
+   * @param stored hash of the account; undefined when there is none, which never matches
    * @throws {ServiceError} `OVERLOADED` when too many wait
    */
   async verify(stored: string | undefined, password: string): Promise<boolean> {

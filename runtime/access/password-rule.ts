@@ -2,14 +2,14 @@ import { OptionError } from '#runtime/config/option.ts';
 import { checkAdminPassword } from '#runtime/config/text-checks.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 
-/** Longest password that is hashed, in characters: the cost of hashing must not be the caller's choice. */
+/** Longest password that is hashed, in characters: the caller must not choose the cost of hashing. */
 export const PASSWORD_CHARACTERS_MAX = 256;
 
 /**
- * Holds a new admin password to the rule: at least 12 characters with a lower-case letter, an upper-case
- * letter, a digit and another character. The message names the unmet parts and never repeats the password.
+ * Checks a new admin password: at least 12 characters with a lower-case letter, an upper-case letter, a digit and
+ * another character. The message names the unmet requirements and never contains the password.
  *
- * @param field the body field it came in
+ * @param field the body field of the password
  * @returns the password
  * @throws {ServiceError} `VALIDATION_FAILED`
  * @see docs/interface/accounts.md#passwords

@@ -1,10 +1,10 @@
 import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import type { Principal } from './principal.ts';
 
-/** What can be done to content. @see docs/interface/accounts.md#access-to-content */
+/** Operations on content. @see docs/interface/accounts.md#access-to-content */
 export type Operation = 'create' | 'read' | 'update' | 'delete' | 'translate' | 'relate' | 'unrelate';
 
-/** The node an operation is about. */
+/** The node of an operation. */
 export interface Subject {
   readonly workspace: string;
   readonly path: string;
@@ -12,11 +12,11 @@ export interface Subject {
 }
 
 /**
- * What a principal may do in one repository and branch. It is asked at one place per operation, by the actor
- * that owns the content, so that every surface gets the same answer.
+ * The permissions of a principal in one repository and branch. The actor that owns the content checks them, at one
+ * place per operation, so that every protocol gets the same answer.
  */
 export interface Policy {
-  /** True when every answer is yes, so that scans need not ask per row. */
+  /** True when everything is permitted, so that scans need not check every row. */
   readonly unrestricted: boolean;
   /** Whether schema, workspaces and repository settings may be changed. */
   readonly administers: boolean;
@@ -32,7 +32,7 @@ const unrestricted: Policy = Object.freeze({
   allows: () => true,
 });
 
-/** Deny by default: nothing is open to a caller nobody granted anything. */
+/** Deny by default: a caller without a grant has no access. */
 const denied: Policy = Object.freeze({
   unrestricted: false,
   administers: false,
@@ -56,16 +56,16 @@ export function policyFor(principal: Principal, tenant: string): Policy {
   }
 }
 
-/** Whether a principal may see nothing of any repository, so that nothing need be looked up to answer it. */
+/** Whether a principal has no access to any repository, so that requests can be answered without a look-up. */
 export function isGrantedNothing(principal: Principal): boolean {
   return principal.kind === 'anonymous';
 }
 
 /**
- * Refuses what the policy does not allow. A node that may not be read is the same answer as a missing one; a
- * write to a readable node is refused openly.
+ * Throws when the policy does not permit an operation. A node that may not be read gives the same error as a missing
+ * one; a write to a readable node is refused as forbidden.
  *
- * @param named as the caller named the node, for the answer; default: by its path
+ * @param named the node as the caller named it, for the error; default: by its path
  * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`
  * @see docs/interface/accounts.md#access-to-content
  */
@@ -86,7 +86,7 @@ export function authorize(
 }
 
 /**
- * Refuses a caller without a login, where what is read is not governed node by node.
+ * Throws for a caller without a login, for reads that have no permissions per node.
  *
  * @throws {ServiceError} `UNAUTHORIZED`
  */
@@ -95,7 +95,7 @@ export function requireLogin(principal: Principal): void {
 }
 
 /**
- * Refuses a caller who may not administer the repository.
+ * Throws for a caller who may not administer the repository.
  *
  * @throws {ServiceError} `UNAUTHORIZED` without a login, `FORBIDDEN` otherwise
  */
@@ -106,7 +106,7 @@ export function requireAdministrator(policy: Policy, principal: Principal): void
 }
 
 /**
- * Refuses a caller who may not use the locks and the inventory of a branch.
+ * Throws for a caller who may not use the locks and the inventory of a branch.
  *
  * @throws {ServiceError} `UNAUTHORIZED` without a login, `FORBIDDEN` otherwise
  */

@@ -1,4 +1,4 @@
-/** What an admin account may use. @see docs/interface/accounts.md#administrator-accounts */
+/** Permissions of an admin account. @see docs/interface/accounts.md#administrator-accounts */
 export interface AccessFlags {
   readonly console_login: boolean;
   readonly cli_access: boolean;
@@ -22,16 +22,16 @@ export interface AdminPrincipal {
   readonly accessFlags: AccessFlags;
 }
 
-/** Nobody in particular: a request without a usable token. */
+/** An anonymous caller: a request without a valid token. */
 export interface AnonymousPrincipal {
   readonly kind: 'anonymous';
   readonly tenant: string;
 }
 
-/** Who acts. Every read and write carries one. @see docs/interface/accounts.md */
+/** The caller. Every read and write carries one. @see docs/interface/accounts.md */
 export type Principal = SystemPrincipal | AdminPrincipal | AnonymousPrincipal;
 
-/** The name that goes into `created_by`, `updated_by`, `published_by` and the actor of a revision. */
+/** The name written to `created_by`, `updated_by`, `published_by` and the actor of a revision. */
 export function actorName(principal: Principal): string {
   switch (principal.kind) {
     case 'system':
@@ -43,7 +43,7 @@ export function actorName(principal: Principal): string {
   }
 }
 
-/** A key that is the same for the same caller and differs between callers. */
+/** A key that is unique to the caller. */
 export function principalKey(principal: Principal): string {
   return principal.kind === 'admin' ? `admin:${principal.userId}` : principal.kind;
 }

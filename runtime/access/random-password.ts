@@ -6,14 +6,14 @@ import { checkAdminPassword } from '#runtime/config/text-checks.ts';
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!@#$%^&*';
 const PASSWORD_CHARACTERS = 16;
 
-/** A random password that meets the rule for administrators. */
+/** A random password that satisfies the rule for administrators. */
 export function randomPassword(random: Random): string {
   for (;;) {
     const password = Array.from({ length: PASSWORD_CHARACTERS }, () => randomCharacter(random)).join('');
     try {
       return checkAdminPassword(password);
     } catch (error) {
-      // One in nine lacks a kind of character.
+      // One in nine lacks a required kind of character.
       if (!(error instanceof OptionError)) throw error;
     }
   }

@@ -1,5 +1,5 @@
 /**
- * The tenant that is there from the start. It keeps the registry of tenants, its admins administer the
- * system, and it is meant wherever a caller without a token names none.
+ * The tenant that exists from the start. It holds the registry of tenants, its admins administer the system, and it is
+ * the default for a caller without a token who names no tenant.
  */
 export const SYSTEM_TENANT = 'default';

@@ -1,32 +1,32 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 
-/** Says what the derived key is for: no other key is derived with the same text. */
+/** Purpose of the derived key: no other key is derived with the same text. */
 const PURPOSE = 'grove backup signature, 1';
 
-/** Bytes of the signing key: those of the hash it is used with (RFC 2104). */
+/** Length of the signing key: that of the hash it is used with (RFC 2104). */
 const KEY_BYTES = 32;
 
-/** Hex digits of the name of a key. */
+/** Length of a key name in hex digits. */
 const NAME_DIGITS = 16;
 
 /** A signature and the name of the key that made it. */
 export interface BackupSignature {
-  /** Derived from the key; it tells two keys apart and says nothing else of them. */
+  /** Derived from the key; identifies it without disclosing it. */
   readonly key: string;
-  /** HMAC-SHA-256 of what is signed, in hex. */
+  /** HMAC-SHA-256 of the signed text, in hex. */
   readonly hmac: string;
 }
 
 /**
- * Signs manifests with a key that is derived from the master key (HKDF, RFC 5869). Whoever does not have the master
- * key can compute every checksum of a backup, and no signature.
+ * Signs manifests with a key derived from the master key (HKDF, RFC 5869). Without the master key anyone can compute
+ * every checksum of a backup, but no signature.
  */
 export class BackupKey {
   readonly #key: Uint8Array;
-  /** Of the key, see {@link BackupSignature.key}. */
+  /** Name of the key, see {@link BackupSignature.key}. */
   readonly name: string;
 
-  /** @param masterKey its bytes */
+  /** @param masterKey bytes of the master key */
   constructor(masterKey: Uint8Array) {
     this.#key = new Uint8Array(hkdfSync('sha256', masterKey, new Uint8Array(0), PURPOSE, KEY_BYTES));
     this.name = this.#hmacOf('name').slice(0, NAME_DIGITS);

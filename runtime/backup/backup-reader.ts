@@ -17,9 +17,9 @@ import {
   MANIFEST_FILE,
 } from './manifest.ts';
 
-/** A finished backup. Nothing in it is changed. */
+/** A finished backup, read only. */
 export class BackupReader {
-  /** Of its folder. */
+  /** Name of its folder. */
   readonly name: string;
   readonly manifest: BackupManifest;
   /** Whether this server signed it. */
@@ -36,7 +36,7 @@ export class BackupReader {
   }
 
   /**
-   * Reads the manifest.
+   * Opens a backup and reads its manifest.
    *
    * @param folder of the backup
    * @param key of this server; without one every backup is foreign
@@ -58,8 +58,8 @@ export class BackupReader {
   }
 
   /**
-   * Refuses a backup that this server has not signed, unless it was accepted by name: whoever can write into the
-   * folder of the backups could otherwise put any content and any account into the server.
+   * Refuses a backup that this server has not signed, unless it was accepted by name. Otherwise anyone
+   * with write access to the folder of the backups could bring any content and any account into the server.
    *
    * @param isAccepted whether the caller asked for a foreign one
    * @throws {ServiceError} `BACKUP_FOREIGN`
@@ -73,20 +73,20 @@ export class BackupReader {
     );
   }
 
-  /** Bytes of some actors' files. */
+  /** Size of the files of some actors, in bytes. */
   static bytesOf(actors: readonly BackupActor[]): number {
     return actors.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** The actors whose ids begin with an owner. */
+  /** The actors whose ids begin with `owner`. */
   actorsUnder(owner: string): readonly BackupActor[] {
     return this.manifest.actors.filter(({ actor }) => actor.startsWith(`${owner}/`));
   }
 
   /**
-   * Compares files with their checksums, all of them before anything is done with one.
+   * Verifies the checksums of files. Call it for all of them before any is used.
    *
-   * @param onBytes told of every piece; what it throws ends it
+   * @param onBytes called for every piece; an error it throws ends the verification
    * @throws {ServiceError} `BACKUP_DAMAGED` naming the file
    */
   async verify(actors: readonly BackupActor[], onBytes: (bytes: number) => void): Promise<void> {
@@ -104,7 +104,7 @@ export class BackupReader {
   }
 
   /**
-   * Opens the file of an actor; close it.
+   * Opens the file of an actor; the caller closes it.
    *
    * @param tableNames of its kind, in the order of their numbers
    * @throws {ServiceError} `BACKUP_DAMAGED`

@@ -18,7 +18,7 @@ import {
   shardPath,
 } from './manifest.ts';
 
-/** Age from which an unfinished backup is taken for one nobody works on any more, in milliseconds. */
+/** Age from which an unfinished backup counts as abandoned, in milliseconds. */
 const ABANDONED_MS = 86_400_000;
 
 const SUFFIX = '.partial';
@@ -26,26 +26,26 @@ const SUFFIX = '.partial';
 /** Only the owner of the process may read content. */
 const FILE_MODE = 0o600;
 
-/** What a backup is written with. */
+/** Dependencies of a backup writer. */
 export interface BackupWriterEnvironment {
-  /** Folder of the backups; made when it is not there. */
+  /** Folder of the backups; created when it does not exist. */
   readonly folder: string;
-  /** Of the backup; one segment of a path. */
+  /** Name of the backup; one segment of a path. */
   readonly name: string;
   readonly copies: ActorCopies;
-  /** Signs it. */
+  /** Signs the manifest. */
   readonly key: BackupKey;
   readonly files: FileSystem;
   readonly clock: Clock;
-  /** Ends the backup between two pieces of a file. */
+  /** Cancels the backup between two pieces of a file. */
   readonly signal: AbortSignal;
-  /** Told of every piece that is on the disk and has its checksum. */
+  /** Called for every piece that is durable and included in its checksum. */
   readonly onBytes: (bytes: number) => void;
 }
 
 /**
- * A backup that is being made. It stands under a name that begins with a dot until everything in it is on the disk,
- * so that what an interruption leaves looks like nothing else; the next backup removes it.
+ * A backup in progress. Its folder name begins with a dot until all of its content is durable, so that leftovers of an
+ * interruption are recognizable; the next backup removes them.
  */
 export class BackupWriter {
   readonly #environment: BackupWriterEnvironment;
@@ -73,7 +73,10 @@ export class BackupWriter {
     }
   }
 
-  /** Adds an actor as it is now. @throws {ServiceError} what {@link ActorCopies.copy} fails with; `REQUEST_CANCELLED` */
+  /**
+   * Adds the present state of an actor. @throws {ServiceError} the errors of {@link ActorCopies.copy};
+   * `REQUEST_CANCELLED`
+   */
   async add(actor: ActorId): Promise<BackupActor> {
     const { copies, files, name, onBytes, signal } = this.#environment;
     requireWanted(signal);
@@ -93,17 +96,17 @@ export class BackupWriter {
     }
   }
 
-  /** Where the file of an actor is while the backup is made. */
+  /** Path of an actor's file while the backup is in progress. */
   pathOf({ file }: Pick<BackupActor, 'file'>): string {
     return join(this.#unfinished, file);
   }
 
-  /** Takes an actor out again: what was copied with it has changed. */
+  /** Removes an actor again, because an actor copied with it has changed. */
   async drop({ file }: Pick<BackupActor, 'file'>): Promise<void> {
     await rm(dirname(this.pathOf({ file })), { recursive: true, force: true });
   }
 
-  /** Makes it count, on the disk when it resolves. @throws {ServiceError} `ALREADY_EXISTS`, `STORAGE_FULL` */
+  /** Completes the backup; it is durable when this resolves. @throws {ServiceError} `ALREADY_EXISTS`, `STORAGE_FULL` */
   async finish(manifest: BackupManifest): Promise<void> {
     const { files, folder, key, name } = this.#environment;
     try {
@@ -120,7 +123,7 @@ export class BackupWriter {
     }
   }
 
-  /** Removes what there is of it. */
+  /** Removes the unfinished backup. */
   async discard(): Promise<void> {
     await rm(this.#unfinished, { recursive: true, force: true });
   }
@@ -132,7 +135,7 @@ export class BackupWriter {
   }
 }
 
-/** Whether a name in the folder of the backups is one that is being made, or was. */
+/** Whether a name in the folder of the backups belongs to an unfinished one. */
 export function isUnfinished(name: string): boolean {
   return name.startsWith('.') && name.endsWith(SUFFIX);
 }
@@ -141,7 +144,7 @@ function unfinishedName(name: string): string {
   return `.${name}${SUFFIX}`;
 }
 
-/** A younger one may be another process's that shares the folder. */
+/** Removes abandoned backups. A younger one may belong to another process that shares the folder. */
 async function removeAbandoned({ clock, files, folder }: BackupWriterEnvironment): Promise<void> {
   for (const name of await files.readdir(folder)) {
     if (!isUnfinished(name)) continue;

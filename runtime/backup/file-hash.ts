@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 
-/** Bytes hashed without giving the event loop back: half a millisecond. */
+/** Bytes hashed without yielding to the event loop: half a millisecond. */
 const PIECE_BYTES: number = 512 * 1024;
 
-/** What {@link hashFile} found. */
+/** The result of {@link hashFile}. */
 export interface FileHash {
   readonly bytes: number;
   /** In hex. */
@@ -14,7 +14,7 @@ export interface FileHash {
 /**
  * The SHA-256 of a file, piece by piece.
  *
- * @param onBytes told of every piece; what it throws ends the reading
+ * @param onBytes called for every piece; an error it throws ends the reading
  * @throws {Error} of Node, with its `code`
  */
 export async function hashFile(

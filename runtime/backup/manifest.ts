@@ -3,27 +3,27 @@ import { isRepositoryName, isTenantName } from '#runtime/content/names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { BackupKey, BackupSignature } from './backup-key.ts';
 
-/** Number of the format of a backup; older ones stay readable for ever, a newer one is refused. */
+/** Format number of a backup. Older formats stay readable; a newer one is refused. */
 export const BACKUP_FORMAT = 1;
 
 /** The file that makes a folder a backup. It is written last. */
 export const MANIFEST_FILE = 'manifest.json';
 
-/** What a manifest says wrote it. */
+/** Product name in a manifest. */
 const PRODUCT = 'grove';
 
 /** A copied actor. */
 export interface BackupActor {
-  /** Its id when it was copied. */
+  /** Its id at the time of the copy. */
   readonly actor: string;
   /** Path in the backup. */
   readonly file: string;
   readonly bytes: number;
   /** Of the file, in hex. */
   readonly sha256: string;
-  /** Position in the log it was copied from; it means nothing in any other log. */
+  /** Position in the log it was copied from; meaningless in any other log. */
   readonly sequence: number;
-  /** Highest revision the actor had seen. */
+  /** Highest revision known to the actor. */
   readonly clock: string;
 }
 
@@ -31,41 +31,41 @@ export interface BackupActor {
 export interface BackupRepository {
   readonly tenant: string;
   readonly name: string;
-  /** Told it from others of its name. */
+  /** Distinguishes it from other repositories with its name. */
   readonly uid: string;
 }
 
-/** What a backup consists of. */
+/** The content of a backup. */
 export interface BackupManifest {
-  /** Version of the product that made it. */
+  /** Version of the product that wrote it. */
   readonly version: string;
   /** Format of the shards in it. */
   readonly shardFormat: number;
-  /** ISO 8601. Everything answered before this is in it. */
+  /** ISO 8601. Every write answered before this is included. */
   readonly startedAt: string;
-  /** ISO 8601. Nothing first asked for after this is in it. */
+  /** ISO 8601. No write requested after this is included. */
   readonly finishedAt: string;
-  /** Whether it has all there was, or one repository. */
+  /** Whether it contains all data, or one repository. */
   readonly scope: 'everything' | 'repository';
-  /** Tenants whose accounts and registry are in it; none for one repository. */
+  /** Tenants whose accounts and registry are included; none for one repository. */
   readonly tenants: readonly string[];
   readonly repositories: readonly BackupRepository[];
   readonly actors: readonly BackupActor[];
 }
 
 /**
- * Who made a backup, by its signature: `own` was signed with the key of this server, `foreign` with another one, and
- * `unsigned` with none, as backups were before they were signed.
+ * Origin of a backup, by its signature: `own` was signed with the key of this server, `foreign` with another one, and
+ * `unsigned` with none, as in older versions.
  */
 export type BackupOrigin = 'own' | 'foreign' | 'unsigned';
 
-/** A manifest as it was found. */
+/** A manifest with its origin. */
 export interface FoundManifest {
   readonly manifest: BackupManifest;
   readonly origin: BackupOrigin;
 }
 
-/** The text of the manifest's file. The signature is of all the rest, and the checksum of that and the signature. */
+/** The text of the manifest file. The signature covers everything else, and the checksum covers both. */
 export function encodeManifest(manifest: BackupManifest, key: BackupKey): string {
   const body = { product: PRODUCT, format: BACKUP_FORMAT, ...manifest };
   const signed = { ...body, signature: key.sign(JSON.stringify(body)) };
@@ -73,11 +73,11 @@ export function encodeManifest(manifest: BackupManifest, key: BackupKey): string
 }
 
 /**
- * Turns {@link encodeManifest} back.
+ * Decodes the result of {@link encodeManifest}.
  *
  * @param name of the backup, for errors
  * @param key of this server; without one every backup is foreign
- * @throws {ServiceError} `BACKUP_DAMAGED`, also when it names the key of this server and its signature is another
+ * @throws {ServiceError} `BACKUP_DAMAGED`, also when it names the key of this server and the signature does not match
  */
 export function decodeManifest(text: string, name: string, key: BackupKey | undefined): FoundManifest {
   const { sha256, ...signed } = parsedObject(text, name);
@@ -102,7 +102,7 @@ export function decodeManifest(text: string, name: string, key: BackupKey | unde
   return { manifest, origin };
 }
 
-/** @returns undefined when it says that it is ours and is not */
+/** @returns undefined when it claims to be signed by this server and is not */
 function originOf(signature: unknown, text: string, key: BackupKey | undefined): BackupOrigin | undefined {
   if (signature === undefined) return 'unsigned';
   if (!isSignature(signature) || key === undefined || signature.key !== key.name) return 'foreign';
@@ -116,8 +116,8 @@ function isSignature(found: unknown): found is BackupSignature {
 }
 
 /**
- * Looks at every name that decides what is opened or made. Anybody can compute a checksum, and who accepts a foreign
- * backup trusts its content and not its paths.
+ * Checks every name that determines a path or an id. Anybody can compute a checksum, and an operator who accepts a
+ * foreign backup trusts its content but not its paths.
  */
 function requireNames({ actors, repositories, tenants }: BackupManifest, backup: string): void {
   const refuse = (what: string): never => {
@@ -135,7 +135,7 @@ function requireNames({ actors, repositories, tenants }: BackupManifest, backup:
   }
 }
 
-/** Path of the file of the `number`-th actor, from 1; {@link decodeManifest} takes no other. */
+/** Path of the file of the `number`-th actor, from 1; {@link decodeManifest} accepts no other. */
 export function shardPath(number: number): string {
   return `shards/${String(number).padStart(6, '0')}/data.mdb`;
 }
@@ -147,7 +147,7 @@ const actorShape = /^(?:(?!\.{1,2}\/)[A-Za-z0-9_.~%!'()*-]+\/)+[a-z]+$/;
 
 const uidShape = /^[A-Za-z0-9]{1,64}$/;
 
-/** A backup that cannot be used. @param what a sentence's end: what is wrong with it */
+/** The error for an unusable backup. @param what the end of a sentence: what is wrong with it */
 export function damaged(name: string, what: string, cause?: unknown): ServiceError {
   const message = `Backup '${name}' cannot be used: ${what}`;
   return new ServiceError('BACKUP_DAMAGED', message, cause === undefined ? {} : { cause });

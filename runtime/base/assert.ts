@@ -1,15 +1,15 @@
 /**
- * Raised when an invariant of our own code does not hold. It is never the caller's fault: the actor that
- * sees one stops writing (fail stop) instead of repairing anything silently.
+ * Thrown when an invariant of our own code does not hold. It is never the caller's fault: the actor stops writing (fail
+ * stop) instead of repairing anything silently.
  */
 export class InvariantError extends Error {
   override readonly name = 'InvariantError';
 }
 
 /**
- * States a fact that must hold.
+ * Checks an invariant.
  *
- * @param condition the fact
+ * @param condition the invariant
  * @param message what is broken when it does not hold; for the log, never for a client
  * @throws {InvariantError} when the condition is false
  */

@@ -1,4 +1,4 @@
-/** Runs work to its end without a rest: where it is known to be short, or nothing can wait for it. */
+/** Runs stepped work to its end without yielding: for work that is short, or that nothing can wait for. */
 export function atOnce<T>(work: Generator<unknown, T>): T {
   for (;;) {
     const step = work.next();

@@ -1,23 +1,23 @@
 import { type Clock, sleep } from './clock.ts';
 import type { Random } from './random.ts';
 
-/** How long to wait before something is tried again. */
+/** Waits between retries. */
 export interface Backoff {
   /** The wait before the first retry, in milliseconds. */
   readonly firstMs: number;
-  /** By how much each wait is longer than the one before it. */
+  /** Ratio of each wait to the one before it. */
   readonly factor: number;
-  /** The longest wait, in milliseconds; what is added at random comes on top. */
+  /** The longest wait without jitter, in milliseconds. */
   readonly mostMs: number;
 }
 
-/** Part of a wait that is added at random at most, so that what failed together does not come back together. */
+/** Maximum jitter, as part of a wait, so that simultaneous failures are not retried simultaneously. */
 const JITTER = 0.1;
 
 /**
- * The wait before a retry: exponential, bounded, with up to a tenth of it added at random.
+ * The wait before a retry: exponential, bounded, with a jitter of up to a tenth.
  *
- * @param retries how often it was retried before, 0 for the first retry
+ * @param retries number of earlier retries, 0 for the first
  * @returns milliseconds
  */
 export function backoffMs({ firstMs, factor, mostMs }: Backoff, retries: number, random: Random): number {
@@ -26,7 +26,7 @@ export function backoffMs({ firstMs, factor, mostMs }: Backoff, retries: number,
   return Math.round(wait * (1 + (JITTER * (high * 256 + low)) / 0x10000));
 }
 
-/** The waits between the attempts at one thing. */
+/** The waits between the attempts of one operation. */
 export class Retries {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -45,7 +45,7 @@ export class Retries {
     this.#done += 1;
   }
 
-  /** An attempt got somewhere: the next wait is the first one again. */
+  /** An attempt succeeded: the next wait is the first one again. */
   reset(): void {
     this.#done = 0;
   }

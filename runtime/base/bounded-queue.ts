@@ -1,15 +1,15 @@
 import { assert } from './assert.ts';
 
 /**
- * Places in front of the oldest item that an empty queue keeps. There are queues by the ten thousand that hold one item
- * at a time: each would grow to the bound below, were it only cleared there.
+ * Free slots before the oldest item that an empty queue keeps. There are tens of thousands of queues that hold one item
+ * at a time: each would grow to the bound below if it were cleared only there.
  */
 const EMPTY_PLACES_MAX = 32;
 
-/** Places in front of the oldest item above which they are given back, once there are as many behind them. */
+/** Free slots before the oldest item above which they are released, once there are as many items after them. */
 const PLACES_MAX = 1_024;
 
-/** A first-in first-out queue with a bound. `push` answers false when it is full instead of growing. */
+/** A first-in first-out queue with a bound. When it is full, `push` answers false instead of growing. */
 export class BoundedQueue<T> {
   readonly #itemsMax: number;
   #items: (T | undefined)[] = [];

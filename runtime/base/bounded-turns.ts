@@ -1,16 +1,16 @@
 import { BoundedQueue } from './bounded-queue.ts';
 
-/** How much goes on at once, and how much may wait for it. */
+/** Limits of running and waiting tasks. */
 export interface TurnLimits {
-  /** Works under way at once. */
+  /** Limit of running tasks. */
   readonly runningMax: number;
-  /** Works that wait for their turn. */
+  /** Limit of waiting tasks. */
   readonly waitingMax: number;
 }
 
 /**
- * Runs a bounded number of works at once. The others begin in the order they came; one more than may wait is
- * refused instead of queued.
+ * Runs a bounded number of tasks at once. The others start in order of arrival. A task above the limit of waiting ones
+ * is refused.
  */
 export class BoundedTurns {
   readonly #runningMax: number;
@@ -23,9 +23,9 @@ export class BoundedTurns {
   }
 
   /**
-   * Begins a work as soon as it is its turn: at once when there is room.
+   * Starts a task in its turn: at once when there is capacity.
    *
-   * @returns what becomes of the work; undefined when too many wait, and then it never begins
+   * @returns the result of the task; undefined when too many wait, and then it never starts
    */
   run<Result>(work: () => Promise<Result>): Promise<Result> | undefined {
     if (this.#running < this.#runningMax) {
@@ -44,7 +44,7 @@ export class BoundedTurns {
     try {
       return await work();
     } finally {
-      // The place is handed on, not given back, so that nobody overtakes those who wait.
+      // The slot is handed to the next one, not released, so that no newcomer overtakes it.
       const next = this.#waiting.shift();
       if (next === undefined) this.#running -= 1;
       else next();

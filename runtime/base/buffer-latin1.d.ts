@@ -1,6 +1,6 @@
 /**
- * Fast paths every Node buffer has and its type declarations leave out. One char code is one byte.
- * Keys are binary strings, so these run for every key that is read or written.
+ * Fast methods of Node buffers that its type declarations leave out. One char code is one byte. Keys are binary
+ * strings, so these methods run for every key that is read or written.
  */
 interface Buffer {
   latin1Write(text: string, offset?: number, length?: number): number;

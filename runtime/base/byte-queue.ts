@@ -1,7 +1,7 @@
 import { assert } from './assert.ts';
 import { BoundedQueue } from './bounded-queue.ts';
 
-/** What a queue holds at most. */
+/** Limits of a queue. */
 export interface QueueLimits {
   readonly itemsMax: number;
   readonly bytesMax: number;
@@ -12,8 +12,8 @@ interface Sized {
 }
 
 /**
- * A first-in first-out queue bounded in items and in bytes. One item always fits an empty queue, or what is larger
- * than the bound could never pass.
+ * A first-in first-out queue bounded in items and in bytes. An empty queue accepts any item, because one above the
+ * bound could never pass otherwise.
  */
 export class ByteQueue<T extends Sized> {
   readonly #limits: QueueLimits;

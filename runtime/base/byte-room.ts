@@ -1,6 +1,6 @@
 import type { SliceOwner } from './slice-owner.ts';
 
-/** Somebody who waits for room. */
+/** A task waiting for memory. */
 interface Waiter {
   readonly bytes: number;
   readonly owner: SliceOwner;
@@ -9,15 +9,15 @@ interface Waiter {
 }
 
 /**
- * Bytes that works may hold together while they are under way. Works that share the processor in slices all progress at
- * the same pace, so without a bound as many large answers are half made at once as there are requests for one.
+ * A limit of the bytes that running tasks may hold together. Tasks that share the processor in slices all progress at
+ * the same pace, so without a limit every requested large answer would be half made at the same time.
  *
- * Room goes to each key in turn, so that somebody who asks for much does not keep others waiting, and of a key in the
+ * Memory is granted to each key in turn, so that a caller with many requests does not delay others, and within a key in
  * order of arrival.
  */
 export class ByteRoom {
   readonly #bytesMax: number;
-  /** The key that is next first; only those somebody waits under. */
+  /** Keys with waiting tasks, the next one first. */
   readonly #lines = new Map<string, Waiter[]>();
   #used = 0;
 
@@ -25,15 +25,15 @@ export class ByteRoom {
     this.#bytesMax = bytesMax;
   }
 
-  /** Bytes that are taken. */
+  /** Bytes granted. */
   get used(): number {
     return this.#used;
   }
 
   /**
-   * Takes room. What is larger than everything is let through when it is alone.
+   * Requests memory. A request above the whole limit is granted when nothing else is.
    *
-   * @returns undefined when it has been taken; else resolves when it has been, and rejects with what the owner throws
+   * @returns undefined when it was granted; otherwise resolves when it is, and rejects with the owner's error
    */
   take(bytes: number, owner: SliceOwner): Promise<void> | undefined {
     const counted = this.#counted(bytes);
@@ -49,14 +49,14 @@ export class ByteRoom {
     });
   }
 
-  /** Gives back what was taken. */
+  /** Releases granted memory. */
   give(bytes: number): void {
     this.#used -= this.#counted(bytes);
     for (const [key, line] of this.#lines) {
       const next = line[0] as Waiter;
       if (this.#used + next.bytes > this.#bytesMax) return;
       line.shift();
-      // A key that is set anew is the last, and this loop comes to it again.
+      // A key that is set again moves to the end, and this loop reaches it again.
       this.#lines.delete(key);
       if (line.length > 0) this.#lines.set(key, line);
       this.#grant(next);

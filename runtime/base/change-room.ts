@@ -1,65 +1,65 @@
 import type { Clock } from './clock.ts';
 import { heapShare } from './heap-share.ts';
 
-/** Part of what the heap has for load that changes may take before those who make more wait. */
+/** Divisor of the heap available for load: the part that changes may take before new ones wait. */
 const HEAP_SHARE = 5;
 
-/** How often those who wait look whether somebody waits for them, in milliseconds. */
+/** How often waiting tasks check that their caller still waits, in milliseconds. */
 const WAITING_CHECK_MS = 100;
 
 /**
- * Bytes of changes that may be on their way to the shards, of all actors together; no single commit makes more. Most of
- * them are outside the heap, but what a process may take of its machine is told by its heap.
+ * Limit of changes on their way to the shards, in bytes, for all actors together; no single commit makes more. Most of
+ * them are outside the heap, but the heap size tells how much of the machine the process may use.
  *
- * @param heapBytes what the heap may grow to
+ * @param heapBytes maximum size of the heap
  */
 export function changeBytesMax(heapBytes?: number): number {
   return heapShare(HEAP_SHARE, heapBytes);
 }
 
-/** What one holder has of a {@link ChangeRoom}. */
+/** The share of one holder in a {@link ChangeRoom}. */
 export interface ChangeShare {
   /** Bytes it holds. */
   readonly bytes: number;
 }
 
 /**
- * Memory of changes that are in no shard yet, of all actors of a process: batches that are being made, and what is
- * durable and waits to be applied. Each actor has bounds of its own, but many that are written to at once would take
- * many times as much.
+ * Memory of changes that are not in a shard yet, of all actors of a process: batches being built, and durable changes
+ * waiting to be applied. Each actor has its own bounds, but many actors written to at once would take many times as
+ * much.
  *
- * What is there already cannot be refused, so the room may be overfull. Then new batches wait, and so do the long
- * commands under way, all but one: that one comes to its end whatever the others hold, and the next one follows when its
- * changes are in the shard. Above the bound there is thus at most one large commit, and one step of each of the others.
+ * Changes that exist cannot be refused, so the limit may be exceeded. Then new batches wait, and so do all running long
+ * commands but one. That one continues to its end whatever the others hold, and the next one continues when its changes
+ * are in the shard. Above the limit there is thus at most one large commit, and one step of each of the others.
  */
 export class ChangeRoom {
   readonly #bytesMax: number;
   #used = 0;
-  /** The one that goes on although the room is full. */
+  /** The holder that continues although the limit is exceeded. */
   #leader: ChangeShare | undefined;
   readonly #waiters = new Set<() => void>();
 
-  /** @param bytesMax default: a fifth of what the heap has for load */
+  /** @param bytesMax default: a fifth of the heap available for load */
   constructor(bytesMax: number = changeBytesMax()) {
     this.#bytesMax = bytesMax;
   }
 
-  /** Bytes that are held. */
+  /** Bytes held. */
   get used(): number {
     return this.#used;
   }
 
-  /** Whether nothing new should be begun. */
+  /** Whether new work must wait. */
   get isFull(): boolean {
     return this.#used > this.#bytesMax;
   }
 
-  /** What a new holder has. */
+  /** The share of a new holder. */
   share(): ChangeShare {
     return { bytes: 0 };
   }
 
-  /** Says what a holder has now. One that has nothing any more makes way for another one to go on. */
+  /** Sets the bytes of a holder. When they reach 0, another holder may continue. */
   hold(share: ChangeShare, bytes: number): void {
     const before = share.bytes;
     if (bytes === before) return;
@@ -69,12 +69,12 @@ export class ChangeRoom {
     if (bytes < before && (!this.isFull || this.#leader === undefined)) this.#wake();
   }
 
-  /** What one holder made goes to another one: nobody else goes on without room before that one has nothing any more. */
+  /** Transfers changes to another holder: nobody else continues above the limit before that one holds nothing. */
   handOver(from: ChangeShare, to: ChangeShare): void {
     if (this.#leader === from) this.#leader = to;
   }
 
-  /** For a holder that cannot get rid of what it has for now: somebody else may go on. */
+  /** For a holder that cannot release its changes for now: another holder may continue. */
   yieldTurn(share: ChangeShare): void {
     if (this.#leader !== share) return;
     this.#leader = undefined;
@@ -82,10 +82,10 @@ export class ChangeRoom {
   }
 
   /**
-   * For a holder that is going to take more.
+   * Call it before a holder takes more.
    *
-   * @param requireWaiting throws when nobody waits for its work any more; asked while it waits, too
-   * @returns undefined: go on; otherwise resolves when it may, and rejects with what `requireWaiting` throws
+   * @param requireWaiting throws when the caller has gone; checked during the wait, too
+   * @returns undefined: continue; otherwise resolves when it may, and rejects with the error of `requireWaiting`
    */
   grow(share: ChangeShare, requireWaiting: () => void, clock: Clock): Promise<void> | undefined {
     return this.#mayGrow(share) ? undefined : this.#untilMayGrow(share, requireWaiting, clock);
@@ -98,14 +98,14 @@ export class ChangeRoom {
     }
   }
 
-  /** Whether there is room, or it is the one that goes on without. */
+  /** Whether there is space, or this holder may continue without. */
   #mayGrow(share: ChangeShare): boolean {
     if (!this.isFull) return true;
     this.#leader ??= share;
     return this.#leader === share;
   }
 
-  /** Resolves when it is worth asking {@link isFull} again. */
+  /** Resolves when {@link isFull} may have changed. */
   change(): Promise<void> {
     return new Promise((resolve) => this.#waiters.add(resolve));
   }

@@ -1,4 +1,4 @@
-// Not the global: that is looked up through a getter each time, and a request looks at the clock often.
+// Imported instead of the global: that is read through a getter, and a request reads the clock often.
 import { performance } from 'node:perf_hooks';
 
 /** A running timer; `cancel` is idempotent. */
@@ -7,8 +7,8 @@ export interface Timer {
 }
 
 /**
- * Time as the engine sees it. Everything that needs time receives a clock, so that a simulation can own it.
- * `wallMs` may jump; `monotonicMs` never runs backwards and is the only one used to measure durations.
+ * The time of the engine. All code that needs time receives a clock, so that a simulation can replace it. `wallMs` may
+ * jump; `monotonicMs` never runs backwards and is the only one used to measure durations.
  */
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
@@ -21,12 +21,12 @@ export interface Clock {
   soon(callback: () => void): void;
 }
 
-/** The latest wall time that was read and can be stored, in milliseconds since the Unix epoch. */
+/** The last wall time read that can be stored, in milliseconds since the Unix epoch. */
 let storableMs = 0;
 
 /**
- * The clock of the operating system. While that shows a time before the Unix epoch, which nothing can be stored with, the wall
- * time stays what it was before.
+ * The clock of the operating system. While it is before the Unix epoch, a time that cannot be stored, the wall time
+ * keeps its last value.
  */
 export const systemClock: Clock = {
   wallMs() {
@@ -44,7 +44,7 @@ export const systemClock: Clock = {
   soon: (callback) => void setImmediate(callback),
 };
 
-/** Why a process must not begin with the wall clock of the operating system as it is, for people; undefined: it may. */
+/** Why a process must not start with the present wall clock, for people; undefined: it may. */
 export function wallClockProblem(): string | undefined {
   const wallMs = Date.now();
   if (wallMs >= 0) return undefined;

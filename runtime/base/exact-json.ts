@@ -2,21 +2,21 @@ import { type ExactNumber, exactNumber } from './exact-number.ts';
 import { systemRandom } from './random.ts';
 import { parseJsonInSteps } from './sliced-json.ts';
 
-/** Characters of the shortest digits and point that a double may not keep. */
+/** Length of the shortest run of digits and points that a double may not represent exactly. */
 const RUN_MIN = 16;
 
-/** A number that may be so small that a double makes nothing of it. Searched from a place, and never over a rest. */
+/** A number that may be so small that a double is zero. The search starts at a position and never spans a yield. */
 const nearlyNothing = /\d[eE]-\d{3}/g;
 
-/** Characters of the longest number that is looked at: none that is kept needs more. */
+/** Longest number text that is examined: no accepted number needs more. */
 const LITERAL_MAX = 1_000;
 
 /**
- * The next run of digits and points that is long enough for a number that a double does not keep, inside a text value
- * too. Such a run has a character at one of every sixteen places, so few are looked at. What is too large for a double
- * becomes `Infinity`, which is noticed where values are checked.
+ * The next run of digits and points that is long enough for an inexact number, inside strings too. Such a run includes
+ * one of every sixteen positions, so few are examined. A number too large for a double becomes `Infinity`, which the
+ * checks of values find.
  *
- * @returns where it begins; behind everything when there is none
+ * @returns its position; the length of the text when there is none
  */
 function nextRun(text: string, from: number): number {
   for (let place = from + RUN_MIN - 1; place < text.length; place += RUN_MIN) {
@@ -31,13 +31,13 @@ function nextRun(text: string, from: number): number {
   return text.length;
 }
 
-/** The next number that may be so small that a double makes nothing of it; behind everything when there is none. */
+/** The next number that may be so small that a double is zero; the length of the text when there is none. */
 function nextTiny(text: string, from: number): number {
   nearlyNothing.lastIndex = from;
   return nearlyNothing.exec(text)?.index ?? text.length;
 }
 
-/** Where numbers may stand that a double does not keep: long ones, and tiny ones. */
+/** Positions of numbers that a double may not represent: long ones, and tiny ones. */
 class Candidates {
   readonly #text: string;
   #run: number;
@@ -49,7 +49,7 @@ class Candidates {
     this.#tiny = tiny;
   }
 
-  /** Those of a text; undefined when there are none, as in nearly all. */
+  /** The candidates of a text; undefined when there are none, as in nearly all. */
   static of(text: string): Candidates | undefined {
     const run = nextRun(text, 0);
     const mayBeTiny = text.includes('e-') || text.includes('E-');
@@ -57,7 +57,7 @@ class Candidates {
     return Math.min(run, tiny) === text.length ? undefined : new Candidates(text, run, tiny);
   }
 
-  /** The first one at or behind a place; the length of the text when there is none. */
+  /** The first one at or after a position; the length of the text when there is none. */
   next(from: number): number {
     if (this.#run < from) this.#run = nextRun(this.#text, from);
     if (this.#tiny < from) this.#tiny = nextTiny(this.#text, from);
@@ -71,20 +71,19 @@ function isRunPart(code: number): boolean {
 }
 
 /**
- * Marks what stands for a bigint while the text is parsed. Nobody outside can know it, so nothing that was sent is
- * taken for one.
+ * Marks the placeholder of a bigint while the text is parsed. It is random, so input cannot contain it.
  */
 const MARK = `${Buffer.from(systemRandom.bytes(12)).toString('base64url')} `;
 
-/** More bigints than were allowed: each costs as much as a hundred other values. */
+/** The text has more bigints than allowed: each costs as much as a hundred other values. */
 export class TooManyBigintsError extends Error {
   override readonly name = 'TooManyBigintsError';
 }
 
-/** A number that would not come out as it was written. */
+/** A number that cannot be represented as it was written. */
 export class InexactNumberError extends Error {
   override readonly name = 'InexactNumberError';
-  /** As it was written, cut. */
+  /** Its text, shortened. */
   readonly literal: string;
 
   constructor(literal: string) {
@@ -93,14 +92,14 @@ export class InexactNumberError extends Error {
   }
 }
 
-/** Bigints that may still be found. */
+/** Number of bigints still allowed. */
 interface BigintsLeft {
   left: number;
 }
 
 /**
- * As `JSON.parse`, with every number as `exactNumber` has it. A text without a long run of digits costs one search
- * for it and nothing else.
+ * As `JSON.parse`, with every number as `exactNumber` returns it. A text without a long run of digits costs only the
+ * search for one.
  *
  * @throws {SyntaxError} @throws {InexactNumberError}
  */
@@ -109,10 +108,10 @@ export function parseExactJson(text: string): unknown {
 }
 
 /**
- * As {@link parseExactJson}; it yields where the work may rest.
+ * As {@link parseExactJson}, in steps.
  *
- * @param bigintsMax bigints in the text at most
- * @throws {TooManyBigintsError} besides
+ * @param bigintsMax limit of bigints in the text
+ * @throws {TooManyBigintsError} in addition
  */
 export function parseExactJsonInSteps(
   text: string,
@@ -122,7 +121,7 @@ export function parseExactJsonInSteps(
   return parseJsonInSteps(text, (part) => parseWithin(part, bigints));
 }
 
-/** @param bigints undefined: any number of them */
+/** @param bigints undefined: without a limit */
 function parseWithin(text: string, bigints: BigintsLeft | undefined): unknown {
   const candidates = Candidates.of(text);
   if (candidates === undefined) return JSON.parse(text);
@@ -132,7 +131,7 @@ function parseWithin(text: string, bigints: BigintsLeft | undefined): unknown {
   return marked === undefined || !isMark(parsed) ? parsed : bigintOf(parsed);
 }
 
-/** @returns the text with each bigint as an array of one marked text, which no key can be; undefined without any */
+/** @returns the text with each bigint as an array of one marked string, never a key; undefined without bigints */
 function markBigints(
   text: string,
   candidates: Candidates,
@@ -140,7 +139,7 @@ function markBigints(
 ): string | undefined {
   const pieces: string[] = [];
   let copied = 0;
-  /** Behind the last text value that was looked at, and where the next one begins. */
+  /** End of the last string examined, and the start of the search for the next. */
   let from = 0;
   let quote = text.indexOf('"');
   for (let at = candidates.next(0); at < text.length; ) {
@@ -148,7 +147,7 @@ function markBigints(
       from = endOfText(text, quote);
       quote = text.indexOf('"', from);
     }
-    // Inside a text value; or of one that does not end, which is for JSON.parse to say.
+    // Inside a string; an unterminated one is left to JSON.parse.
     if (from > at) {
       at = candidates.next(from);
       continue;
@@ -168,7 +167,7 @@ function markBigints(
   return pieces.join('');
 }
 
-/** @returns undefined for what is no number, which is for JSON.parse to say */
+/** @returns undefined for a text that is no number, which is left to JSON.parse */
 function valueOrThrow(text: string, start: number, end: number): ExactNumber | undefined {
   const literal = text.slice(start, Math.min(end, start + LITERAL_MAX + 1));
   if (literal.length > LITERAL_MAX) throw new InexactNumberError(literal);
@@ -181,7 +180,7 @@ const isJsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 const BACKSLASH = 0x5c;
 
-/** Behind the closing quote of the text value that begins at `quote`; behind everything when it has none. */
+/** The position after the closing quote of the string that begins at `quote`; the end of the text without one. */
 function endOfText(text: string, quote: number): number {
   for (let close = text.indexOf('"', quote + 1); close >= 0; close = text.indexOf('"', close + 1)) {
     let slashes = 0;
@@ -191,7 +190,7 @@ function endOfText(text: string, quote: number): number {
   return text.length + 1;
 }
 
-/** The number around a place. */
+/** The bounds of the number around a position. */
 function boundsOf(text: string, at: number): readonly [start: number, end: number] {
   let start = at;
   while (start > 0 && isNumberPart(text.charCodeAt(start - 1))) start -= 1;
@@ -217,12 +216,12 @@ function bigintOf([mark]: readonly [string]): bigint {
   return BigInt(mark.slice(MARK.length));
 }
 
-/** Puts bigints where their marks are. */
+/** Replaces placeholders by their bigints. */
 function restoreBigints(parsed: unknown): void {
   const open: object[] = [];
   if (typeof parsed === 'object' && parsed !== null) open.push(parsed);
   for (let holder = open.pop(); holder !== undefined; holder = open.pop()) {
-    // The keys of an array would be as many texts as it has items.
+    // For an array the keys would be as many strings as it has items.
     const keys = Array.isArray(holder) ? undefined : Object.keys(holder);
     const count = keys?.length ?? (holder as unknown[]).length;
     for (let index = 0; index < count; index += 1) {

@@ -1,18 +1,18 @@
 /**
- * A number of JSON as the program has it. Every number a double has a shortest decimal text for is a `number`; a whole
- * number that is none of these is a `bigint`. So each value has one form: equal numbers are `===`.
+ * A JSON number in the program. Every number that is the shortest decimal text of a double is a `number`; any other
+ * whole number is a `bigint`. So each value has one representation, and equal numbers are `===`.
  *
  * @see docs/decisions/0038-exact-numbers.md
  */
 export type ExactNumber = number | bigint;
 
-/** Decimal digits of the longest whole number that is kept. */
+/** Decimal digits of the longest accepted whole number. */
 export const INTEGER_DIGITS_MAX = 38;
 
-/** Significant digits that tell every double from all others. */
+/** Significant digits that identify every double. */
 const DOUBLE_DIGITS = 17;
 
-/** Bits the distance of a kept whole number to the next smaller double can have, and more. */
+/** Upper bound of the distance from an accepted whole number to the next smaller double, in hex digits. */
 const TAIL_HEX_DIGITS = 20;
 
 const numberShape = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
@@ -44,19 +44,19 @@ function decimalOf(text: string): Decimal | undefined {
 }
 
 /**
- * The value of a number as JSON writes it.
+ * Parses a JSON number.
  *
- * - A number whose decimal value a double's shortest text has is that double: `0.1`, `1e300`, `9007199254740992`.
+ * - A number equal to the shortest decimal text of a double is that double: `0.1`, `1e300`, `9007199254740992`.
  * - Any other whole number is exact, up to {@link INTEGER_DIGITS_MAX} digits: `9007199254740993`.
- * - Any other number that up to 17 significant digits were written of is the double they name, for these tell every
- *   double from all others: `0.10000000000000001`.
- * - What is left would become another number: `0.10000000000000000000001`, `1e400`, `1e-400`.
+ * - Any other number with up to 17 significant digits is the double they identify, because 17 digits distinguish all
+ *   doubles: `0.10000000000000001`.
+ * - All other numbers would change their value: `0.10000000000000000000001`, `1e400`, `1e-400`.
  *
- * @returns undefined where it cannot be kept, or the text is no number
+ * @returns undefined when it cannot be represented, or the text is no number
  */
 export function exactNumber(text: string): ExactNumber | undefined {
   const double = Number(text);
-  // Most are written so.
+  // The form of most numbers.
   if (String(double) === text) return Number.isFinite(double) ? double : undefined;
   const asked = decimalOf(text);
   if (asked === undefined) return undefined;
@@ -70,7 +70,7 @@ export function exactNumber(text: string): ExactNumber | undefined {
   return Number.isFinite(double) && double !== 0 && digits.length <= DOUBLE_DIGITS ? double : undefined;
 }
 
-/** Whether a value is a number, in either form. */
+/** Whether a value is a number, as a double or a bigint. */
 export function isNumber(value: unknown): value is ExactNumber {
   return typeof value === 'number' || typeof value === 'bigint';
 }
@@ -80,27 +80,27 @@ export function isWhole(value: ExactNumber): boolean {
   return typeof value === 'bigint' || Number.isInteger(value);
 }
 
-/** The whole number that the shortest text of a double names. */
+/** The whole number with the shortest decimal text of a double. */
 function wholeOf(double: number): bigint {
   const { digits, exponent, isNegative } = decimalOf(String(double)) as Decimal;
   return BigInt(`${isNegative ? '-' : ''}${digits === '' ? '0' : digits}${'0'.repeat(exponent)}`);
 }
 
-/** Compares numbers by their decimal values, whatever form they have. @returns below 0, 0 or above 0 */
+/** Compares numbers by their decimal values, doubles and bigints alike. @returns below 0, 0 or above 0 */
 export function compareNumbers(a: ExactNumber, b: ExactNumber): number {
   if (typeof a === 'number' && typeof b === 'number') return a < b ? -1 : a > b ? 1 : 0;
   const [x, y] = [comparable(a), comparable(b)];
   return x < y ? -1 : x > y ? 1 : 0;
 }
 
-/** What a bigint may be compared with: a double of which it is certain what its last digits are. */
+/** The operand for a comparison with a bigint: a large double becomes the bigint with its decimal digits. */
 function comparable(value: ExactNumber): ExactNumber {
   return typeof value === 'bigint' || Math.abs(value) <= Number.MAX_SAFE_INTEGER || !Number.isFinite(value)
     ? value
     : wholeOf(value);
 }
 
-/** Whether a number is a whole multiple of another one, by their decimal values. @param step not 0 */
+/** Whether a number is an integer multiple of another one, by their decimal values. @param step not 0 */
 export function isMultiple(value: ExactNumber, step: ExactNumber): boolean {
   const [dividend, divisor] = [decimalOf(String(value)), decimalOf(String(step))] as [Decimal, Decimal];
   const exponent = Math.min(dividend.exponent, divisor.exponent);
@@ -110,9 +110,9 @@ export function isMultiple(value: ExactNumber, step: ExactNumber): boolean {
 }
 
 /**
- * Where a bigint stands among doubles.
+ * The position of a bigint among doubles.
  *
- * @returns the largest double that is not above it, and how far above that it is, as text that sorts like the distance
+ * @returns the largest double not above it, and the distance to it, as text that sorts like the distance
  */
 export function placeOf(value: bigint): { readonly double: number; readonly tail: string } {
   let double = Number(value);
@@ -137,7 +137,7 @@ declare global {
   }
 }
 
-// `JSON.stringify` throws for a bigint unless it has this; it then writes all of its digits.
+// Without this `JSON.stringify` throws for a bigint; with it, it writes all digits.
 Object.defineProperty(BigInt.prototype, 'toJSON', {
   value(this: bigint) {
     return JSON.rawJSON(String(this));

@@ -3,42 +3,44 @@ import { dirname, resolve } from 'node:path';
 import { NEVER_WAIT, requireRegular } from './regular-file.ts';
 
 /**
- * How a file is opened. `create` makes a new empty one, replacing an older file of that name; with `create-synced`
- * every write is on the disk when it resolves, as after a {@link OpenFile.datasync} of its own.
+ * How a file is opened. `create` makes a new empty file and replaces an older one of that name. With `create-synced`
+ * every write is durable when it resolves, as after a {@link OpenFile.datasync} of its own.
  */
 export type OpenMode = 'read' | 'read-write' | 'create' | 'create-synced';
 
-/** Room on the volume of a path, in bytes. */
+/** Space on the volume of a path, in bytes. */
 export interface VolumeSpace {
-  /** What an ordinary process may still write. */
+  /** Bytes available to an ordinary process. */
   readonly freeBytes: number;
-  /** What is written. Together with what is free it may be less than the volume: some is kept for the system. */
+  /**
+   * Bytes in use. Used and free together may be less than the volume, because some space is reserved for the system.
+   */
   readonly usedBytes: number;
 }
 
-/** What a folder says of a file. */
+/** Metadata of a file. */
 export interface FileFacts {
   /** In bytes. */
   readonly size: number;
-  /** When its content changed last, in milliseconds since the Unix epoch. */
+  /** Time of the last change of its content, in milliseconds since the Unix epoch. */
   readonly modifiedMs: number;
-  /** Which file it is among those of its volume, whatever it is called. */
+  /** Identifies the file on its volume, whatever its name. */
   readonly inode: number;
-  /** Whether it is a file, and not a folder, a pipe or the like. */
+  /** Whether it is a regular file. */
   readonly isFile: boolean;
 }
 
-/** What an open file says of itself. */
+/** Metadata of an open file. */
 export interface OpenFileFacts {
   /** In bytes. */
   readonly size: number;
-  /** Which file it is, see {@link FileFacts.inode}. */
+  /** Identifies the file, see {@link FileFacts.inode}. */
   readonly inode: number;
-  /** How many names it has; 0 after it was removed. */
+  /** Number of its names; 0 after it was removed. */
   readonly names: number;
 }
 
-/** An open file. Operations of one file may overlap; the caller orders those that must not. */
+/** An open file. Operations of one file may overlap; the caller orders those that must not overlap. */
 export interface OpenFile {
   /**
    * Writes all of `length` bytes of `buffer` from `offset` at `position`. When it fails, any part of them may
@@ -47,43 +49,43 @@ export interface OpenFile {
   write(buffer: Uint8Array, offset: number, length: number, position: number): Promise<void>;
   /** Reads up to `length` bytes; fewer only at the end of the file. @returns how many were read */
   read(buffer: Uint8Array, offset: number, length: number, position: number): Promise<number>;
-  /** Brings the content to the disk, and the length as far as reading the content needs it. */
+  /** Makes the content durable, and the length as far as reading the content needs it. */
   datasync(): Promise<void>;
-  /** Brings the content and everything about the file to the disk; not its name in the folder. */
+  /** Makes the content and all metadata of the file durable; not its name in the folder. */
   sync(): Promise<void>;
-  /** Cuts the file, or fills it up with zeros, to `length` bytes. */
+  /** Truncates the file, or extends it with zeros, to `length` bytes. */
   truncate(length: number): Promise<void>;
   /** @returns the length in bytes */
   size(): Promise<number>;
-  /** What the system has in memory of it, at once (measured: 0.5 µs). */
+  /** Its metadata, synchronously from the memory of the system (measured: 0.5 µs). */
   look(): OpenFileFacts;
   close(): Promise<void>;
 }
 
 /**
- * Files as the engine sees them. What is written is on the disk only after `datasync` or `sync` of the file,
- * and, where a name changed, `syncDirectory` of its folder. A simulation passes one that forgets the rest.
+ * The file system of the engine. Written data is durable only after `datasync` or `sync` of the file, and after a name
+ * change `syncDirectory` of its folder. A simulation passes one that loses all other data.
  *
- * Errors are those of Node with their `code` (`ENOSPC`, `EIO`, `ENOENT`, ...). What is no file is not opened (`EISDIR`,
- * `EFTYPE`), and no open waits for somebody else.
+ * Errors are those of Node with their `code` (`ENOSPC`, `EIO`, `ENOENT`, ...). Only regular files are opened (otherwise
+ * `EISDIR`, `EFTYPE`), and no open blocks.
  */
 export interface FileSystem {
   open(path: string, mode: OpenMode): Promise<OpenFile>;
   /** Names in a folder, sorted. */
   readdir(path: string): Promise<string[]>;
-  /** Makes a folder and those above it; no error when it is there. New ones are on the disk afterwards. */
+  /** Creates a folder and its parents durably; no error when it exists. */
   makeDirectory(path: string): Promise<void>;
-  /** @returns what there is to know of a file without opening it */
+  /** @returns the metadata of a file without opening it */
   stat(path: string): Promise<FileFacts>;
   unlink(path: string): Promise<void>;
-  /** Replaces what is at `to` in one step. */
+  /** Atomically replaces the file at `to`. */
   rename(from: string, to: string): Promise<void>;
-  /** Brings the names in a folder to the disk. */
+  /** Makes the names in a folder durable. */
   syncDirectory(path: string): Promise<void>;
   statfs(path: string): Promise<VolumeSpace>;
 }
 
-/** Whether a file operation failed for want of space: then nothing is broken. */
+/** Whether a file operation failed for lack of space: then nothing is damaged. */
 export function isOutOfSpace(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException | null)?.code;
   return code === 'ENOSPC' || code === 'EDQUOT';
@@ -92,8 +94,8 @@ export function isOutOfSpace(error: unknown): boolean {
 const { O_CREAT, O_DSYNC, O_RDONLY, O_RDWR, O_TRUNC } = fs.constants;
 
 /**
- * Whether the system flushes within the write all that a `datasync` would. Linux says so; where a flush proper is
- * something else than what the flag does, as on macOS, the write is followed by one.
+ * Whether a synced write flushes all that a `datasync` would. Linux guarantees it. Where the flag is weaker than a
+ * flush, as on macOS, each write is followed by one.
  */
 const flushesInWrites = process.platform === 'linux';
 
@@ -106,13 +108,13 @@ const flagsOf: Readonly<Record<OpenMode, number>> = {
   'create-synced': flushesInWrites ? NEW_FILE | O_DSYNC : NEW_FILE,
 };
 
-/** Rights of new files and folders: content is nobody else's to read. */
+/** Permissions of new files and folders: only the owner may read content. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
 type Callback<Result> = (error: NodeJS.ErrnoException | null, result: Result) => void;
 
-/** Callbacks, not `fs/promises`: measured, those cost half as much processor time again, and the journal lives here. */
+/** Callbacks instead of `fs/promises`: measured, promises cost half as much processor time again in the journal. */
 function called<Result>(start: (callback: Callback<Result>) => void): Promise<Result> {
   return new Promise((resolve, reject) => {
     start((error, result) => (error === null || error === undefined ? resolve(result) : reject(error)));
@@ -129,7 +131,7 @@ class RealFile implements OpenFile {
   async write(buffer: Uint8Array, offset: number, length: number, position: number): Promise<void> {
     let done = 0;
     while (done < length) {
-      // A nearly full disk takes a part first; the error comes with the next call.
+      // A nearly full disk accepts a part first; the next call fails.
       done += await called<number>((callback) =>
         fs.write(this.#descriptor, buffer, offset + done, length - done, position + done, callback),
       );
@@ -178,7 +180,7 @@ class RealFile implements OpenFile {
   }
 }
 
-/** A file whose writes are followed by a flush, where the system does not do that itself. */
+/** A file whose writes are followed by a flush, where the system does not flush within the write. */
 class FlushedFile extends RealFile {
   override async write(buffer: Uint8Array, offset: number, length: number, position: number): Promise<void> {
     await super.write(buffer, offset, length, position);
@@ -196,10 +198,10 @@ async function syncDirectory(path: string): Promise<void> {
 }
 
 /**
- * Makes a folder and those above it. Node's own way of that never ends where the system makes none although the folder above
- * is there, as in `/proc`.
+ * Creates a folder and its parents. Node's recursive mode never ends where the system creates none although the parent
+ * exists, as in `/proc`.
  *
- * @returns the folders that were made, from the top
+ * @returns the folders that were created, outermost first
  * @throws {Error} of Node, with its `code`
  */
 async function makeFolders(path: string): Promise<readonly string[]> {
@@ -212,7 +214,7 @@ async function makeFolders(path: string): Promise<readonly string[]> {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || above === path) throw error;
     const made = await makeFolders(above);
     await fs.promises.mkdir(path, FOLDER_MODE).catch(async (cause: unknown) => {
-      // Somebody else may have made it meanwhile.
+      // Another process may have created it meanwhile.
       if (!(await isFolder(path))) throw cause;
     });
     return [...made, path];
@@ -226,7 +228,7 @@ async function isFolder(path: string): Promise<boolean> {
   );
 }
 
-/** The files of the operating system. Nothing of it holds the event loop. */
+/** The files of the operating system. No operation blocks the event loop. */
 export const realFileSystem: FileSystem = {
   async open(path, mode) {
     const flags = flagsOf[mode] | NEVER_WAIT;
@@ -244,7 +246,7 @@ export const realFileSystem: FileSystem = {
   readdir: async (path) => (await fs.promises.readdir(path)).sort(),
   async makeDirectory(path) {
     const made = await makeFolders(resolve(path));
-    // From the innermost outwards, every folder that got a new name in it.
+    // Every folder with a new entry, innermost first.
     for (const folder of made.toReversed()) await syncDirectory(dirname(folder));
   },
   async stat(path) {

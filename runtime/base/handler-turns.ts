@@ -1,29 +1,28 @@
 import type { Clock } from './clock.ts';
 
-/** Time in one turn of the event loop after which no further handler begins, in milliseconds. */
+/** Time in one turn of the event loop after which no further handler starts, in milliseconds. */
 export const HANDLERS_MS = 8;
 
-/** A handler that has not begun. */
+/** A handler that has not started. */
 interface Waiter {
-  /** Whether somebody still waits for the answer. */
+  /** Whether the caller still waits for the answer. */
   readonly isWanted: () => boolean;
   readonly begin: () => void;
 }
 
 /**
- * Bounds how long the handlers that begin in one turn of the event loop hold it. A turn takes in the requests of all
- * connections that have sent one, and each handler may work for a millisecond or two before it rests, so a thousand of
- * them would keep everything else waiting for seconds. So do thousands of requests that one connection brings at once,
- * however little each of them takes. Handlers that find the turn used up begin in later ones: those of
- * each key in turn, and those of a key in the order of arrival.
+ * Limits how long the handlers that start in one turn of the event loop hold it. A turn receives the requests of all
+ * connections, and each handler may work for a millisecond or two before it yields, so a thousand of them would block
+ * everything else for seconds. So would thousands of small requests on one connection. Handlers above the limit start
+ * in later turns: each key in turn, and within a key in order of arrival.
  *
- * The time is that since the first handler of the turn began. Whatever else the turn does meanwhile counts as well.
+ * The time counts from the start of the first handler of the turn, and includes other work of the turn.
  */
 export class HandlerTurns {
   readonly #clock: Clock;
-  /** The key that is next first; only those somebody waits under. */
+  /** Keys with waiting handlers, the next one first. */
   readonly #lines = new Map<string, Waiter[]>();
-  /** When the first handler of this turn began, on the clock's `monotonicMs`; undefined before. */
+  /** Start of the first handler of this turn, on the clock's `monotonicMs`; undefined before. */
   #startedMs: number | undefined;
 
   constructor(clock: Clock) {
@@ -31,9 +30,9 @@ export class HandlerTurns {
   }
 
   /**
-   * Takes a place in this turn.
+   * Requests a start in this turn.
    *
-   * @returns whether the handler may begin now; else {@link wait}
+   * @returns whether the handler may start now; else call {@link wait}
    */
   mayBegin(): boolean {
     if (this.#lines.size > 0) return false;
@@ -43,11 +42,11 @@ export class HandlerTurns {
   }
 
   /**
-   * Has a handler begin behind everything that has arrived by now: one that {@link mayBegin} has said no to, or one that
-   * is not to begin within the callback that brought it.
+   * Queues a handler after everything that has arrived by now: one that {@link mayBegin} refused, or one that must not
+   * start within the callback that received it.
    *
-   * @param key whom the request counts for
-   * @param isWanted asked before it begins; one that is not wanted any more is forgotten
+   * @param key owner of the request
+   * @param isWanted checked before the start; an unwanted handler is dropped
    * @param begin must not throw
    */
   wait(key: string, isWanted: () => boolean, begin: () => void): void {
@@ -70,7 +69,7 @@ export class HandlerTurns {
     const startedMs = this.#clock.monotonicMs();
     while (this.#lines.size > 0 && !this.#isUsedUp(startedMs)) {
       this.#beginNext();
-      // What follows from it counts as well.
+      // Work that follows in microtasks counts as well.
       await null;
     }
     this.#startedMs = undefined;
@@ -80,7 +79,7 @@ export class HandlerTurns {
   #beginNext(): void {
     const [key, line] = this.#lines.entries().next().value as [string, Waiter[]];
     const { begin, isWanted } = line.shift() as Waiter;
-    // A key that is set anew is the last.
+    // A key that is set again moves to the end.
     this.#lines.delete(key);
     if (line.length > 0) this.#lines.set(key, line);
     if (isWanted()) begin();

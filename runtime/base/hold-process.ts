@@ -1,9 +1,9 @@
-/** The longest delay a timer takes, in milliseconds. */
+/** The longest delay of a timer, in milliseconds. */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 /**
- * Keeps the process alive. Timers of the system clock do not, because background work must never hold up an exit: a
- * program that waits for nothing but such a timer would end in the middle of what it does.
+ * Keeps the process alive. Timers of the system clock do not, because background work must never delay an exit: a
+ * program that waits only for such a timer would exit before it fires.
  *
  * A program calls this once at its start, and ends with `process.exit` or by releasing.
  *

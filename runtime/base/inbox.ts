@@ -2,8 +2,8 @@ import { assert } from './assert.ts';
 import { ByteQueue, type QueueLimits } from './byte-queue.ts';
 
 /**
- * What waits for one consumer: a bounded queue, a bell, and the end of it all. Putting in never waits; the consumer
- * takes what is there and otherwise waits for the bell.
+ * The queue of one consumer, with a notification and an end. Adding an item never waits. The consumer takes the queued
+ * items and otherwise waits for the notification.
  */
 export class Inbox<T extends { readonly bytes: number }> {
   readonly #items: ByteQueue<T>;
@@ -15,17 +15,17 @@ export class Inbox<T extends { readonly bytes: number }> {
     this.#items = new ByteQueue(limits);
   }
 
-  /** Whether nothing comes any more. */
+  /** Whether the inbox has ended. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Items that wait. */
+  /** Number of queued items. */
   get length(): number {
     return this.#items.length;
   }
 
-  /** @returns false, with nothing changed, when there is no room; true and nothing kept after the end */
+  /** @returns false, with nothing changed, when there is no space; after the end true, and the item is dropped */
   push(item: T): boolean {
     if (this.#isClosed) return true;
     if (!this.#items.push(item)) return false;
@@ -36,7 +36,7 @@ export class Inbox<T extends { readonly bytes: number }> {
   /**
    * The oldest item, or undefined when there is none.
    *
-   * @throws what it was closed with, once
+   * @throws the error it was closed with, once
    */
   shift(): T | undefined {
     const error = this.#error;
@@ -45,12 +45,12 @@ export class Inbox<T extends { readonly bytes: number }> {
     throw error;
   }
 
-  /** Forgets what waits. */
+  /** Drops all queued items. */
   clear(): void {
     this.#items.clear();
   }
 
-  /** Ends it; what waits is dropped. Only the first call counts. @param error thrown to the consumer */
+  /** Ends the inbox and drops its items. Only the first call has an effect. @param error thrown to the consumer */
   close(error?: unknown): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -66,7 +66,7 @@ export class Inbox<T extends { readonly bytes: number }> {
     ring?.();
   }
 
-  /** Resolves when something may have changed since the call. */
+  /** Resolves on the next notification. */
   heard(): Promise<void> {
     assert(this.#ring === undefined, 'an inbox has one consumer');
     return new Promise((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * How many values a key counts for that gives its object a shape no earlier object had. The engine makes a new
- * internal layout for each of them, which takes about ten times as long as reading a number or a short text.
+ * Cost, in values, of a key that gives its object a shape no earlier object had. The engine creates a new internal
+ * layout for each of them, which takes about ten times as long as reading a number or a short string.
  */
 export const NEW_SHAPE_VALUES = 10;
 
@@ -13,17 +13,17 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** What a JSON text may ask of `JSON.parse`, which cannot be interrupted. */
+/** Limits of a JSON text for `JSON.parse`, which cannot be interrupted. */
 export interface JsonBounds {
   /** Levels of nesting. */
   readonly depthMax: number;
-  /** Values and keys, a key that makes a new shape counted {@link NEW_SHAPE_VALUES} times. */
+  /** Values and keys; a key that makes a new shape counts {@link NEW_SHAPE_VALUES} times. */
   readonly valuesMax: number;
 }
 
-/** What {@link checkJsonWork} found. */
+/** The result of {@link checkJsonWork}. */
 export type JsonWork =
-  /** @param values how many values and keys there are, about */
+  /** @param values approximate number of values and keys */
   | { readonly kind: 'fits'; readonly values: number }
   /** @param at offset of the bracket that is too deep */
   | { readonly kind: 'too-deep'; readonly at: number }
@@ -31,10 +31,10 @@ export type JsonWork =
 
 const tooMuch: JsonWork = Object.freeze({ kind: 'too-much' });
 
-/** Characters that are looked at between two rests, about. */
+/** Approximate number of characters examined between two yields. */
 const STEP = 1 << 16;
 
-/** What {@link plainEnd} answers for a string with escapes. */
+/** Result of {@link plainEnd} for a string with escapes. */
 const HAS_ESCAPES = -2;
 
 /**
@@ -49,7 +49,7 @@ function plainEnd(text: string, from: number): number {
   return HAS_ESCAPES;
 }
 
-/** As {@link plainEnd}; in a text full of escapes a search for each quote would cost more than reading on. */
+/** As {@link plainEnd}; in a text full of escapes, searching each quote would cost more than reading on. */
 function* escapedEnd(text: string, from: number): Generator<undefined, number> {
   let restAt = from + STEP;
   for (let index = from + 1; index < text.length; ) {
@@ -64,7 +64,7 @@ function* escapedEnd(text: string, from: number): Generator<undefined, number> {
 }
 
 /**
- * The offset of the quote that ends a string; yields where the work may rest.
+ * The offset of the quote that ends a string, in steps.
  *
  * @param from offset of the quote that begins it
  * @returns -1 when the text ends first
@@ -75,12 +75,11 @@ export function* stringEnd(text: string, from: number): Generator<undefined, num
 }
 
 /**
- * Looks over a JSON text before it is parsed: how deep it nests, and how much work parsing it would be. The time
- * of `JSON.parse` follows the number of values and the number of different object shapes far more than the number
- * of bytes: 16 MiB of one text take 20 ms, 16 MiB of `{"<n>":1}` several seconds. The text need not be valid JSON.
+ * Checks a JSON text before it is parsed: its depth, and the work of parsing it. The time of `JSON.parse` follows the
+ * number of values and of different object shapes far more than the number of bytes: 16 MiB of one string take 20 ms,
+ * 16 MiB of `{"<n>":1}` several seconds. The text need not be valid JSON.
  *
- * Costs about a nanosecond a character, less inside strings, and stops at the first bound that is broken.
- * Yields where the work may rest.
+ * Costs about a nanosecond a character, less inside strings, and stops at the first limit exceeded.
  */
 export function* checkJsonWork(text: string, bounds: JsonBounds): Generator<undefined, JsonWork> {
   const { depthMax, valuesMax } = bounds;
@@ -120,13 +119,13 @@ export function* checkJsonWork(text: string, bounds: JsonBounds): Generator<unde
   return (yield* hasMoreNewShapes(text, newKeysMax)) ? tooMuch : fits;
 }
 
-/** An object of the text that is still open. */
+/** An object of the text that is not closed yet. */
 interface OpenObject {
-  /** Number of the shape its keys so far make; -1 for an array. */
+  /** Number of the shape of its keys so far; -1 for an array. */
   shape: number;
 }
 
-/** Whether the keys of a text make more than so many different shapes, where the order of the keys counts. */
+/** Whether the keys of a text make more than this many different shapes; the order of keys counts. */
 function* hasMoreNewShapes(text: string, newKeysMax: number): Generator<undefined, boolean> {
   const nextByKey = new Map<string, Map<number, number>>();
   const open: OpenObject[] = [];

@@ -1,14 +1,14 @@
-/** Longest name that is compared with others, in characters; names of ours are shorter. */
+/** Longest name that is compared, in characters; known names are shorter. */
 const COMPARED_LENGTH_MAX = 64;
 
 /**
- * The name among some that somebody most likely meant: one that differs in case, `_` and `-` only; else the one with the
- * fewest letters changed, missing, added or swapped, up to a third of the shorter name; else the only one that has the
- * same words and more, or some of them.
+ * The known name nearest to a mistyped one: one that differs in case, `_` and `-` only; else the one with the fewest
+ * letters changed, missing, added or swapped, up to a third of the shorter name; else the only one that has the same
+ * words and more, or some of them.
  *
- * @param name what was written; a long one is compared with nothing
- * @param names what could have been
- * @returns undefined where nothing is near
+ * @param name the unknown name; a long one is not compared
+ * @param names the known names
+ * @returns undefined when none is near
  */
 export function nearestName(name: string, names: readonly string[]): string | undefined {
   if (name.length > COMPARED_LENGTH_MAX) return undefined;
@@ -50,7 +50,7 @@ function wordsOf(name: string): readonly string[] {
   return separated.split(/[_-]/).filter((word) => word !== '');
 }
 
-/** How many letters are changed, missing, added, or swapped with the next one; each letter takes part in one of them. */
+/** Number of letters changed, missing, added, or swapped with the next one; each letter is counted once. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);

@@ -1,9 +1,9 @@
-/** A binary heap: the item that comes first can be taken in logarithmic time. It grows with what is put in. */
+/** A binary heap: the first item is removed in logarithmic time. Its size is not bounded. */
 export class PriorityQueue<T> {
   readonly #items: T[] = [];
   readonly #comesBefore: (a: T, b: T) => boolean;
 
-  /** @param comesBefore a strict order; which of two equal items comes first is open */
+  /** @param comesBefore a strict order; the order of equal items is undefined */
   constructor(comesBefore: (a: T, b: T) => boolean) {
     this.#comesBefore = comesBefore;
   }
@@ -13,12 +13,12 @@ export class PriorityQueue<T> {
     return this.#items.length;
   }
 
-  /** The first item, which stays; undefined when there is none. */
+  /** The first item, which is not removed; undefined when there is none. */
   get first(): T | undefined {
     return this.#items[0];
   }
 
-  /** Puts an item in. */
+  /** Adds an item. */
   push(item: T): void {
     const items = this.#items;
     let at = items.length;
@@ -32,7 +32,7 @@ export class PriorityQueue<T> {
     items[at] = item;
   }
 
-  /** Takes the first item out; undefined when there is none. */
+  /** Removes the first item; undefined when there is none. */
   pop(): T | undefined {
     const items = this.#items;
     const first = items[0];
@@ -41,7 +41,7 @@ export class PriorityQueue<T> {
     return first;
   }
 
-  /** Puts an item in the place of the first one and moves it to where it belongs. */
+  /** Replaces the first item by another one and moves that to its position. */
   #sink(item: T): void {
     const items = this.#items;
     let at = 0;

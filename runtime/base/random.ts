@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** Randomness as the engine sees it; a simulation passes a seeded one. */
+/** The randomness of the engine; a simulation passes a seeded one. */
 export interface Random {
   /** `length` random bytes. */
   bytes(length: number): Uint8Array;
@@ -26,8 +26,8 @@ export const systemRandom: Random = (() => {
 const hexOf: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
 
 /**
- * A UUID of version 7: 48 bits of milliseconds, then randomness, so that ids made one after another sort
- * near each other and inserts touch neighbouring pages.
+ * A UUID of version 7: 48 bits of milliseconds, then randomness, so that ids created one after another sort near each
+ * other and inserts touch neighbouring pages.
  *
  * @param nowMs milliseconds since the Unix epoch
  * @see RFC 9562 section 5.7

@@ -1,6 +1,6 @@
 import type { FileSystem } from './file-system.ts';
 
-/** Everything in a file, as it was when it was opened. @throws {Error} of Node, with its `code` */
+/** The content of a file, up to its length at the time it was opened. @throws {Error} of Node, with its `code` */
 export async function readWholeFile(files: FileSystem, path: string): Promise<Buffer> {
   const file = await files.open(path, 'read');
   try {

@@ -1,14 +1,14 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 
 /**
- * Lets an open return at once. Without it the open of a pipe waits for whoever opens its other end, in a thread that
- * nothing can take back. It has no effect on files; Windows has no such pipes.
+ * Makes an open return at once. Without it, opening a pipe waits for the other end, in a thread that cannot be
+ * interrupted. It has no effect on files; Windows has no such pipes.
  */
 export const NEVER_WAIT: number = constants.O_NONBLOCK ?? 0;
 
 /**
- * Refuses what is no file: in folders that others may write to, a pipe or a device in place of a file could hold up whoever
- * reads it, for ever.
+ * Refuses anything but a regular file: in a folder that others may write to, a pipe or a device instead of a file could
+ * block its reader forever.
  *
  * @param stats of an open file
  * @throws {Error} as Node throws it, with the code `EISDIR` or `EFTYPE`
@@ -21,10 +21,10 @@ export function requireRegular(stats: Stats, path: string): void {
 }
 
 /**
- * Opens a file, and nothing else.
+ * Opens a regular file.
  *
- * @param flags as `O_RDWR`; default: to be read
- * @param mode rights of a file that is made
+ * @param flags as `O_RDWR`; default: read only
+ * @param mode permissions of a new file
  * @returns the descriptor, which the caller closes
  * @throws {Error} of Node, with its `code`; {@link requireRegular}
  */
@@ -39,7 +39,7 @@ export function openRegularSync(path: string, flags: number = constants.O_RDONLY
   }
 }
 
-/** Everything in a file. @throws {Error} as {@link openRegularSync} */
+/** The content of a file. @throws {Error} as {@link openRegularSync} */
 export function readRegularSync(path: string): string {
   const descriptor = openRegularSync(path);
   try {

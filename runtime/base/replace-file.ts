@@ -2,10 +2,10 @@ import { dirname } from 'node:path';
 import type { FileSystem } from './file-system.ts';
 
 /**
- * Puts `bytes` in the place of what a file holds, or makes it. Whoever reads it, after a crash too, finds all of the old
- * content or all of the new. On the disk when it resolves. One call at a time for a file.
+ * Atomically replaces the content of a file, or creates it. A reader, also after a crash, finds either the old or the
+ * new content, complete. It is durable when it resolves. Only one call at a time for a file.
  *
- * @throws what the disk fails with; the old content stays
+ * @throws the errors of the disk; the old content stays
  */
 export async function replaceFile(files: FileSystem, path: string, bytes: Uint8Array): Promise<void> {
   const unfinished = `${path}.new`;

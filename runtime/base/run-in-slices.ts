@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts';
 import { type SlicedWork, TURN_MS } from './slice-scheduler.ts';
 
-/** Runs work to its end; it rests where it yields and its slice is over. */
+/** Runs work to its end; at a yield it waits for its next slice when the present one is over. */
 export async function runInSlices<T>(work: SlicedWork, steps: Generator<undefined, T>): Promise<T> {
   for (;;) {
     const step = steps.next();
@@ -11,7 +11,9 @@ export async function runInSlices<T>(work: SlicedWork, steps: Generator<undefine
   }
 }
 
-/** Runs work of a start to its end, which nobody has to share with: it makes way for a turn of the event loop now and then. */
+/**
+ * Runs start-up work, which shares the process with nothing else, to its end; yields to the event loop at intervals.
+ */
 export async function runInTurns<T>(clock: Clock, steps: Generator<undefined, T>): Promise<T> {
   let since = clock.monotonicMs();
   for (;;) {

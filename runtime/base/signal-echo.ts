@@ -1,12 +1,12 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Time in which the same signal is the same wish, in milliseconds. Ctrl-C goes to every process in the terminal, and
- * npm passes on what it gets: a program that npm started hears each Ctrl-C twice.
+ * Time within which a repeated signal counts as the same request, in milliseconds. Ctrl-C goes to every process in the
+ * terminal, and npm forwards it too: a program started by npm receives each Ctrl-C twice.
  */
 const ECHO_MS = 250;
 
-/** Tells a signal from the echo of the one before. */
+/** Recognizes the repetition of a signal. */
 export class SignalEcho {
   readonly #clock: Clock;
   #signal = '';
@@ -16,7 +16,7 @@ export class SignalEcho {
     this.#clock = clock;
   }
 
-  /** Whether a signal is nothing but the one before once more. */
+  /** Whether a signal only repeats the one before. */
   isEcho(signal: string): boolean {
     const nowMs = this.#clock.monotonicMs();
     if (signal === this.#signal && nowMs - this.#heardMs < ECHO_MS) return true;

@@ -1,7 +1,7 @@
-/** What the scheduler asks of whoever a piece of work is done for. Asked only when the work has to wait. */
+/** The caller of sliced work, as the scheduler sees it. Used only when the work has to wait. */
 export interface SliceOwner {
-  /** Who the work is done for, such as a principal: the works of a class share its time by this key. */
+  /** Identifies the caller, for example a principal: the callers of a class share its time by this key. */
   readonly sliceKey: string;
-  /** Throws when nobody waits for the result any more; that ends the wait of the work with the error. */
+  /** Throws when the caller has gone; the wait of the work then ends with that error. */
   requireWaiting(): void;
 }

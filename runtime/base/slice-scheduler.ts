@@ -5,61 +5,62 @@ import { ChangeRoom } from './change-room.ts';
 import type { Clock } from './clock.ts';
 import { HandlerTurns } from './handler-turns.ts';
 
-/** Sliced work of the whole process in one turn of the event loop at most, in milliseconds. */
+/** Limit of sliced work of the whole process in one turn of the event loop, in milliseconds. */
 export const TURN_MS = 8;
 
-/** What work may hold before it counts as sliced: a read as short as this is answered with its request. */
+/** Time before work counts as sliced: a read this short is answered at once. */
 const QUICK_MS = 1;
 
-/** How long after a short write sliced work makes way for the next one, in milliseconds. */
+/** How long after a short write slices stay short for the next one, in milliseconds. */
 const WRITES_RECENT_MS = 50;
 
-/** The shortest slice: below it, changing from one work to the next would cost more than the work. */
+/** The shortest slice: below it, switching would cost more than the work. */
 const SLICE_MS_MIN = 0.1;
 
-/** Most that works hold together while they make large answers, in bytes, unless told otherwise. */
+/** Default limit of the bytes that tasks hold together while they make large answers. */
 const ROOM_BYTES = 256 * 1024 * 1024;
 
-/** Part of the heap that this may be at most. */
+/** Divisor of the heap: the largest part this limit may take. */
 const ROOM_SHARE = 8;
 
-/** Share of a turn that sliced work takes beside writers, of what everything else took. */
+/** Sliced work beside writers, as a share of the time everything else took. */
 const SHARE_BESIDE_WRITERS = 0.25;
 
 /**
- * Who waits for a piece of work:
+ * Who waits for the work:
  * - `command`: a long command, and with it every later command of its actor;
  * - `read`: the caller of one request;
- * - `background`: nobody, such as a scrub or statistics.
+ * - `background`: nobody, for example a scrub or statistics.
  */
 export type SliceClass = 'command' | 'read' | 'background';
 
-/** Shares of time when all of them wait: a long command always has half of it. */
+/** Shares of time when all classes wait: a long command always has half of it. */
 const weights: Readonly<Record<SliceClass, number>> = { command: 4, read: 3, background: 1 };
 
 /**
- * Divides the event loop between everything that may be long: there is one for the whole process.
+ * Divides the event loop between all tasks that may be long: there is one for the whole process.
  *
- * Work calls {@link SlicedWork.pause} in its loops, and goes on, or awaits its next slice. In one turn of the event loop
- * one work has a slice, so all sliced work together takes at most {@link TURN_MS} of it, besides one millisecond that
- * everybody may begin with: most reads end within that and never meet the scheduler.
+ * Work calls {@link SlicedWork.pause} in its loops, and continues or awaits its next slice. One task gets a slice in
+ * one turn of the event loop, so all sliced work together takes at most {@link TURN_MS} of it. In addition every task
+ * may start with one millisecond: most reads end within that and never reach the scheduler.
  *
- * Who is next: the class whose time, divided by its weight, is least (start-time fair queueing); in it each key in
- * turn, so that callers have equal shares however many works each of them has; of a key first what had no slice yet, at
- * most every second time, so that a short read waits for one slice or two and not for everybody, then each in turn.
+ * The next task is chosen as follows. First the class with the least time divided by its weight (start-time fair
+ * queueing). In it each key in turn, so that callers have equal shares however many tasks each of them has. Within a
+ * key, tasks without a slice so far come first, at most every second time, so that a short read waits for one slice or
+ * two and not for all others; then each in turn.
  *
- * While short writes are being made slices are shorter: a quarter of what everything else took of the turn before. A
- * write takes a handful of turns from its request to its answer, so 8 ms in each would make it many times slower. Sliced
- * work then has a fifth of the processor when writers are busy, and most of it while they wait for the disk.
+ * While there are short writes, slices are shorter: a quarter of the time everything else took in the turn before. A
+ * write takes a handful of turns from its request to its answer, so 8 ms in each would make it many times slower.
+ * Sliced work then has a fifth of the processor when writers are busy, and most of it while they wait for the disk.
  *
  * @see docs/decisions/0037-slice-scheduler.md
  */
 export class SliceScheduler {
-  /** For works that make something large: what all of them may hold together. */
+  /** Limit of memory for tasks with large results. */
   readonly room: ByteRoom;
-  /** For changes on their way to the shards. */
+  /** Limit of changes on their way to the shards. */
   readonly changes: ChangeRoom;
-  /** When handlers begin, whoever brings their requests: clients or other members. */
+  /** Starts the handlers of requests from clients and other members. */
   readonly handlers: HandlerTurns;
   readonly #clock: Clock;
   readonly #classes: Readonly<Record<SliceClass, SliceQueue>> = {
@@ -72,18 +73,18 @@ export class SliceScheduler {
   #waiting = 0;
   /** Number of the present turn. */
   #turn = 0;
-  /** Time of this turn that has been given away, in milliseconds. */
+  /** Time of this turn given to slices, in milliseconds. */
   #givenMs = 0;
   #isTurnOpen = false;
   #current: SlicedWork | undefined;
   #turnStartMs = Number.NaN;
   #wroteMs = Number.NEGATIVE_INFINITY;
-  /** What the work with the slice of this turn is known to have used of it, in milliseconds. */
+  /** Known time used by the task that has this turn's slice, in milliseconds. */
   #spentMs = 0;
-  /** What everything else took of the last turn, in milliseconds. */
+  /** Time everything else took in the last turn, in milliseconds. */
   #restMs = 0;
 
-  /** @param roomBytes most that works hold together while they make large answers, at most an eighth of the heap */
+  /** @param roomBytes limit of memory for large answers, at most an eighth of the heap */
   constructor(clock: Clock, roomBytes: number = ROOM_BYTES, changes: ChangeRoom = new ChangeRoom()) {
     this.#clock = clock;
     this.changes = changes;
@@ -93,7 +94,7 @@ export class SliceScheduler {
     );
   }
 
-  /** Works that wait for a slice. */
+  /** Number of tasks waiting for a slice. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -103,20 +104,20 @@ export class SliceScheduler {
     return this.#turn;
   }
 
-  /** Begins a piece of work. Costs nothing but the object: no end has to be told. */
+  /** Creates a task. It costs only the object; its end need not be reported. */
   begin(kind: SliceClass, owner: SliceOwner): SlicedWork {
     return new SlicedWork(this, this.#clock, kind, owner);
   }
 
-  /** A short command has been carried out: slices are short for a while. @param nowMs on the monotonic clock */
+  /** A short command has run: slices are short for a while. @param nowMs on the monotonic clock */
   noteWrite(nowMs: number): void {
     this.#wroteMs = nowMs;
   }
 
   /**
-   * For work that began in this turn without having been given a slice.
+   * For work that started in this turn without a slice.
    *
-   * @returns how much longer it may go on, in milliseconds; 0: it has to wait
+   * @returns how much longer it may run, in milliseconds; 0: it has to wait
    */
   extend(nowMs: number): number {
     if (this.#waiting > 0) return 0;
@@ -127,7 +128,7 @@ export class SliceScheduler {
     return left;
   }
 
-  /** Queues work. @returns resolves in the turn it is given a slice; rejects with what its owner throws */
+  /** Queues work. @returns resolves in the turn of its slice; rejects with its owner's error */
   wait(work: SlicedWork): Promise<void> {
     this.#settle(work);
     return new Promise((resolve, reject) => {
@@ -139,7 +140,7 @@ export class SliceScheduler {
     });
   }
 
-  /** How long a slice is at present, in milliseconds. */
+  /** Present length of a slice, in milliseconds. */
   #sliceMs(nowMs: number): number {
     if (nowMs - this.#wroteMs > WRITES_RECENT_MS) return TURN_MS;
     return Math.min(Math.max(this.#restMs * SHARE_BESIDE_WRITERS, SLICE_MS_MIN), TURN_MS);
@@ -148,14 +149,14 @@ export class SliceScheduler {
   #openTurn(): void {
     if (this.#isTurnOpen) return;
     this.#isTurnOpen = true;
-    // The first callback may come in this very turn, when what opened it arrived from the network.
+    // The first callback may run in this same turn, when a network event started it.
     this.#clock.soon(() => this.#clock.soon(() => this.#nextTurn()));
   }
 
   #nextTurn(): void {
     const nowMs = this.#clock.monotonicMs();
     if (this.#current !== undefined) this.#settle(this.#current);
-    // NaN where the turn before had no beginning.
+    // NaN when the turn before has no start.
     this.#restMs = Math.max(nowMs - this.#turnStartMs - this.#spentMs, 0) || 0;
     this.#spentMs = 0;
     this.#turn += 1;
@@ -170,7 +171,7 @@ export class SliceScheduler {
     this.#turnStartMs = Number.NaN;
   }
 
-  /** Gives a slice to whoever is next. @returns whether they still wanted it */
+  /** Gives a slice to the next task. @returns whether its caller still waited */
   #give(nowMs: number): boolean {
     const queue = this.#next();
     this.#served = queue.tag;
@@ -197,7 +198,7 @@ export class SliceScheduler {
     return next as SliceQueue;
   }
 
-  /** Counts what a work used of the slice it was given. */
+  /** Counts the time a task used of its slice. */
   #settle(work: SlicedWork): void {
     if (work !== this.#current) return;
     this.#current = undefined;
@@ -206,28 +207,28 @@ export class SliceScheduler {
   }
 }
 
-/** A work that waits for its slice. */
+/** A task waiting for its slice. */
 interface Waiting {
   readonly work: SlicedWork;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** The waiting works of one key, each kind in the order they came. */
+/** The waiting tasks of one key, each kind in order of arrival. */
 interface Line {
-  /** Those that had no slice yet. */
+  /** Tasks without a slice so far. */
   readonly fresh: Waiting[];
   readonly begun: Waiting[];
-  /** Whether the last slice went to one that had none before. */
+  /** Whether the last slice went to a task without one. */
   wasFresh: boolean;
 }
 
-/** The waiting works of one class: round robin over the keys. */
+/** The waiting tasks of one class: round robin over the keys. */
 class SliceQueue {
-  /** Time the class has used, divided by its weight. */
+  /** Time used by the class, divided by its weight. */
   tag = 0;
   readonly #weight: number;
-  /** The key that is next first; only those with waiting works. */
+  /** Keys with waiting tasks, the next one first. */
   readonly #lines = new Map<string, Line>();
 
   constructor(weight: number) {
@@ -249,11 +250,11 @@ class SliceQueue {
     (work.isFresh ? line.fresh : line.begun).push(waiting);
   }
 
-  /** Takes out who is next. Not to be called when nobody waits. */
+  /** Removes the next task. The queue must not be empty. */
   pop(): Waiting {
     const [key, line] = this.#lines.entries().next().value as [string, Line];
     const { begun, fresh } = line;
-    // Every second slice goes to those that had one: however many short works come, the long ones go on.
+    // Every second slice goes to started tasks: long ones progress however many short ones arrive.
     line.wasFresh = fresh.length > 0 && (begun.length === 0 || !line.wasFresh);
     const next = (line.wasFresh ? fresh : begun).shift() as Waiting;
     this.#lines.delete(key);
@@ -261,25 +262,25 @@ class SliceQueue {
     return next;
   }
 
-  /** Counts what a work has used. */
+  /** Counts time used by a task. */
   charge(ms: number): void {
     this.tag += ms / this.#weight;
   }
 }
 
-/** A piece of work that gives the event loop back. Made by {@link SliceScheduler.begin}. */
+/** A task that yields the event loop. Created by {@link SliceScheduler.begin}. */
 export class SlicedWork {
   readonly kind: SliceClass;
   readonly owner: SliceOwner;
   readonly #scheduler: SliceScheduler;
   readonly #clock: Clock;
-  /** Beginning of the present slice; negative before the first. */
+  /** Start of the present slice; negative before the first. */
   #startMs = -1;
-  /** When it was last known to be at work. */
+  /** Last time it was known to be running. */
   #seenMs = -1;
   /** Length of the present slice, in milliseconds. */
   #sliceMs = QUICK_MS;
-  /** Turn of the event loop in which the present slice was given. */
+  /** Turn of the event loop of the present slice. */
   #turn = 0;
   #isFresh = true;
   #wait: Promise<void> | undefined;
@@ -291,17 +292,17 @@ export class SlicedWork {
     this.owner = owner;
   }
 
-  /** Time known to have been used of the present slice, in milliseconds. For the scheduler. */
+  /** Known time used of the present slice, in milliseconds. For the scheduler. */
   get spentMs(): number {
     return this.#seenMs - this.#startMs;
   }
 
-  /** Whether it was given no slice yet. For the scheduler. */
+  /** Whether it has had no slice yet. For the scheduler. */
   get isFresh(): boolean {
     return this.#isFresh;
   }
 
-  /** A slice is given. For the scheduler. */
+  /** Starts a slice. For the scheduler. */
   take(nowMs: number, sliceMs: number): void {
     this.#isFresh = false;
     this.#wait = undefined;
@@ -312,11 +313,11 @@ export class SlicedWork {
   }
 
   /**
-   * To be called in every long loop, every few dozen microseconds of work: says whether the slice is over, and then
-   * waits for the next one. Cheap: one look at the clock.
+   * To be called in every long loop, every few dozen microseconds of work: checks whether the slice is over, and then
+   * waits for the next one. It costs one read of the clock.
    *
-   * @returns undefined: go on; otherwise await it and hold no open range meanwhile
-   * @throws what the owner throws when nobody waits for the result any more
+   * @returns undefined: continue; otherwise await it, and hold no open range meanwhile
+   * @throws the owner's error when the caller has gone
    */
   pause(): Promise<void> | undefined {
     return this.isOver() ? this.rest() : undefined;
@@ -328,7 +329,7 @@ export class SlicedWork {
     return this.#wait;
   }
 
-  /** Whether {@link pause} would wait; for work that rather stops here than waits. Throws as that does. */
+  /** Whether {@link pause} would wait; for work that stops instead of waiting. Throws like it. */
   isOver(): boolean {
     if (this.#wait !== undefined) {
       this.owner.requireWaiting();
@@ -342,7 +343,7 @@ export class SlicedWork {
       return false;
     }
     if (this.#turn !== this.#scheduler.turn) {
-      // It was not at work when its slice ended, for it waited for something else.
+      // It was not running when its slice ended, because it waited for something else.
       this.#turn = this.#scheduler.turn;
       this.#startMs = nowMs;
       this.#sliceMs = 0;

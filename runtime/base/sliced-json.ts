@@ -1,9 +1,9 @@
 /*
- * `JSON.parse` and `JSON.stringify` of a large value hold the event loop: 16 MiB take 20 to 120 ms. These do the same in
- * steps of some tenths of a millisecond.
+ * `JSON.parse` and `JSON.stringify` of a large value block the event loop: 16 MiB take 20 to 120 ms. These functions do
+ * the same in steps of some tenths of a millisecond.
  */
 
-/** Characters that are parsed or written between two rests, about. */
+/** Approximate number of characters parsed or written between two yields. */
 const STEP = 1 << 16;
 
 const QUOTE = 0x22;
@@ -16,21 +16,21 @@ const SMALL_U = 0x75;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Characters of the longest number or word that is parsed in one go; of a longer one the beginning is. */
+/** Longest number or word that is parsed at once; of a longer one only the beginning is parsed. */
 const LITERAL_MAX = 2_000;
 
-/** Characters of an escape with four hexadecimal digits. */
+/** Length of an escape with four hexadecimal digits. */
 const UNICODE_ESCAPE = 6;
 
-/** Parses a text in one go, as `JSON.parse` does. */
+/** Parses a text at once, as `JSON.parse` does. */
 type ParseJson = (text: string) => unknown;
 
 /**
- * As `JSON.parse`; yields where the work may rest. A number of more than 2,000 characters may be refused.
+ * As `JSON.parse`, in steps. A number of more than 2,000 characters may be refused.
  *
  * @param parse parses a part of the text; default: `JSON.parse`
- * @param step characters between two rests, about
- * @throws {SyntaxError} whose message may tell of a part of the text @throws what `parse` throws besides
+ * @param step approximate number of characters between two yields
+ * @throws {SyntaxError} whose message may refer to a part of the text @throws other errors of `parse`
  */
 export function* parseJsonInSteps(
   text: string,
@@ -41,9 +41,9 @@ export function* parseJsonInSteps(
   return yield* new SlicedParser(text, parse, step).document();
 }
 
-/** Members of an array or object that were found between two places. */
+/** Consecutive members of an array or object. */
 interface Run {
-  /** Behind the last of them. */
+  /** Position after the last of them. */
   readonly end: number;
   /** Whether the container ends there. */
   readonly isLast: boolean;
@@ -56,7 +56,7 @@ class SlicedParser {
   #at = 0;
   /** The first quote from {@link #quoteFrom} on; the length of the text when there is none. */
   #quoteAt = -1;
-  /** From where it was searched. */
+  /** Start of the last search for it. */
   #searchedFrom = 0;
 
   constructor(text: string, parse: ParseJson, step: number) {
@@ -93,11 +93,11 @@ class SlicedParser {
     }
   }
 
-  /** A number or word, or what is neither, that is longer than a step. */
+  /** A number or word, or an invalid token, that is longer than a step. */
   #literal(): unknown {
     const start = this.#at;
     const end = this.#endWithin(start, LITERAL_MAX);
-    // The beginning of a longer one tells what is wrong: a number is refused for its length, all else is no JSON.
+    // The beginning shows the error: a number is refused for its length, anything else is invalid JSON.
     const value = this.#parse(this.#text.slice(start, end ?? start + LITERAL_MAX));
     if (end === undefined) throw new SyntaxError('no number or word is so long');
     this.#at = end;
@@ -157,7 +157,7 @@ class SlicedParser {
     return key;
   }
 
-  /** Reads the end of a container without members, if it is one. */
+  /** Reads the end of an empty container, if it is one. */
   *#endsAtOnce(close: number): Generator<undefined, boolean> {
     yield* this.#space();
     if (this.#text.charCodeAt(this.#at) !== close) return false;
@@ -165,7 +165,7 @@ class SlicedParser {
     return true;
   }
 
-  /** Reads what follows a member. @returns whether the container ends there */
+  /** Reads the separator after a member. @returns whether the container ends there */
   *#endsAfterMember(close: number): Generator<undefined, boolean> {
     yield* this.#space();
     const code = this.#text.charCodeAt(this.#at);
@@ -174,7 +174,7 @@ class SlicedParser {
     return code === close;
   }
 
-  /** Goes behind a run and what ends it. @returns its text */
+  /** Moves to the position after a run and its separator. @returns its text */
   #takeRun({ end, isLast }: Run, close: number): string {
     if (isLast && this.#text.charCodeAt(end) !== close) throw new SyntaxError('the wrong bracket');
     const members = this.#text.slice(this.#at, end);
@@ -182,7 +182,7 @@ class SlicedParser {
     return members;
   }
 
-  /** The members from here on that end within a step; undefined when the next one does not. */
+  /** The next members that end within a step; undefined when the first of them does not. */
   #run(): Run | undefined {
     const text = this.#text;
     const limit = Math.min(this.#at + this.#step, text.length);
@@ -204,7 +204,7 @@ class SlicedParser {
     return comma < 0 ? undefined : { end: comma, isLast: false };
   }
 
-  /** Behind the value that begins at `start`; undefined when that is more than `most` characters away. */
+  /** The end of the value that begins at `start`; undefined when it is more than `most` characters away. */
   #endWithin(start: number, most: number): number | undefined {
     const text = this.#text;
     const limit = Math.min(start + most, text.length);
@@ -226,7 +226,7 @@ class SlicedParser {
     return limit === text.length && depth === 0 ? limit : undefined;
   }
 
-  /** Behind the text value that begins at `start`; undefined when it has no end before `limit`. */
+  /** The end of the string that begins at `start`; undefined when it is not before `limit`. */
   #endOfText(start: number, limit: number): number | undefined {
     for (let quote = this.#quoteFrom(start + 1); quote < limit; quote = this.#quoteFrom(quote + 1)) {
       if (!this.#isEscaped(quote, start + 1)) return quote + 1;
@@ -234,7 +234,7 @@ class SlicedParser {
     return undefined;
   }
 
-  /** Remembered, because a search that finds nothing goes through all of the text. */
+  /** Cached, because a search without a result reads the whole text. */
   #quoteFrom(from: number): number {
     if (this.#quoteAt < from || this.#searchedFrom > from) {
       const found = this.#text.indexOf('"', from);
@@ -244,7 +244,7 @@ class SlicedParser {
     return this.#quoteAt;
   }
 
-  /** Whether an odd number of backslashes stands before a place, from `start` on. */
+  /** Whether an odd number of backslashes precedes a position, from `start` on. */
   #isEscaped(place: number, start: number): boolean {
     let at = place;
     while (at > start && this.#text.charCodeAt(at - 1) === BACKSLASH) at -= 1;
@@ -270,7 +270,7 @@ class SlicedParser {
     }
   }
 
-  /** The last place up to `to` that is not within an escape; behind the escape when there is none. */
+  /** The last position up to `to` that is not inside an escape; the end of the escape when there is none. */
   #cutOf(from: number, to: number): number {
     const last = this.#text.slice(Math.max(to - UNICODE_ESCAPE, from), to).lastIndexOf('\\');
     if (last < 0) return to;
@@ -302,8 +302,8 @@ function setKey(target: object, key: string, value: unknown): void {
 }
 
 /**
- * The size of a plain value: characters of its texts and keys, and something for everything else. It stops looking when
- * there is more than `most`.
+ * The size of a plain value: characters of its strings and keys, and a constant for everything else. It stops counting
+ * above `most`.
  */
 export function sizeUpTo(value: unknown, most: number): number {
   if (typeof value === 'string') return value.length;
@@ -328,20 +328,20 @@ export function isLargeJson(value: unknown, step: number = STEP): boolean {
   return sizeUpTo(value, step) > step;
 }
 
-/** What `JSON.stringify` may write otherwise than it stands; pairs of surrogates are left to it as well. */
+/** Characters that `JSON.stringify` may escape; surrogate pairs are left to it as well. */
 const mayNeedEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
 
-/** How values are written that JSON has no form for, or that are to have another one. */
+/** The form of values that JSON cannot represent, or that are written in another form. */
 export interface JsonForm {
-  /** What is written in the place of an object: itself, or a plain one the members of which have their own forms. */
+  /** Replaces an object: by itself, or by a plain object whose members have their own forms. */
   readonly formOf: (value: object) => object;
   /** The same for `JSON.stringify`. */
   readonly replacer: (this: unknown, key: string, shown: unknown) => unknown;
 }
 
 /**
- * The text `JSON.stringify` makes of a plain value, in pieces of some `step` characters. The work may rest between any
- * two of them; nothing of the value may change.
+ * The text `JSON.stringify` makes of a plain value, in pieces of about `step` characters. The work may pause between
+ * two pieces; the value must not change meanwhile.
  */
 export function* jsonPieces(value: unknown, step: number = STEP, form?: JsonForm): Generator<string, void> {
   if (!hasText(value)) return;
@@ -355,7 +355,7 @@ export function* jsonPieces(value: unknown, step: number = STEP, form?: JsonForm
   }
 }
 
-/** Whether JSON has a text for a value: without one it is left out of an object, and null in a list. */
+/** Whether JSON can represent a value: otherwise it is left out of an object, and null in a list. */
 function hasText(value: unknown): boolean {
   return value !== undefined && typeof value !== 'function' && typeof value !== 'symbol';
 }
@@ -364,7 +364,7 @@ function* textPieces(text: string, step: number): Generator<string, void> {
   yield '"';
   for (let from = 0; from < text.length; ) {
     let to = Math.min(from + step, text.length);
-    // Not within a pair of surrogates, the halves of which would be escaped.
+    // Do not split a surrogate pair, because its halves would be escaped.
     if (to < text.length && (text.charCodeAt(to) & 0xfc00) === 0xdc00) to += 1;
     const piece = text.slice(from, to);
     yield mayNeedEscape.test(piece) ? JSON.stringify(piece).slice(1, -1) : piece;

@@ -1,10 +1,10 @@
-/** Items sorted, or merged, between two rests. */
+/** Items sorted, or merged, between two yields. */
 const ITEMS_PER_SLICE = 512;
 
 /**
- * Sorts stably without holding the event loop: short runs first, then pairs of runs are merged.
+ * Sorts stably without blocking the event loop: sorts short runs first, then merges pairs of runs.
  *
- * @returns the sorted items; yields undefined where the work may rest
+ * @returns the sorted items; yields undefined between steps
  */
 export function* sortInSlices<T>(
   items: readonly T[],

@@ -1,12 +1,12 @@
 import { type Buffer, isAscii } from 'node:buffer';
 
-/** Characters of a slice of a text, about. */
+/** Approximate length of a slice of a text. */
 const SLICE = 1 << 16;
 
-/** Bytes decoded between two rests. */
+/** Bytes decoded between two yields. */
 const DECODED_BYTES = 1 << 20;
 
-/** A text in slices that can be encoded one after the other: none ends within a pair of surrogates. */
+/** A text in slices that can be encoded separately: none ends inside a surrogate pair. */
 export function* textSlices(text: string): Generator<string, void> {
   for (let from = 0; from < text.length; ) {
     let to = Math.min(from + SLICE, text.length);
@@ -17,7 +17,7 @@ export function* textSlices(text: string): Generator<string, void> {
 }
 
 /**
- * Decodes UTF-8 without its byte order mark; yields where the work may rest.
+ * Decodes UTF-8 without its byte order mark, in steps.
  *
  * @throws {TypeError} for bytes that are not UTF-8
  */

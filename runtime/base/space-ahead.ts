@@ -1,26 +1,26 @@
 import { isOutOfSpace, type OpenFile } from './file-system.ts';
 
-/** Most that is taken at once, in bytes. A whole file at once would hold up writing for it. */
+/** Limit of one allocation, in bytes. Allocating a whole file at once would delay writes. */
 const AHEAD_BYTES_MAX = 1024 * 1024;
 
 const zeros = Buffer.alloc(AHEAD_BYTES_MAX);
 
 /**
- * Space taken ahead in a file that records are appended to and flushed, as zeros. Flushing a file that grows commits
- * its new length and blocks in the journal of the file system as well, and on ext4 waits for what other files of the
- * disk have in it. Measured there: one appender 12,000 records/s growing, 18,000 over zeros; 64 appenders 295,000
- * entries/s against 375,000. On a disk with other writers 4 KiB take 0.5 to 2.7 ms growing, 0.3 ms over zeros.
+ * Preallocates space, as zeros, in a file to which records are appended and flushed. Flushing a growing file also
+ * commits its new length and blocks in the journal of the file system, and on ext4 waits for changes of other files in
+ * it. Measured there: one appender 12,000 records/s growing, 18,000 over zeros; 64 appenders 295,000 entries/s against
+ * 375,000. On a disk with other writers 4 KiB take 0.5 to 2.7 ms growing, 0.3 ms over zeros.
  */
 export class SpaceAhead {
   readonly #file: OpenFile;
   readonly #bytesMax: number;
   #end = 0;
-  /** How many are taken next; 0: none any more. */
+  /** Size of the next allocation; 0: no more. */
   #length: number;
 
   /**
-   * @param bytesMax length the file does not pass for zeros
-   * @param firstBytes how much is taken at first, twice as much each time from then on; small where most files stay so
+   * @param bytesMax length up to which zeros are written
+   * @param firstBytes size of the first allocation, doubled each time; small where most files stay small
    */
   constructor(file: OpenFile, bytesMax: number, firstBytes = AHEAD_BYTES_MAX) {
     this.#file = file;
@@ -28,17 +28,17 @@ export class SpaceAhead {
     this.#length = firstBytes;
   }
 
-  /** Where the zeros end: the file is at least so long, also while it is cut behind what was written. */
+  /** End of the zeros: the file is at least this long, also while {@link cutBehind} runs. */
   get end(): number {
     return this.#end;
   }
 
   /**
-   * To be called when something was written: takes more when the zeros are used up. Takes none any more once there is
-   * no space: the last free bytes are worth more to others.
+   * To be called after a write: allocates more when the zeros are used up. After an allocation fails for lack of space
+   * it makes no more, because the last free bytes are needed elsewhere.
    *
-   * @param end of what was written
-   * @throws what the disk fails with, but for want of space
+   * @param end of the written data
+   * @throws the errors of the disk, except for lack of space
    */
   async takeBehind(end: number): Promise<void> {
     const length = Math.min(this.#length, this.#bytesMax - end);
@@ -54,9 +54,9 @@ export class SpaceAhead {
     }
   }
 
-  /** Cuts the file off behind what was written. */
+  /** Truncates the file after the written data. */
   async cutBehind(end: number): Promise<void> {
-    // Before the file is shorter: see `end`.
+    // Set before the file becomes shorter: see `end`.
     this.#end = end;
     await this.#file.truncate(end);
   }

@@ -1,7 +1,7 @@
 /**
- * A hash of a text that is the same for ever and everywhere: FNV-1a over its UTF-8 bytes, then mixed (the end of
- * MurmurHash3), because FNV alone leaves texts that differ in their last letter near each other. It tells nothing
- * about who could make two texts meet: not for anything an attacker gains by.
+ * A hash of a text that never changes, on any machine: FNV-1a over its UTF-8 bytes, then mixed (the finalizer of
+ * MurmurHash3), because FNV alone gives near values to texts that differ in their last letter. It is not collision
+ * resistant, so it must not be used where an attacker gains by a collision.
  *
  * @returns 32 bits, as a number from 0 to 4,294,967,295
  */

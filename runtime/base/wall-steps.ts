@@ -1,36 +1,35 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Wall time that passes beyond monotonic time, or behind it, and is taken for a step, in milliseconds. What is less adds
- * up until it is one.
+ * Difference between elapsed wall time and elapsed monotonic time that counts as a step, in milliseconds. Smaller
+ * differences add up until they reach it.
  */
 const STEP_MS_MIN = 2_000;
 
-/** Steps that are remembered each for itself; of more, the two oldest count as one. */
+/** Limit of stored steps; above it, the two oldest are combined. */
 const STEPS_MAX = 64;
 
-/** The wall clock went ahead, by what no time passed for. */
+/** A forward step of the wall clock, without time passing. */
 interface Step {
-  /** The latest wall time that was seen before it. */
+  /** The latest wall time seen before it. */
   readonly fromMs: number;
-  /** By how much, in milliseconds. */
+  /** Size of the step, in milliseconds. */
   readonly byMs: number;
 }
 
 /**
- * Tells how old something is that carries a wall time, when the wall clock was set in between: somebody set it, or
- * the machine slept. The wall clock is read here by everybody who gives such times, so that what was given before a
- * step is known from what came after it.
+ * Computes the age of a wall time when the wall clock was set in between, or the machine slept. All such wall times are
+ * read through this class, so that a time from before a step can be distinguished from one after it.
  *
- * An age is never told as more than the time that has passed on the monotonic clock, as far as this process saw it. It
- * is told as less where a clock that was set back gave times that are still ahead.
+ * An age is never more than the time that has passed on the monotonic clock while this process ran. It may be less,
+ * when a clock that was set back had issued times that are still in the future.
  */
 export class WallSteps {
   readonly #clock: Clock;
-  /** Wall time less monotonic time, as of the last step. */
+  /** Wall time minus monotonic time, as of the last step. */
   #offsetMs: number;
   #seenMs: number;
-  /** The oldest first. */
+  /** Oldest first. */
   #steps: Step[] = [];
 
   constructor(clock: Clock) {
@@ -54,10 +53,10 @@ export class WallSteps {
   }
 
   /**
-   * How old something is, in milliseconds.
+   * The age of a wall time, in milliseconds.
    *
-   * @param atMs wall time it carries
-   * @param nowMs wall time as of {@link now}
+   * @param atMs the wall time
+   * @param nowMs present wall time from {@link now}
    */
   ageMs(atMs: number, nowMs: number): number {
     let ageMs = nowMs - atMs;
@@ -73,7 +72,7 @@ export class WallSteps {
     this.#steps.splice(0, 2, { fromMs, byMs: oldest.byMs + next.byMs });
   }
 
-  /** A clock that is set back takes back what it was ahead, the newest steps first. */
+  /** A backward step cancels forward steps, the newest first. */
   #back(byMs: number): void {
     let left = byMs;
     while (left > 0) {

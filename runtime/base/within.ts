@@ -1,10 +1,10 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Waits for something, but not longer than `ms`. What it waits for goes on.
+ * Waits for a promise, but at most `ms`. The work itself continues.
  *
  * @returns whether it ended in time
- * @throws what `work` rejects with in time
+ * @throws the error `work` rejects with in time
  */
 export async function within(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
   let cancel = (): void => undefined;
@@ -20,7 +20,7 @@ export async function within(clock: Clock, ms: number, work: Promise<unknown>): 
 }
 
 /**
- * What something answers in time.
+ * The result of a promise, if it arrives in time.
  *
  * @returns undefined when it takes longer than `ms`, or fails
  */

@@ -3,10 +3,10 @@ import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { BLOB_HASH } from './blob-hash.ts';
 import type { BlobRange, PutOptions } from './ports.ts';
 
-/** Bytes that are hashed and written at a time: more would hold the event loop. */
+/** Bytes hashed and written at a time: a larger piece would block the event loop. */
 const PIECE_BYTES = 262_144;
 
-/** Bytes on their way in: counted, hashed, and cut into pieces of bounded size. */
+/** An upload: counts and hashes the bytes, and cuts them into pieces of bounded size. */
 export class Incoming {
   readonly #content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
   readonly #options: PutOptions;
@@ -18,13 +18,13 @@ export class Incoming {
     this.#options = options;
   }
 
-  /** Bytes seen so far. */
+  /** Bytes received so far. */
   get size(): number {
     return this.#size;
   }
 
   /**
-   * The pieces, none of them empty; each is good until the next one is asked for.
+   * The pieces, none of them empty. Each is valid until the next one is requested.
    *
    * @throws {ServiceError} `PAYLOAD_TOO_LARGE`, `REQUEST_CANCELLED`
    */
@@ -46,9 +46,9 @@ export class Incoming {
   }
 
   /**
-   * The hash of it all, once.
+   * The hash of all bytes; may be called once.
    *
-   * @throws {ServiceError} `VALIDATION_FAILED` when the caller promised another one
+   * @throws {ServiceError} `VALIDATION_FAILED` when it is not the hash the caller expected
    */
   finish(): string {
     const hash = this.#hash.digest('hex');

@@ -1,26 +1,26 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** What one request may use. */
+/** Limits of one request. */
 export interface RequestLimits {
-  /** Work, in nanoseconds of a processor as the callers of {@link RequestBudget.spend} estimate them. */
+  /** Work, in nanoseconds of processor time as the callers of {@link RequestBudget.spend} estimate it. */
   readonly workMax: number;
-  /** Bytes kept at the same time, as the callers of {@link RequestBudget.keep} estimate them. */
+  /** Bytes held at the same time, as the callers of {@link RequestBudget.keep} estimate them. */
   readonly memoryMax: number;
 }
 
 const mebibyte = 1024 * 1024;
 
-/** What a request may use unless told otherwise: half of the time it has, and what some 300,000 matches take. */
+/** Default limits of a request: half of its time limit, and the memory of about 300,000 matches. */
 export const defaultRequestLimits: RequestLimits = Object.freeze({
   workMax: 30_000_000_000,
   memoryMax: 128 * mebibyte,
 });
 
 /**
- * What one request has used of the processor and of memory, counted by those who work for it: scans, filters, sorts,
- * patterns, checks. It bounds the sum; that no single step is long is for whoever takes the step.
+ * The processor time and memory used by one request, as counted by its scans, filters, sorts, patterns and checks. It
+ * limits the sum; each step is responsible for its own length.
  *
- * Work is counted and not measured, so that the same request is refused on every machine, or on none.
+ * Work is estimated and not measured, so that a request is refused on every machine or on none.
  */
 export class RequestBudget {
   readonly #limits: RequestLimits;
@@ -36,13 +36,13 @@ export class RequestBudget {
     return this.#work;
   }
 
-  /** Bytes kept now. */
+  /** Bytes held at present. */
   get memory(): number {
     return this.#memory;
   }
 
   /**
-   * Counts work, best before it is done.
+   * Counts work, preferably before it is done.
    *
    * @param work estimated nanoseconds
    * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
@@ -74,7 +74,7 @@ export class RequestBudget {
     );
   }
 
-  /** Memory that is not in use any more. */
+  /** Counts memory as released. */
   free(bytes: number): void {
     this.#memory -= bytes;
   }

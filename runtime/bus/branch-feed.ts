@@ -17,23 +17,23 @@ import type { FanOutSource } from './fan-out.ts';
 import type { EventsPage } from './history-messages.ts';
 import type { BusObserver, Receiver } from './receiver.ts';
 
-/** Receivers one turn hands an item to. */
+/** Receivers that get an item in one turn. */
 const RECEIVERS_PER_TURN = 32;
 
-/** What a feed works with. */
+/** Dependencies of a feed. */
 export interface FeedEnvironment {
   readonly branch: ActorId;
   readonly history: BranchHistory;
   readonly limits: QueueLimits;
   readonly observer: BusObserver;
-  /** Everybody who is to be told; a new array whenever that changed. */
+  /** All receivers; a new array after every change. */
   readonly receivers: () => readonly Receiver[];
   readonly wake: (feed: BranchFeed) => void;
-  /** The branch cannot be told of any more. */
+  /** The feed cannot continue. */
   readonly failed: (feed: BranchFeed, error: ServiceError) => void;
 }
 
-/** What is being handed out at present. */
+/** The delivery in progress. */
 interface Handout {
   readonly envelope: Envelope;
   readonly way: keyof Pick<Receiver, 'receive' | 'check' | 'lag'>;
@@ -42,21 +42,22 @@ interface Handout {
 }
 
 /**
- * What happens in one branch, on its way to those who are told on this member. What is lost on the way here shows
- * in that an event does not start where the one before it led; then the branch is asked, once for all receivers.
- * A little is handed out like any other event; with more, everybody is told to see to it at their own pace.
+ * The events of one branch on the way to the receivers of this member. Loss in transit is detected when an event does
+ * not start at the end of the one before it. The feed then reads the missed events from the branch, once for all
+ * receivers. A few missed events are delivered like others; if there are more, each receiver catches up at its own
+ * pace.
  */
 export class BranchFeed implements FanOutSource {
   readonly branch: ActorId;
   readonly #environment: FeedEnvironment;
   readonly #queue: ByteQueue<Envelope>;
-  /** Read from the branch, to be handed out before what waits. */
+  /** Missed events read from the branch, to be delivered before the queue. */
   #repairs: Envelope[] = [];
-  /** Where the branch stood when it was asked, to be handed out behind the repairs. */
+  /** The position the branch answered, to be delivered after the repairs. */
   #check: Envelope | undefined;
   #place: Place | undefined;
   #handout: Handout | undefined;
-  /** Whether something may be missing behind what waits. */
+  /** Whether events may be missing after the queued ones. */
   #isDoubtful = false;
   #isReading = false;
   #isClosed = false;
@@ -67,36 +68,36 @@ export class BranchFeed implements FanOutSource {
     this.#queue = new ByteQueue(environment.limits);
   }
 
-  /** Something happened. */
+  /** Takes a new event. */
   offer(envelope: Envelope): void {
     if (!this.#queue.push(envelope)) {
-      // The branch has it all; it is asked when what is being handed out is done.
+      // The branch has all of them; it is read after the delivery in progress.
       this.#queue.clear();
       this.#isDoubtful = true;
     }
     this.#environment.wake(this);
   }
 
-  /** Something may have been lost: the branch is to be asked. */
+  /** Events may have been lost: the branch must be read. */
   doubt(): void {
     this.#isDoubtful = true;
     this.#environment.wake(this);
   }
 
-  /** Somebody says that the branch stands there. */
+  /** Takes a published position of the branch. */
   hear({ head, tip }: PublishedPosition): void {
     const place = this.#place;
     if (place === undefined || head === place.at) return;
-    // What was said before something that was told since is out of date.
+    // A position published before a later event is out of date.
     if (tip === null || compareRevisions(parseRevision(tip), place.tip) >= 0) this.doubt();
   }
 
-  /** A subscriber asked where the branch stands: a feed that has not begun begins there. */
+  /** A subscriber read the position of the branch: a feed that has not started starts there. */
   establish(position: BranchPosition): void {
     this.#place ??= placeAt(position);
   }
 
-  /** Nothing is handed out any more. */
+  /** Stops all delivery. */
   close(): void {
     this.#isClosed = true;
     this.#handout = undefined;
@@ -129,7 +130,7 @@ export class BranchFeed implements FanOutSource {
         this.#place = placeBehind(place, envelope);
         return this.#begin(envelope, 'receive');
       case 'gap':
-        // The branch has this one too.
+        // The branch has this event too.
         void this.#read();
         return false;
     }
@@ -172,7 +173,7 @@ export class BranchFeed implements FanOutSource {
     if (isKnown && page.isContinued && page.isComplete) {
       this.#repairs = page.events.map((event) => envelopeOf(this.branch, event));
       if (page.events.length > 0) observer.repaired(page.events.length);
-      // Who stood elsewhere than this feed may be led somewhere else by the same events.
+      // The same events may lead a receiver to another position when it was not where this feed was.
       this.#check = reset;
       return;
     }

@@ -11,12 +11,12 @@ import type { NodeChange } from '#runtime/tree/revision-record.ts';
 import type { BusLimits } from './bus-limits.ts';
 import type { EventsPage, ReadEventsAfter } from './history-messages.ts';
 
-/** What a branch answers about a part of a revision; as its own message has it. */
+/** A branch's answer about one part of a revision, as its message declares it. */
 interface RecordPart {
   readonly changes: readonly NodeChange[] | undefined;
 }
 
-/** Asks branches what they committed, through the router, so that the one who knows answers wherever it is. */
+/** Reads committed revisions from branches through the router, so that the owner answers wherever it runs. */
 export class BranchHistory {
   readonly #router: Router;
   readonly #clock: Clock;
@@ -33,10 +33,10 @@ export class BranchHistory {
   }
 
   /**
-   * What follows a revision, a page of it.
+   * One page of the events after a revision.
    *
-   * @param after undefined: only where the branch stands
-   * @throws {ServiceError} `BRANCH_NOT_FOUND`; `OVERLOADED`; what asking the branch throws
+   * @param after undefined: only the present position of the branch
+   * @throws {ServiceError} `BRANCH_NOT_FOUND`; `OVERLOADED`; the errors of reading from the branch
    */
   async after(branch: ActorId, after: string | undefined): Promise<EventsPage> {
     const query: ReadEventsAfter = { type: 'ReadEventsAfter', ...(after === undefined ? {} : { after }) };
@@ -44,11 +44,11 @@ export class BranchHistory {
   }
 
   /**
-   * As {@link BranchHistory.after}, and tries again while the branch cannot be asked at present.
+   * As {@link BranchHistory.after}, with retries while the branch is unavailable.
    *
-   * @param isWanted asked before every further try
-   * @returns undefined when it is not wanted any more
-   * @throws {ServiceError} `BRANCH_NOT_FOUND`, and what trying again would not change
+   * @param isWanted checked before every retry
+   * @returns undefined when the result is no longer wanted
+   * @throws {ServiceError} `BRANCH_NOT_FOUND`, and errors that a retry would not change
    */
   async afterPatiently(
     branch: ActorId,
@@ -66,7 +66,7 @@ export class BranchHistory {
     return undefined;
   }
 
-  /** All node changes of a revision, in parts. @throws {ServiceError} what asking the branch throws */
+  /** All node changes of a revision, in parts. @throws {ServiceError} the errors of reading from the branch */
   async *changes(branch: ActorId, event: RevisionCommitted): AsyncGenerator<readonly NodeChange[], void> {
     if (event.changes !== undefined) {
       yield event.changes;
@@ -98,7 +98,7 @@ export class BranchHistory {
   }
 }
 
-/** Why a subscription to a branch that is not there any more ends. */
+/** The error that ends a subscription when its branch has been removed. */
 export function branchGone(cause?: unknown): ServiceError {
   return new ServiceError('BRANCH_NOT_FOUND', 'The branch was deleted', { cause });
 }

@@ -18,43 +18,43 @@ import type { EventsPage } from './history-messages.ts';
 import type { BranchSubscription, BusItem } from './ports.ts';
 import type { BusObserver, Receiver } from './receiver.ts';
 
-/** What a subscriber works with. */
+/** Dependencies of a subscriber. */
 export interface SubscriberEnvironment {
   readonly branch: ActorId;
   readonly history: BranchHistory;
   readonly buffer: QueueLimits;
   readonly observer: BusObserver;
-  /** Told once, when it is over. */
+  /** Called once, at the end of the subscription. */
   readonly ended: (subscriber: BranchSubscriber) => void;
-  /** Told where the branch stands whenever it was asked. */
+  /** Called with the position of the branch after every read. */
   readonly learnt: (position: BranchPosition) => void;
 }
 
 const done: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: undefined });
 
 /**
- * Tells one subscriber of a branch everything in order, from what it knows to what happens now.
+ * Delivers the events of one branch to one subscriber in order, from its last known revision to the present.
  *
- * It is *behind* while it reads what it missed from the branch, a page at a time and only when its consumer asks
- * for more, and *live* when all it has to tell came by itself. What arrives while it is behind waits in the buffer;
- * when that is full it is thrown away, because the branch has it and is asked once more. Only one that is live and
- * does not read can fall too far back.
+ * It is *behind* while it reads missed events from the branch, a page at a time and only when its consumer asks for
+ * more. It is *live* when every remaining event arrived through the feed. Events that arrive while it is behind wait
+ * in the buffer. When the buffer is full it is discarded, because the branch has the events and is read again. Only a
+ * live subscriber that does not consume can be too slow.
  *
  * Invariants:
- * 1. `#place` is where the last item led that the consumer was given; nothing is given that does not start there,
- *    but a reset. So there is no gap and nothing twice, whatever arrives and in whatever order.
- * 2. An item that neither starts there nor is known makes it ask the branch, which decides.
- * 3. It goes live only when the branch said that nothing follows, and nothing was thrown away since it was asked.
+ * 1. `#place` is the end of the last item given to the consumer. Every further item starts there, except a reset. So
+ *    there is no gap and no duplicate, whatever arrives and in whatever order.
+ * 2. An item that neither starts there nor is already known makes the subscriber read the branch, which decides.
+ * 3. It goes live only when the branch answered that nothing follows, and nothing was discarded since that request.
  *
  * Enforcement: test/runtime/bus/bus-hub.fuzz.test.ts, bus-conformance.ts.
  */
 export class BranchSubscriber implements BranchSubscription, Receiver {
   readonly #environment: SubscriberEnvironment;
   readonly #inbox: Inbox<Envelope>;
-  /** What was read of the branch and not given yet, oldest first. */
+  /** Events read from the branch and not yet delivered, oldest first. */
   #page: readonly Envelope[] = [];
   #given = 0;
-  /** The place behind the page. */
+  /** The position after the page. */
   #pageEnd: Place;
   #place: Place;
   #isBehind = true;
@@ -69,11 +69,11 @@ export class BranchSubscriber implements BranchSubscription, Receiver {
   }
 
   /**
-   * Makes one that has asked the branch once, so that a branch that does not exist is known before anything else.
+   * Creates a subscriber and reads the branch once, so that a missing branch is reported first.
    *
-   * @param after undefined: from where the branch is now
-   * @param join adds it to those who are told; called before the branch is asked, so that nothing falls in between
-   * @throws {ServiceError} what asking the branch throws; then it has ended
+   * @param after undefined: from the present head
+   * @param join adds it to the receivers; called before the branch is read, so that no event is missed in between
+   * @throws {ServiceError} the errors of reading from the branch; then the subscriber has ended
    */
   static async start(
     environment: SubscriberEnvironment,
@@ -109,7 +109,7 @@ export class BranchSubscriber implements BranchSubscription, Receiver {
         const value = this.#ofPage() ?? (this.#isBehind ? undefined : this.#ofInbox());
         if (value !== undefined) return { done: false, value };
         if (this.#inbox.isClosed) {
-          // Throws what it was closed with.
+          // Throws the error it was closed with.
           this.#inbox.shift();
           return done;
         }
@@ -141,7 +141,7 @@ export class BranchSubscriber implements BranchSubscription, Receiver {
     this.end(new ServiceError('SUBSCRIBER_TOO_SLOW', undefined, { details: { revision: this.revision } }));
   }
 
-  /** In its turn among what waits: one that stands elsewhere then asks the branch. */
+  /** Queued in order with the other items. A subscriber at another position then reads the branch. */
   check(reset: Envelope): void {
     this.receive(reset);
   }
@@ -171,7 +171,7 @@ export class BranchSubscriber implements BranchSubscription, Receiver {
     return envelope;
   }
 
-  /** The next item that came by itself and is new; undefined where there is none, or one shows a gap. */
+  /** The next new item that arrived through the feed; undefined when there is none, or when one shows a gap. */
   #ofInbox(): Envelope | undefined {
     for (let envelope = this.#inbox.shift(); envelope !== undefined; envelope = this.#inbox.shift()) {
       const step = stepOf(this.#place, envelope);
@@ -216,7 +216,7 @@ export class BranchSubscriber implements BranchSubscription, Receiver {
   }
 }
 
-/** Says whether a page is what was asked for: what a subscriber is told rests on it. */
+/** Checks that a page answers the request: the promises to the subscriber depend on it. */
 function assertFollows(after: string, { events, head, isComplete }: EventsPage): void {
   let at = after;
   for (const { previous, revision } of events) {

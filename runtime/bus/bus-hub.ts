@@ -17,9 +17,9 @@ import { OwnerSubscriber } from './owner-subscriber.ts';
 import type { BranchSubscription, BusSubscription, SubscribeOptions } from './ports.ts';
 import type { BusObserver, Receiver } from './receiver.ts';
 
-/** Everything a hub works with. */
+/** Dependencies of a hub. */
 export interface HubEnvironment {
-  /** Where branches are asked what was missed. */
+  /** Carries the requests for missed events to the branches. */
   readonly router: Router;
   readonly clock: Clock;
   readonly random: Random;
@@ -28,20 +28,20 @@ export interface HubEnvironment {
   readonly limits?: BusLimits;
 }
 
-/** The feed of a branch and those who asked for it alone. */
+/** The feed of a branch with the subscribers of this branch alone. */
 interface Outlet {
   readonly feed: BranchFeed;
   readonly subscribers: Set<BranchSubscriber>;
-  /** Everybody who is told; undefined when it has to be gathered again. */
+  /** All receivers; undefined when the list must be rebuilt. */
   receivers: readonly Receiver[] | undefined;
 }
 
-/** Feeds looked at for one that nobody needs. */
+/** Feeds examined in the search for an unused one. */
 const EVICTION_TRIES = 64;
 
 /**
- * The part of a bus inside one member: takes what comes over whatever way and tells everybody here. What no one
- * listens to costs one look-up.
+ * The part of a bus inside one member: takes events from any transport and delivers them to the subscribers here. An
+ * event without subscribers costs one look-up.
  */
 export class BusHub {
   readonly #history: BranchHistory;
@@ -60,30 +60,30 @@ export class BusHub {
     this.#fanOut = new FanOut(clock);
   }
 
-  /** How many subscribe. */
+  /** Number of subscriptions. */
   get subscriptions(): number {
     return this.#subscriptions;
   }
 
-  /** How many branches are followed. */
+  /** Number of branches followed. */
   get feeds(): number {
     return this.#outlets.size;
   }
 
-  /** Something happened in a branch; it may come late, twice, or out of order. */
+  /** Takes an event of a branch; it may arrive late, twice, or out of order. */
   receive(branch: ActorId, event: BranchEvent): void {
     if (this.#subscriptions === 0) return;
     const outlet = this.#outlets.get(branch) ?? (this.#isWanted(branch) ? this.#open(branch) : undefined);
     outlet?.feed.offer(envelopeOf(branch, event));
   }
 
-  /** A branch stands there, says who writes it. */
+  /** Takes the position that the writer of a branch published. */
   hear(branch: ActorId, position: PublishedPosition): void {
     this.#outlets.get(branch)?.feed.hear(position);
   }
 
   /**
-   * Asks branches that are followed whether something was missed; for when messages may have been lost.
+   * Checks followed branches for missed events, after messages may have been lost.
    *
    * @param isMeant default: all
    */
@@ -91,7 +91,7 @@ export class BusHub {
     for (const { feed } of this.#outlets.values()) if (isMeant(feed.branch)) feed.doubt();
   }
 
-  /** The owner is gone, and everything under it. */
+  /** The owner was removed, with everything under it. */
   removed(owner: string): void {
     for (const [branch, outlet] of this.#outlets) if (isUnder(branch, owner)) this.#end(outlet, branchGone());
     for (const [name, subscribers] of this.#owners) {
@@ -182,7 +182,7 @@ export class BusHub {
     return outlet;
   }
 
-  /** Those who follow more than a branch may meet any number of them. */
+  /** Evicts unused feeds: subscribers of more than one branch may need any number of them. */
   #makeRoom(): void {
     if (this.#outlets.size < this.#limits.feedsMax) return;
     let tries = 0;
@@ -231,7 +231,7 @@ export class BusHub {
   }
 }
 
-/** Everything a branch is under: nothing in particular, its tenant, its repository, itself without its kind. */
+/** All owners of a branch: the empty one, its tenant, its repository, and its own id without the kind. */
 function* ownersOf(branch: ActorId): Generator<string, void> {
   yield '';
   for (let slash = branch.indexOf('/'); slash >= 0; slash = branch.indexOf('/', slash + 1))

@@ -3,21 +3,21 @@ import type { QueueLimits } from '#runtime/base/byte-queue.ts';
 
 /** Bounds of the bus of one member. */
 export interface BusLimits {
-  /** What waits for one subscriber. Events are shared, so the bytes of many subscribers are mostly the same ones. */
+  /** Buffer of one subscriber. Events are shared, so the buffers of many subscribers mostly hold the same objects. */
   readonly buffer: QueueLimits;
-  /** What waits to be handed out, for one branch; above it the branch is asked again when there is room. */
+  /** Queue of one branch before delivery. When it is full, the branch is read again once there is room. */
   readonly feed: QueueLimits;
   /** Subscriptions at once. */
   readonly subscriptionsMax: number;
-  /** Branches remembered for those who subscribe to a repository or more. */
+  /** Branches remembered for subscribers of a repository or more. */
   readonly feedsMax: number;
-  /** Branches asked for what was missed at once. */
+  /** Concurrent reads of missed events. */
   readonly readsMax: number;
-  /** Others that wait for it. */
+  /** Reads that may wait for their turn. */
   readonly readsWaitingMax: number;
-  /** Time a branch has to answer, in milliseconds. */
+  /** Timeout of a read, in milliseconds. */
   readonly readTimeoutMs: number;
-  /** Pauses when a branch cannot be asked at present. */
+  /** Pauses between retries while a branch is unavailable. */
   readonly retry: Backoff;
 }
 

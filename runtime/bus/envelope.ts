@@ -3,13 +3,13 @@ import { compareRevisions, parseRevision, type Revision, revisionZero } from '#r
 import type { BranchEvent, BranchPosition } from '#runtime/tree/branch-events.ts';
 import type { BranchReset, BusItem } from './ports.ts';
 
-/** Memory of an event beside its texts, in bytes. */
+/** Memory of an event without its texts, in bytes. */
 const EVENT_BYTES = 512;
 
-/** Memory of a node change beside its texts, in bytes. */
+/** Memory of a node change without its texts, in bytes. */
 const CHANGE_BYTES = 160;
 
-/** An item with what handing it out needs; one for all who are told it. */
+/** An item with the data its delivery needs; shared by all receivers. */
 export interface Envelope extends BusItem {
   /** {@link BusItem.event}'s `revision`. */
   readonly revision: Revision;
@@ -22,7 +22,7 @@ export function envelopeOf(branch: ActorId, event: BranchEvent | BranchReset): E
   return { branch, event, revision: parseRevision(event.revision), bytes: eventBytes(event) };
 }
 
-/** About how much memory an event takes. Cost follows its changes. */
+/** Estimated memory of an event. Cost follows its changes. */
 export function eventBytes(event: BranchEvent | BranchReset): number {
   if (event.type !== 'RevisionCommitted') return EVENT_BYTES;
   let bytes = EVENT_BYTES + event.message.length + event.actor.length;
@@ -30,35 +30,35 @@ export function eventBytes(event: BranchEvent | BranchReset): number {
   return bytes + event.definitions.length * CHANGE_BYTES;
 }
 
-/** How far somebody has been told. */
+/** The position of a receiver. */
 export interface Place {
-  /** Where the last item led. */
+  /** The revision the last item led to. */
   readonly at: string;
-  /** Every revision up to here is told, or belongs to what a head that was moved back left behind. */
+  /** Every revision up to here was delivered, or is on a line left behind when the head was moved back. */
   readonly tip: Revision;
 }
 
-/** The place of one who knows that a branch stands here. */
+/** The position of a receiver that knows the present position of the branch. */
 export function placeAt({ head, tip }: BranchPosition): Place {
   return { at: head, tip: parseRevision(tip) };
 }
 
-/** The place of one who knows a revision and nothing else. */
+/** The position of a receiver that knows a revision only. */
 export function placeAfter(revision: string): Place {
   return { at: revision, tip: revisionZero };
 }
 
-/** The place an event starts from. */
+/** The position an event starts from. */
 export function placeBefore({ event }: Envelope): Place {
   return placeAfter(event.type === 'Reset' ? event.revision : event.previous);
 }
 
-/** What an item is to somebody: the next thing to tell, nothing new, or a sign that something is missing. */
+/** An item relative to a position: the next one to deliver, already known, or evidence of a gap. */
 export type Step = 'next' | 'known' | 'gap';
 
 /**
- * Where an item belongs. Revisions of a branch only rise, also when its head was moved back, so one that is not
- * above all before is never new. A move of the head to where somebody stands changes nothing for them.
+ * Compares an item with a position. Revisions of a branch only rise, also after its head was moved back, so an item
+ * that is not above all earlier ones is never new. A head move to the receiver's own position changes nothing for it.
  */
 export function stepOf(place: Place, { event, revision }: Envelope): Step {
   if (event.type === 'RevisionCommitted') {
@@ -69,7 +69,7 @@ export function stepOf(place: Place, { event, revision }: Envelope): Step {
   return event.type === 'HeadMoved' && event.previous === place.at ? 'next' : 'gap';
 }
 
-/** The place behind an item that was next. */
+/** The position after a `next` item. */
 export function placeBehind(place: Place, { event, revision }: Envelope): Place {
   return { at: event.revision, tip: event.type === 'RevisionCommitted' ? revision : place.tip };
 }

@@ -1,21 +1,21 @@
 import type { Clock } from '#runtime/base/clock.ts';
 
-/** Something with work to hand out, a little at a time. */
+/** A source of deliveries, processed a little at a time. */
 export interface FanOutSource {
-  /** Does a bounded piece. @returns whether there is more to do at once */
+  /** Does a bounded part of the work. @returns whether more work is ready */
   turn(): boolean;
 }
 
 /**
- * How long handing out may hold the event loop, in milliseconds. Half of what it may at most: what the receivers do
- * is counted only after they did it.
+ * How long a delivery may hold the event loop, in milliseconds. It is half of the permitted time, because the work of
+ * the receivers is counted only after they did it.
  */
 const SLICE_MS = 4;
 
 /**
- * Hands out what many sources have, in turns, so that none keeps the others waiting, and in slices, so that however
- * many receivers there are nobody else waits for long. All sources of a process share one: each having its own
- * slice, a hundred of them would hold the loop a hundred times as long.
+ * Delivers from many sources, in turns, so that no source starves another, and in slices, so that the number of
+ * receivers does not delay other work. All sources of a process share one instance: with a slice each, a hundred
+ * sources would hold the event loop a hundred times as long.
  */
 export class FanOut {
   readonly #clock: Clock;
@@ -26,7 +26,7 @@ export class FanOut {
     this.#clock = clock;
   }
 
-  /** There is work again. Nothing is done before the present turn of the event loop is over. */
+  /** Adds a source that has work. Nothing is done before the present turn of the event loop is over. */
   wake(source: FanOutSource): void {
     this.#waiting.add(source);
     if (this.#isRunning) return;
@@ -36,7 +36,7 @@ export class FanOut {
 
   async #run(): Promise<void> {
     let startedMs = this.#clock.monotonicMs();
-    // A set is walked in the order things came: one that has more goes behind the others.
+    // A set iterates in insertion order: a source with more work is added again at the end.
     for (const source of this.#waiting) {
       this.#waiting.delete(source);
       if (source.turn()) this.#waiting.add(source);

@@ -1,24 +1,24 @@
 import type { BranchPosition, RevisionCommitted } from '#runtime/tree/branch-events.ts';
 
 /**
- * What a branch committed after a revision; for the engine only. Every branch actor answers it, from its revision
- * tables. Answer: {@link EventsPage}.
+ * Reads the revisions a branch committed after a given one; internal to the engine. Every branch actor answers it from
+ * its revision tables. Answer: {@link EventsPage}.
  */
 export interface ReadEventsAfter {
   readonly type: 'ReadEventsAfter';
-  /** Absent: only where the branch stands. */
+  /** Absent: only the present position of the branch. */
   readonly after?: string;
 }
 
-/** What {@link ReadEventsAfter} answers: all of one moment. */
+/** The answer to {@link ReadEventsAfter}: a consistent snapshot. */
 export interface EventsPage extends BranchPosition {
   /**
-   * False when the head does not continue that revision: it is no revision of the branch, or the head was moved
-   * back before it or to another line. Then there are no events.
+   * False when the head does not continue the requested revision: the revision does not belong to the branch, or the
+   * head was moved back before it or to another line. Then there are no events.
    */
   readonly isContinued: boolean;
-  /** Oldest first; the first follows the revision asked for, each the one before it. */
+  /** Oldest first. The first event follows the requested revision, each further one follows the one before it. */
   readonly events: readonly RevisionCommitted[];
-  /** Whether they lead to the head; otherwise ask again from the last one. */
+  /** Whether the events lead to the head; otherwise the next request starts after the last one. */
   readonly isComplete: boolean;
 }

@@ -7,9 +7,9 @@ import type { BusObserver, Receiver } from './receiver.ts';
 
 const done: IteratorReturnResult<undefined> = Object.freeze({ done: true, value: undefined });
 
-/** Tells one subscriber what happens in all branches of somebody, from now on. */
+/** Delivers the events of all branches of an owner to one subscriber, from now on. */
 export class OwnerSubscriber implements BusSubscription, Receiver {
-  /** What the ids of its branches begin with; empty for all. */
+  /** Prefix of the ids of its branches; empty for all. */
   readonly owner: string;
   readonly #inbox: Inbox<Envelope>;
   readonly #observer: BusObserver;
@@ -55,7 +55,7 @@ export class OwnerSubscriber implements BusSubscription, Receiver {
     this.end(new ServiceError('SUBSCRIBER_TOO_SLOW'));
   }
 
-  /** What was handed out is all there is to it. */
+  /** Does nothing: this subscriber is live only and has no history to check. */
   check(): void {}
 
   lag(reset: Envelope): void {

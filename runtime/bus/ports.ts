@@ -4,88 +4,89 @@ import type { BranchEvent, RevisionCommitted } from '#runtime/tree/branch-events
 import type { NodeChange } from '#runtime/tree/revision-record.ts';
 
 /**
- * What was told before does not lead to where the branch is now: its head was moved back while nobody listened, or
- * the revision asked for is none of its own. Read the branch anew, at `revision` or later.
+ * The events sent so far do not lead to the present head: the head was moved back while nobody was subscribed, or the
+ * requested revision does not belong to the branch. The subscriber must read the branch again, at `revision` or later.
  */
 export interface BranchReset {
   readonly type: 'Reset';
-  /** Where the branch stands; what follows is told from there on. */
+  /** The present head; later events continue from it. */
   readonly revision: string;
 }
 
-/** Something a subscriber is told. It is shared by all who are told it. */
+/** An item delivered to subscribers. All of them share one object. */
 export interface BusItem {
   readonly branch: ActorId;
   readonly event: BranchEvent | BranchReset;
 }
 
 /**
- * Items in the order they are to be taken, one at a time: `next` is not called again before it answered. A
- * subscriber that is slower than what happens, by more than its buffer, is disconnected with `SUBSCRIBER_TOO_SLOW`
- * and goes on with a new subscription from its last revision.
+ * Items in order, one at a time: `next` must not be called again before it has answered. A subscriber that falls
+ * behind by more than its buffer is disconnected with `SUBSCRIBER_TOO_SLOW`. It can resume with a new subscription
+ * after its last revision.
  *
  * `next` throws {@link ServiceError}: `SUBSCRIBER_TOO_SLOW`, `BRANCH_NOT_FOUND` when the branch is gone,
- * `SHUTTING_DOWN`; after that, and after `close`, there is nothing more.
+ * `SHUTTING_DOWN`. After an error, and after `close`, the subscription is finished.
  */
 export interface BusSubscription extends AsyncIterableIterator<BusItem, undefined, undefined> {
-  /** Ends it: `next` answers that it is done. Idempotent. */
+  /** Ends the subscription: `next` answers that it is done. Idempotent. */
   close(): void;
 }
 
 /** A subscription to one branch. */
 export interface BranchSubscription extends BusSubscription {
-  /** The revision the last item led to, or where it started: a later subscription may go on after it. */
+  /** The revision the last item led to, or the starting revision. A later subscription may resume after it. */
   readonly revision: string;
 }
 
-/** How a branch is subscribed to. */
+/** Options of a subscription to one branch. */
 export interface SubscribeOptions {
-  /** The last revision the subscriber knows; absent: it starts where the branch is now. */
+  /** The last revision the subscriber knows; absent: start at the present head. */
   readonly after?: string;
   /** Default: {@link busLimits}. */
   readonly buffer?: QueueLimits;
 }
 
 /**
- * Tells every member what was committed. Every implementation passes `test/runtime/bus/bus-conformance.ts`.
+ * Publishes committed revisions to every member. Every implementation passes `test/runtime/bus/bus-conformance.ts`.
  *
  * Promises:
- * 1. A subscriber of a branch is told every revision that leads from where it started to where the branch is, in
- *    their order, each once and whole; and every move of the head that happens while it is live. Only what is
- *    durable is told.
- * 2. Where that cannot be kept, it is told a {@link BranchReset}, never nothing.
- * 3. What was missed is read from the revision tables of the branch, at the pace of the subscriber; what is live
- *    waits in a bounded buffer.
- * 4. `publish` neither waits nor fails: no writer is held up by who listens.
- * 5. Handing an event to many holds the event loop for no longer than a slice at a time.
+ * 1. A subscriber of a branch receives every revision from its starting point to the head, in order, each once and
+ *    complete, and every head move that happens while it is live. Only durable revisions are delivered.
+ * 2. Where that is not possible, it receives a {@link BranchReset}. A gap is never silent.
+ * 3. Missed events are read from the revision tables of the branch, at the pace of the subscriber. Live events wait
+ *    in a bounded buffer.
+ * 4. `publish` neither waits nor fails: subscribers never delay a writer.
+ * 5. Delivery to many subscribers holds the event loop for at most one slice at a time.
  */
 export interface Bus {
   /**
-   * Tells what has happened in a branch, called where it is written and in the order it became durable. What is
-   * lost on the way is found missing and read from the branch.
+   * Publishes events of a branch. The writer calls it in the order in which they became durable. An event lost in
+   * transit is detected as a gap and read from the branch.
    */
   publish(branch: ActorId, events: readonly BranchEvent[]): void;
-  /** Every branch whose id begins with `owner` (`{tenant}/{repository}/{branch}`) is gone: its subscriptions end. */
+  /**
+   * Every branch whose id begins with `owner` (`{tenant}/{repository}/{branch}`) was removed: its subscriptions end.
+   */
   removed(owner: string): void;
   /**
    * Subscribes to a branch.
    *
-   * @throws {ServiceError} `BRANCH_NOT_FOUND`; `INVALID_REVISION_NUMBER`; `OVERLOADED` for one too many; what asking
-   *   the branch throws
+   * @throws {ServiceError} `BRANCH_NOT_FOUND`; `INVALID_REVISION_NUMBER`; `OVERLOADED` above the limit of
+   *   subscriptions; the errors of reading from the branch
    */
   subscribe(branch: ActorId, options?: SubscribeOptions): Promise<BranchSubscription>;
   /**
-   * Subscribes to all branches whose id begins with `owner`: `{tenant}/{repository}`, `{tenant}`, or everything with
-   * an empty text. It is live only: what happened before is not told, and a {@link BranchReset} stands for what
-   * was lost on the way.
+   * Subscribes to all branches whose id begins with `owner`: `{tenant}/{repository}`, `{tenant}`, or all branches with
+   * an empty text. The subscription is live only: earlier events are not delivered, and a {@link BranchReset} replaces
+   * events lost in transit.
    *
    * @throws {ServiceError} `OVERLOADED`, `SHUTTING_DOWN`
    */
   subscribeUnder(owner: string, buffer?: QueueLimits): BusSubscription;
   /**
-   * All node changes of a revision that was told, in parts, also when the event does not carry them.
+   * All node changes of a delivered revision, in parts, also when the event does not carry them.
    *
-   * @throws {ServiceError} what asking the branch throws
+   * @throws {ServiceError} the errors of reading from the branch
    */
   changes(branch: ActorId, event: RevisionCommitted): AsyncIterable<readonly NodeChange[]>;
   /** Ends every subscription with `SHUTTING_DOWN`. Idempotent. */

@@ -33,15 +33,15 @@ import { readBranchHead, revisionsUpTo } from '#runtime/tree/revision-store.ts';
 import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
 import { checkJsonRows, damagedRow, eachRow, type OnDamage, shownKey } from './check-rows.ts';
 
-/** Tables whose rows follow from the nodes alone. */
+/** Tables derived from the nodes alone. */
 export const derivedTables = ['paths', 'children', 'types', 'properties', 'uniques', 'references'] as const;
 
-/** A table whose rows follow from the nodes alone. */
+/** A table derived from the nodes alone. */
 export type DerivedTable = (typeof derivedTables)[number];
 
 const nameOf = new Map(derivedTables.map((name) => [BranchTable[name] as number, name]));
 
-/** Tables of which every row has a checksum and nothing else is known. */
+/** Tables whose rows are verified by their checksums only. */
 const checksummed = [
   BranchTable.definitions,
   BranchTable.definitionVersions,
@@ -49,7 +49,7 @@ const checksummed = [
   BranchTable.ancestry,
 ];
 
-/** Revisions whose changes are remembered; nodes come by their ids, and those by time. */
+/** Revisions whose changes are cached: nodes are read by id, and ids rise with time. */
 const REVISIONS_KEPT = 64;
 
 interface Parent {
@@ -58,12 +58,11 @@ interface Parent {
 }
 
 /**
- * Verifies everything a branch has stored, row by row: the checksums, that keys are those of what they hold, that every
- * row of an index and of the tree follows from a node and every node has all of them, that nodes are named by the
- * revision that wrote them, and that version tables name nodes there are or were. Memory follows the number of parents
- * and types.
+ * Verifies all rows of a branch: the checksums; that keys match their values; that every row of an index and of the
+ * tree follows from a node and every node has all of its rows; that the revisions of nodes name them; and that version
+ * tables name present or past nodes. Memory follows the number of parents and types.
  *
- * @returns rests often enough to be done in slices
+ * @returns a generator that yields often enough to run in slices
  */
 export function* checkBranch(
   reader: TableReader,
@@ -87,11 +86,11 @@ export function* checkBranch(
 class BranchCheck {
   readonly #reader: TableReader;
   readonly #tell: OnDamage;
-  /** Rows that should be in each derived table. */
+  /** Expected number of rows in each derived table. */
   readonly #expected: Record<DerivedTable, number>;
   readonly #parents = new Map<string, Parent>();
   readonly #counts = new Map<string, number>();
-  /** The revision last found to be known. */
+  /** The last revision found in the branch. */
   #knownLast = '';
   readonly #changed: ChangedNodes;
 
@@ -139,7 +138,7 @@ class BranchCheck {
       try {
         parentPath = new NodeRecord(bytes).header.path;
       } catch {
-        // It is told with its own row.
+        // Damage to it is reported with its own row.
         return;
       }
     }
@@ -187,7 +186,7 @@ class BranchCheck {
     return isKnown;
   }
 
-  /** Every row that should be there is; where there are more, those that follow from no node are named. */
+  /** Verifies that all expected rows exist, and reports additional rows that follow from no node. */
   *derivedRows(): Generator<undefined, void> {
     for (const name of derivedTables) {
       const stray: string[] = [];
@@ -241,7 +240,7 @@ class BranchCheck {
     });
   }
 
-  /** Old places name nodes that there are, or were. */
+  /** Verifies that old placements name present or past nodes. */
   *places(name: 'pathVersions' | 'childVersions'): Generator<undefined, void> {
     yield* eachRow(this.#reader, BranchTable[name], name, this.#tell, ({ key, value }) => {
       this.#requireKnown(key);
@@ -275,7 +274,7 @@ class BranchCheck {
     });
   }
 
-  /** The revision a key of a version table ends with is one the branch has. */
+  /** Verifies that the revision at the end of a version key belongs to the branch. */
   #requireKnown(key: string): void {
     if (!this.#knows(decodeRevisionDescending(key, key.length - REVISION_BYTES)))
       throw damagedRow('it is said to be of an unknown revision');
@@ -310,15 +309,15 @@ class BranchCheck {
   }
 }
 
-/** What the keys of the audit entries of a node begin with. */
+/** Prefix of the audit entry keys of a node. */
 function auditPrefix(workspace: string, id: string): string {
   return nodeKey(workspace, id) + END;
 }
 
 /**
- * Whether a row of a derived table points to a node that has it. Rows of indexes name their node in different places.
+ * Whether a row of a derived table points to a node that has it. Index rows hold the node id in different places.
  *
- * @param fieldsOf what is indexed of a type, by its key in `counts`
+ * @param fieldsOf indexed properties of a type, by its key in `counts`
  */
 export function followsFromNode(
   reader: TableReader,
@@ -362,10 +361,10 @@ function recordOf(reader: TableReader, workspace: string, id: string): NodeRecor
 const jsonTables: ReadonlySet<number> = new Set([...checksummed, BranchTable.revisionChanges]);
 
 /**
- * Verifies one row of a branch by itself: its checksum, and that its key is that of what it holds. Rows of derived tables
- * have nothing to be verified by.
+ * Verifies one row of a branch by itself: its checksum, and that its key matches its value. Rows of derived tables
+ * cannot be verified this way.
  *
- * @throws {ServiceError} `DATA_CORRUPTED`, and whatever reading the row fails with
+ * @throws {ServiceError} `DATA_CORRUPTED`, and any error of reading the row
  */
 export function verifyBranchRow(table: number, { key, value }: Row): void {
   const workspace = key.slice(0, key.indexOf(END));
@@ -392,7 +391,7 @@ function verifyVersion(key: string, value: Uint8Array): void {
     throw damagedRow(`it holds ${header.id} as of ${header.revision}`);
 }
 
-/** The node changes of a revision, as far as they are there. */
+/** The node changes of a revision, as far as they are readable. */
 function changesIn(reader: TableReader, record: RevisionRecord): readonly NodeChange[] {
   if (record.changes !== undefined) return record.changes;
   const changes: NodeChange[] = [];
@@ -403,7 +402,7 @@ function changesIn(reader: TableReader, record: RevisionRecord): readonly NodeCh
   return changes;
 }
 
-/** Which nodes revisions changed, remembered for those that were asked for last. */
+/** The nodes changed by revisions, cached for the revisions requested last. */
 export class ChangedNodes {
   readonly #reader: TableReader;
   readonly #known = new Map<string, ReadonlySet<string>>();
@@ -412,7 +411,7 @@ export class ChangedNodes {
     this.#reader = reader;
   }
 
-  /** `workspace id` of what a revision changed; undefined when it cannot be read. */
+  /** `workspace id` of the nodes a revision changed; undefined when it cannot be read. */
   of(revision: string): ReadonlySet<string> | undefined {
     const known = this.#known.get(revision);
     if (known !== undefined) return known;

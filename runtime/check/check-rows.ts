@@ -4,30 +4,30 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { JSON_ROW_FORMAT, decodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 
-/** Told of what is damaged in an actor: the table, and what. */
+/** Called for damage in an actor, with the table and a description. */
 export type OnDamage = (table: string, what: string) => void;
 
-/** Rows looked at between two rests. */
+/** Rows processed between two yields. */
 const ROWS_PER_REST = 256;
 
 /** Every key of a table. */
 export const everyKey: Range = Object.freeze({ start: '', end: '\u00ff'.repeat(2_000) });
 
-/** A row that is damaged. @param what is wrong with it */
+/** The error for a damaged row. @param what is wrong with it */
 export function damagedRow(what: string): ServiceError {
   return new ServiceError('DATA_CORRUPTED', what);
 }
 
-/** A key for people. */
+/** A key in readable form. */
 export function shownKey(key: string): string {
   const text = key.replaceAll('\u0000', '·').replace(/[^\x20-\x7e·]/g, '?');
   return `'${text.length > 120 ? `${text.slice(0, 119)}…` : text}'`;
 }
 
 /**
- * Calls `look` for every row of a table, with rests in between. What it throws is told as damage of that row.
+ * Calls `look` for every row of a table and yields between rows. An error it throws is reported as damage of that row.
  *
- * @returns how many rows there are
+ * @returns the number of rows
  */
 export function* eachRow(
   reader: TableReader,
@@ -49,7 +49,7 @@ export function* eachRow(
   return rows;
 }
 
-/** Compares the checksums of tables whose rows are JSON rows. @param tables their numbers */
+/** Verifies the checksums of tables with JSON rows. @param tables their numbers */
 export function* checkJsonRows(
   reader: TableReader,
   tableNames: readonly string[],
@@ -63,9 +63,9 @@ export function* checkJsonRows(
 }
 
 /**
- * Compares the checksums of an actor's own small state, of the rows that have one.
+ * Verifies the checksums of an actor's meta table, for rows that have one.
  *
- * @param verifyOwn verifies what only the kind of the actor knows
+ * @param verifyOwn verifies rows that only the kind of the actor knows
  */
 export function* checkMeta(
   reader: TableReader,
@@ -78,14 +78,14 @@ export function* checkMeta(
   });
 }
 
-/** @throws {ServiceError} `DATA_CORRUPTED` for a row of an actor's own small state that has a checksum and not its own */
+/** @throws {ServiceError} `DATA_CORRUPTED` for a row of an actor's meta table whose checksum does not match */
 export function verifyMetaRow({ key, value }: Row): void {
   if (key === STAMP_KEY) readStamp(value);
-  // Others are short texts.
+  // Other rows are short texts.
   else if (value[0] === JSON_ROW_FORMAT) decodeJsonRow(value);
 }
 
-/** The idempotency keys: the rows by their end name rows that are there. */
+/** Verifies the idempotency table: a value that is JSON must parse. */
 export function* checkOutcomes(reader: TableReader, tell: OnDamage): Generator<undefined, void> {
   yield* eachRow(reader, CommonTable.idempotency, 'idempotency', tell, ({ value }) => {
     const text = Buffer.from(value).toString('utf8');
@@ -93,7 +93,7 @@ export function* checkOutcomes(reader: TableReader, tell: OnDamage): Generator<u
   });
 }
 
-/** Numbers of the own tables of a kind. */
+/** Table numbers of a kind's own tables. */
 export function ownTables(tableNames: readonly string[]): readonly number[] {
   return tableNames.flatMap((_, table) => (table >= FIRST_OWN_TABLE ? [table] : []));
 }

@@ -23,14 +23,14 @@ import { NodeRecord } from '#runtime/tree/node-record.ts';
 import { ChangedNodes, type DerivedTable, derivedTables, followsFromNode } from './check-branch.ts';
 import { everyKey } from './check-rows.ts';
 
-/** A node that another row names and that is not there. */
+/** A missing node that another row names. */
 export interface LostNode {
   readonly workspace: string;
   readonly path: string;
   readonly id: string;
 }
 
-/** What is known of the children of a parent. */
+/** The children of a parent found so far. */
 interface Family {
   count: number;
   lastOrderKey: string;
@@ -38,10 +38,10 @@ interface Family {
 }
 
 /**
- * Makes the tables of a branch that follow from its nodes agree with the nodes that are there: rows of nodes that are
- * not there are taken away, rows that are missing are put. Node records, versions and revisions stay as they are.
+ * Makes the derived tables of a branch agree with its nodes: rows of missing nodes are removed, and missing rows are
+ * added. Node records, versions and revisions are not changed.
  *
- * @param onLost told of every node that a path names and that is not there
+ * @param onLost called for every missing node that a path names
  */
 export function* repairBranch(reader: TableReader, onLost: (lost: LostNode) => void): Generator<Write, void> {
   const repair = new BranchRepair(reader);
@@ -52,10 +52,10 @@ export function* repairBranch(reader: TableReader, onLost: (lost: LostNode) => v
 }
 
 /**
- * Takes away nodes and versions whose key may be damaged: a record does not hold the workspace it is in. What wrote a node
- * names its workspace, and so does its path.
+ * Removes nodes and versions whose key may be damaged. A record does not contain its workspace, but the revision that
+ * wrote a node names it, and so does its path.
  *
- * @param onUnconfirmed told of every row
+ * @param onUnconfirmed called for every row
  */
 export function* removeUnconfirmed(
   reader: TableReader,
@@ -185,7 +185,7 @@ class BranchRepair {
     );
   }
 
-  /** What is indexed of a type: by the catalog, else by the rows that there are. */
+  /** The indexed properties of a type: from the catalog, otherwise from the existing rows. */
   #fieldsOf(type: string): IndexFields {
     let fields = this.#fields.get(type);
     if (fields !== undefined) return fields;
@@ -200,7 +200,7 @@ class BranchRepair {
   }
 }
 
-/** Which properties of each type have rows in the indexes. */
+/** The properties of each type that have rows in the indexes. */
 function guessedFields(reader: TableReader): ReadonlyMap<string, IndexFields> {
   const found = new Map<string, { properties: string[]; uniques: string[] }>();
   const note = (type: string, kind: 'properties' | 'uniques', name: string): void => {
@@ -226,7 +226,7 @@ function guessedFields(reader: TableReader): ReadonlyMap<string, IndexFields> {
   return found;
 }
 
-/** @returns undefined where it cannot be read: it is told elsewhere */
+/** @returns undefined when it cannot be read, which is reported elsewhere */
 function readOrNothing<T>(read: () => T): T | undefined {
   try {
     return read();

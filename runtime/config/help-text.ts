@@ -3,7 +3,7 @@ import { configFileVariable, defaultConfigFile, type OptionEntry, optionEntries 
 /** Widest line of the help text, in characters: fits a standard terminal. */
 const columns = 100;
 
-/** What `--help` prints: every option with its variable, its place in the file, type, default and meaning. */
+/** The output of `--help`: every option with its variable, its key in the file, type, default and description. */
 export function helpText(): string {
   const lines = [
     'Usage: npm start',

@@ -12,21 +12,21 @@ import {
   type Options,
 } from './options.ts';
 
-/** Environment variables, as `process.env` has them. */
+/** Environment variables, as in `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Variables of ours that are not options of a member: they reach it in other ways. */
+/** Our variables that are not options of a member: other code reads them. */
 const otherVariables: ReadonlySet<string> = new Set([configFileVariable, 'SVC_CRASH_POINT']);
 
 /**
- * Reads the configuration of a member: environment variables first, then the configuration file, then
- * defaults. An environment variable that is set to nothing counts as not set.
+ * Reads the configuration of a member: environment variables first, then the configuration file, then defaults. An
+ * empty environment variable counts as not set.
  *
  * @param env environment variables
- * @param readFile answers the text of a file, or `undefined` when there is none; throws what the system says otherwise
- * @param warn takes a sentence for each value that an older version took and that counts as another one now
- * @throws {OptionError} with every problem at once: unknown sections and keys, values out of bounds, options
- *   that do not fit each other
+ * @param readFile returns the text of a file, or `undefined` when it does not exist; otherwise throws the system error
+ * @param warn takes a sentence for each value that is no longer valid and is replaced by another one
+ * @throws {OptionError} with every problem at once: unknown sections and keys, values out of bounds, options that
+ *   exclude each other
  */
 export function loadOptions(
   env: Environment,
@@ -50,10 +50,10 @@ export function loadOptions(
 }
 
 /**
- * What an operator should look at although the member starts.
+ * Warnings for the operator that do not prevent the start.
  *
  * @param env the environment the options were read from
- * @returns one sentence each; none of them shows a value
+ * @returns one sentence each; none of them contains a value
  */
 export function optionWarnings(options: Options, env: Environment): string[] {
   const warnings: string[] = [];
@@ -75,7 +75,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }
 
-/** The configuration file with the name it goes by in messages. */
+/** The configuration file with its name for messages. */
 interface ConfigFile {
   readonly path: string;
   readonly sections: Readonly<Record<string, unknown>>;
@@ -98,14 +98,16 @@ function readConfigFile(
     return { path, sections: parse(text, { maxDepth: 16 }) };
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    // Only the first line: the rest quotes the file, which may hold something private.
+    // Only the first line: the others quote the file, which may contain secrets.
     const what = error.message.split('\n', 1)[0];
     problems.push(`${path}:${error.line}:${error.column}: ${what}`);
     return { path, sections: {} };
   }
 }
 
-/** @returns null when the system refuses it, which is one of the problems then; undefined when there is no such file */
+/**
+ * @returns null when the system refuses access, which is reported as a problem; undefined when there is no such file
+ */
 function readText(
   path: string,
   readFile: (path: string) => string | undefined,
@@ -124,7 +126,7 @@ function readText(
   }
 }
 
-/** Finds sections and keys that no option has. */
+/** Finds sections and keys that belong to no option. */
 function checkKeys(file: ConfigFile, problems: string[]): void {
   for (const [section, content] of Object.entries(file.sections)) {
     if (!fileSections.includes(section)) {
@@ -191,7 +193,7 @@ function readOption(entry: OptionEntry, env: Environment, file: ConfigFile, prob
       : undefined;
   const fromFile = (): unknown => option.fromToml(written);
   const fromEnvironment = (): unknown => option.fromText(text as string);
-  // The file is checked even where the environment wins: a bad line should not wait for the day it counts.
+  // The file is checked even where the environment overrides it: an error should not stay hidden until then.
   const fileValue =
     written === undefined
       ? option.defaultValue
@@ -227,7 +229,7 @@ function checkMode({ server, cluster }: Options, problems: string[]): void {
     problems.push(
       `[cluster] durability ${cluster.durability} is a class of a single member; choose quorum, quorum-disk or replica-disk`,
     );
-  // Each member would make its own, and nobody could use the tokens and secrets of the others.
+  // Each member would generate its own, and the members could not use each other's tokens and secrets.
   if (server.jwtSecret === undefined)
     problems.push(
       'a cluster needs JWT_SECRET, the same on all members; make one with: openssl rand -base64 48',

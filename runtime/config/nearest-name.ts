@@ -1,8 +1,8 @@
-/** A name this far away is a different word, not a slip of the finger. */
+/** Upper limit of edits: a name with more is a different word, not a typing error. */
 const editsMax = 3;
 
 /**
- * The candidate that was most likely meant by a mistyped name.
+ * The candidate nearest to a mistyped name.
  *
  * @returns `undefined` when no candidate is within three edits, or within half the length of the name
  */
@@ -20,7 +20,7 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   return best;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that turn one text into the other. */
+/** Number of insertions, deletions, replacements and swaps of neighbours that turn one text into the other. */
 function editsBetween(from: string, to: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, index) => index);

@@ -2,12 +2,12 @@ import { nearestName } from './nearest-name.ts';
 import { Secret } from './secret.ts';
 
 /**
- * The configuration cannot be used. Raised before anything is opened, with every problem found, so that an
- * operator mends the file once instead of once per start.
+ * The configuration is invalid. Thrown before anything is opened, with every problem found, so that an operator can
+ * correct them all at once.
  */
 export class OptionError extends Error {
   override readonly name = 'OptionError';
-  /** One sentence each: what is wrong, where, and what to do about it. */
+  /** One sentence each: what is wrong, where, and the remedy. */
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
@@ -17,29 +17,29 @@ export class OptionError extends Error {
 }
 
 /**
- * One setting of a member: everything there is to say about it. Loading, the help text and the page
- * `docs/configuration.md` all read this object, so that they cannot tell different stories.
+ * The complete definition of one option of a member. Loading, the help text and the page `docs/configuration.md` all
+ * read this object, so that they cannot disagree.
  */
 export interface Option<Value> {
-  /** What a value looks like: `integer`, `text`, … with its bounds, for people. */
+  /** Format of a value, for people: `integer`, `text`, … with its bounds. */
   readonly type: string;
   /** Unit of a number, `undefined` for anything else. */
   readonly unit: string | undefined;
   /** Environment variable that sets it, if there is one. */
   readonly environment: string | undefined;
-  /** Not allowed in the configuration file: files are copied, shown and committed, secrets must not be. */
+  /** Not allowed in the configuration file: files are copied, shown and committed, and secrets must not be. */
   readonly isEnvironmentOnly: boolean;
-  /** The value when nobody sets one. */
+  /** The value when none is set. */
   readonly defaultValue: Value;
-  /** The default as shown to people. */
+  /** The default, for people. */
   readonly defaultText: string;
-  /** Larger numbers, which an older version took, count as this one; `undefined`: there are none. */
+  /** Larger numbers that older versions accepted are lowered to this one; `undefined`: there are none. */
   readonly loweredTo: number | undefined;
-  /** What it does, what too low and too high do. */
+  /** Its purpose, and the effect of too low and too high values. */
   readonly description: string;
-  /** Reads an environment variable. @throws {OptionError} what a value has to look like */
+  /** Parses an environment variable. @throws {OptionError} the expected format */
   readonly fromText: (text: string) => Value;
-  /** Reads a value of the configuration file. @throws {OptionError} what a value has to look like */
+  /** Parses a value of the configuration file. @throws {OptionError} the expected format */
   readonly fromToml: (value: unknown) => Value;
 }
 
@@ -66,7 +66,7 @@ export function integerOption(
     readonly default: number;
     readonly min: number;
     readonly max: number;
-    /** Larger numbers up to here are taken as `max`, with a warning at the start: an older version took them. */
+    /** Larger numbers up to here, which an older version accepted, become `max` with a warning at the start. */
     readonly acceptedMax?: number;
   },
 ): Option<number> {
@@ -107,7 +107,7 @@ export function booleanOption(settings: Described & { readonly default: boolean 
   });
 }
 
-/** One of a few words. */
+/** One of a fixed set of words. */
 export function choiceOption<const Choice extends string>(
   settings: Described & { readonly default: NoInfer<Choice>; readonly choices: readonly Choice[] },
 ): Option<Choice> {
@@ -133,11 +133,11 @@ export function choiceOption<const Choice extends string>(
   });
 }
 
-/** What an optional text is checked with; it answers the canonical form. @throws {OptionError} */
+/** Checks a text and returns its canonical form. @throws {OptionError} */
 export type TextCheck = (text: string) => string;
 
 interface TextSettings extends Described {
-  /** What a value looks like, for people. */
+  /** Format of a value, for people. */
   readonly type: string;
   readonly check?: TextCheck;
 }
@@ -147,7 +147,7 @@ export function textOption(settings: TextSettings & { readonly default: string }
   return textWith(settings, settings.default, settings.default);
 }
 
-/** A text that may be left unset. @param settings with `defaultText`, what happens then */
+/** A text that may be unset. @param settings with `defaultText`, the behaviour in that case */
 export function optionalTextOption(
   settings: TextSettings & { readonly defaultText: string },
 ): Option<string | undefined> {
@@ -180,7 +180,7 @@ function textWith<Value extends string | undefined>(
 export function textListOption(
   settings: Described & {
     readonly type: string;
-    /** Most entries taken. */
+    /** Limit of entries. */
     readonly entriesMax: number;
     readonly check: TextCheck;
   },
@@ -213,8 +213,8 @@ export function textListOption(
 }
 
 /**
- * A secret: taken from the environment only, never shown. `check` must not repeat the value in its message,
- * because the message is printed.
+ * A secret: read from the environment only, never shown. The message of `check` is printed, so it must not contain the
+ * value.
  */
 export function secretOption(
   settings: Described & {

@@ -327,7 +327,7 @@ const limits = {
     default: 4 * kibibyte,
     min: 256,
     max: 8 * kibibyte,
-    // What was configured before the path of a node had to be addressable still starts.
+    // Configurations from before node paths had to be addressable still start.
     acceptedMax: 12 * kibibyte,
     description:
       'Maximum length of the path of a node, also after a move, a copy or a merge of its ancestors. Too low refuses deep trees; too high takes from the 16 KiB that the request line and the headers may have together.',
@@ -487,8 +487,8 @@ const limits = {
 };
 
 /**
- * Every option of a member, by section of the configuration file. A key of the file is the name here in
- * snake case. Sections that are known but have nothing to set in this version are empty.
+ * All options of a member, by section of the configuration file. The keys of the file are these names in snake case.
+ * Known sections without options in this version are empty.
  *
  * @see docs/configuration.md#configuration
  */
@@ -504,23 +504,23 @@ export const optionTable = Object.freeze({
 
 type ValueOf<O> = O extends Option<infer Value> ? Value : never;
 
-/** The configuration of a member: a value for every option, frozen, checked, with units in the names. */
+/** The configuration of a member: a checked value for every option, frozen, with units in the names. */
 export type Options = {
   readonly [Section in keyof typeof optionTable]: {
     readonly [Name in keyof (typeof optionTable)[Section]]: ValueOf<(typeof optionTable)[Section][Name]>;
   };
 };
 
-/** The bounds of a member. */
+/** The limits of a member. */
 export type Limits = Options['limits'];
 
-/** The least important log line that is still written. */
+/** The lowest log level that is written. */
 export type LogLevel = Options['server']['logLevel'];
 
-/** What an answered write has survived. */
+/** The failures an answered write survives. */
 export type Durability = Options['cluster']['durability'];
 
-/** One option with its place, for loading, help and documentation. */
+/** One option with its location, for loading, help and documentation. */
 export interface OptionEntry {
   /** Property of {@link Options}. */
   readonly section: string;
@@ -533,7 +533,7 @@ export interface OptionEntry {
   readonly option: Option<unknown>;
 }
 
-/** Name of the environment variable that says which configuration file to read. */
+/** Name of the environment variable with the path of the configuration file. */
 export const configFileVariable = 'SVC_CONFIG';
 
 /** The configuration file that is read when it exists and `SVC_CONFIG` names no other. */
@@ -542,7 +542,7 @@ export const defaultConfigFile = './svc.toml';
 /** The sections of the configuration file, in order. */
 export const fileSections: readonly string[] = Object.keys(optionTable).map(snakeCaseOf);
 
-/** Every option with its place, in the order of the documentation. */
+/** All options with their locations, in the order of the documentation. */
 export const optionEntries: readonly OptionEntry[] = Object.entries(optionTable).flatMap(
   ([section, members]) =>
     Object.entries(members as Record<string, Option<unknown>>).map(([name, option]) =>
@@ -550,7 +550,7 @@ export const optionEntries: readonly OptionEntry[] = Object.entries(optionTable)
     ),
 );
 
-/** The limits nobody has changed. */
+/** The default limits. */
 export const defaultLimits: Limits = Object.freeze(
   Object.fromEntries(Object.entries(limits).map(([name, option]) => [name, option.defaultValue])),
 ) as Limits;

@@ -3,8 +3,8 @@ import { inspect } from 'node:util';
 const shown = '[secret]';
 
 /**
- * A text that must not appear in a log, an error or a dump: every way of turning the object into text shows
- * `[secret]`. Whoever needs the value says so by calling {@link Secret.reveal}, which is easy to search for.
+ * A text that must not appear in a log, an error or a dump: every conversion of the object to text gives `[secret]`.
+ * Code that needs the value calls {@link Secret.reveal}, which is easy to search for.
  */
 export class Secret {
   readonly #text: string;

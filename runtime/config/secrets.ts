@@ -26,16 +26,16 @@ const jwtSecretBytes = 48;
 /** Random bytes of a generated master key: one AES-256 key. */
 const masterKeyBytes = 32;
 
-/** Says what the derived value is for: nothing else is derived with the same text. */
+/** Purpose of the derived value: nothing else is derived with the same text. */
 const CHECK_PURPOSE = 'grove data directory, 1';
 
 const CHECK_BYTES = 8;
 
-/** Nobody but the owner of the process may read a secret. */
+/** Only the owner of the process may read a secret. */
 const fileMode = 0o600;
 const folderMode = 0o700;
 
-/** The 32 bytes that encrypt stored secrets; turning the object into text does not show them. */
+/** The 32 bytes that encrypt stored secrets; conversion of the object to text does not show them. */
 export class MasterKey {
   readonly #bytes: Uint8Array;
 
@@ -49,7 +49,7 @@ export class MasterKey {
     return this.#bytes.slice();
   }
 
-  /** Tells this key from any other one, and says nothing else of it: derived (HKDF, RFC 5869), in hexadecimal digits. */
+  /** Identifies this key without disclosing it: derived with HKDF (RFC 5869), in hexadecimal digits. */
   get checkValue(): string {
     const derived = hkdfSync('sha256', this.#bytes, new Uint8Array(0), CHECK_PURPOSE, CHECK_BYTES);
     return Buffer.from(derived).toString('hex');
@@ -76,27 +76,27 @@ export interface Secrets {
   readonly masterKey: MasterKey;
 }
 
-/** The keys of a member, with what is known of where they come from. */
+/** The keys of a member, with their origin. */
 export interface FoundSecrets extends Secrets {
-  /** Where the master key comes from, for people: the variable, or the path of its file. */
+  /** Origin of the master key, for people: the variable, or the path of its file. */
   readonly masterKeySource: string;
-  /** Whether the master key was made now, because there was none. */
+  /** Whether the master key was generated now, because there was none. */
   readonly isMasterKeyNew: boolean;
   /**
-   * Path of a master key in the data folder that is another one than the variable gives; undefined: there is none.
+   * Path of a master key in the data folder that differs from the one in the variable; undefined: there is none.
    *
    * @throws {OptionError} when that key is damaged or readable by others
    */
   otherMasterKey(): string | undefined;
-  /** Brings to the disk what was made now. To be called once the keys are going to be used. Idempotent. */
+  /** Makes generated keys durable. Must be called before the keys are used. Idempotent. */
   store(): void;
 }
 
 type KeyOptions = Pick<Options['server'], 'dataDir' | 'jwtSecret' | 'masterKey'>;
 
 /**
- * The keys of a member: those of the environment, else those in the data folder; what is missing is made, and nothing is
- * changed on the disk until {@link FoundSecrets.store}. For whoever is the only one to use the data folder.
+ * The keys of a member: those of the environment, else those in the data folder. Missing keys are generated, and the
+ * disk is not changed before {@link FoundSecrets.store}. The caller must have exclusive use of the data folder.
  *
  * @param server the options with the keys of the environment and the data folder
  * @throws {OptionError} when a stored key is damaged or readable by others; it names the file and the remedy
@@ -134,19 +134,19 @@ export function findSecrets(server: KeyOptions, random: Random): FoundSecrets {
 }
 
 /**
- * As {@link findSecrets}, and stores them at once. A file is complete on disk before it has its name, and an existing one
- * is never replaced, so that neither a crash nor a second process can lose a key that something was already encrypted with.
+ * As {@link findSecrets}, and stores the keys at once. A file is complete on disk before it gets its name, and an
+ * existing one is never replaced. So neither a crash nor a second process can lose a key that was already used.
  *
  * @throws {OptionError} as {@link findSecrets}
  */
 export function loadSecrets(server: KeyOptions, random: Random): Secrets {
   findSecrets(server, random).store();
-  // Of two that make them at once one wins, and both use its keys.
+  // Of two processes that generate keys at once one wins, and both use its keys.
   return findSecrets(server, random);
 }
 
 /**
- * The master key a member would have, where there is one: of the environment, else of the data folder. Nothing is made.
+ * The existing master key of a member: of the environment, else of the data folder. None is generated.
  *
  * @throws {OptionError} when it is damaged or readable by others
  */
@@ -163,14 +163,14 @@ export function storedMasterKeyOf(
 export interface StoredKey {
   readonly name: string;
   readonly path: string;
-  /** Why a member could not use it; undefined when it could. */
+  /** Why a member could not use it; undefined when it can. */
   readonly problem: string | undefined;
 }
 
 /**
- * Looks at the keys in a data folder, none where no member has been started on it. Nothing is made.
+ * Checks the keys in a data folder; none before the first start of a member. None is generated.
  *
- * @param keyCheck tells the master key the folder was made with; undefined where that is not known
+ * @param keyCheck identifies the master key the folder was created with; undefined when that is not known
  */
 export function storedKeys(dataDir: string, keyCheck: string | undefined): readonly StoredKey[] {
   const look = (
@@ -235,7 +235,7 @@ function createStored(folder: string, path: string, text: string, random: Random
     closeSync(file);
   }
   try {
-    // A link fails where a rename would replace.
+    // A link fails where a rename would replace an existing file.
     linkSync(temporary, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

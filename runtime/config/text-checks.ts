@@ -1,13 +1,13 @@
 import { OptionError } from './option.ts';
 
-/** Least characters of the first administrator's password. */
+/** Minimum length of the first administrator's password. */
 const adminPasswordCharactersMin = 12;
 
 /** Bytes of the master key: one AES-256 key. */
 const masterKeyBytes = 32;
 
 /**
- * An origin: scheme, host and port of an http or https address, nothing after it.
+ * An origin: scheme, host and port of an http or https address, without anything after it.
  *
  * @returns the canonical form, without a trailing slash
  * @throws {OptionError} when it is anything else
@@ -23,7 +23,7 @@ export function checkOrigin(text: string): string {
     url.username === '' &&
     url.password === '';
   if (!isBare) {
-    // The text is not repeated: an address with a password in it would end up in the log.
+    // The text is not repeated: an address with a password would appear in the log.
     throw new OptionError(['must be an origin like https://content.example.org, without path or user']);
   }
   return url.origin;
@@ -55,10 +55,10 @@ export function checkAdminPassword(text: string): string {
   return text;
 }
 
-/** Least bytes of the signing key: a shorter one than the hash can be searched for (RFC 7518 section 3.2). */
+/** Minimum length of the signing key: one shorter than the hash can be found by search (RFC 7518 section 3.2). */
 const jwtSecretBytesMin = 32;
 
-/** Least different bytes of a key: random ones of 32 bytes have about 30, and one that was typed has fewer. */
+/** Minimum number of different bytes of a key: 32 random bytes have about 30, typed text has fewer. */
 const differentBytesMin = 8;
 
 function hasFewBytes(bytes: Uint8Array): boolean {
@@ -66,8 +66,8 @@ function hasFewBytes(bytes: Uint8Array): boolean {
 }
 
 /**
- * The key that signs access tokens: anybody who has a token can try keys at home, so it has to be long and not one
- * character again and again. The message does not repeat it.
+ * The key that signs access tokens. The owner of a token can guess keys offline, so the key must be long and not a
+ * repeated character. The message does not contain it.
  *
  * @throws {OptionError}
  */
@@ -79,7 +79,7 @@ export function checkJwtSecret(text: string): string {
   ]);
 }
 
-/** The master key as it is written: 64 hex digits or base64 of 32 bytes, and no pattern. @throws {OptionError} */
+/** The master key as text: 64 hex digits or base64 of 32 bytes, without a pattern. @throws {OptionError} */
 export function checkMasterKey(text: string): string {
   if (!hasFewBytes(decodeMasterKey(text))) return text;
   throw new OptionError([
@@ -88,9 +88,9 @@ export function checkMasterKey(text: string): string {
 }
 
 /**
- * The 32 bytes of a written master key. Standard and URL-safe base64 are both taken, padded or not.
+ * Decodes the 32 bytes of a master key. Standard and URL-safe base64 are accepted, padded or not.
  *
- * @throws {OptionError} when it is neither; the message does not repeat the key
+ * @throws {OptionError} when it is neither; the message does not contain the key
  */
 export function decodeMasterKey(text: string): Uint8Array {
   if (/^[0-9a-fA-F]{64}$/.test(text)) return new Uint8Array(Buffer.from(text, 'hex'));
@@ -103,10 +103,10 @@ export function decodeMasterKey(text: string): Uint8Array {
   ]);
 }
 
-/** Least characters of the operator token. */
+/** Minimum length of the operator token. */
 const metricsTokenCharactersMin = 16;
 
-/** The operator token: it stands in a header, and must not be guessed. @throws {OptionError} not repeating it */
+/** The operator token: sent in a header, and hard to guess. The message does not contain it. @throws {OptionError} */
 export function checkMetricsToken(text: string): string {
   if (text.length >= metricsTokenCharactersMin && /^[\x21-\x7e]+$/.test(text)) return text;
   throw new OptionError([
@@ -125,14 +125,16 @@ export function checkHost(text: string): string {
 /** Longest name of a member, in characters. */
 const memberIdCharactersMax = 200;
 
-/** The address of a NATS server. The text is not repeated, it may hold a password. @throws {OptionError} */
+/**
+ * The address of a NATS server. The message does not contain it, because it may hold a password. @throws {OptionError}
+ */
 export function checkNatsUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && /^(?:nats|tls):$/.test(url.protocol) && url.hostname !== '') return text;
   throw new OptionError(['must be addresses like nats://host:4222 or tls://host:4222']);
 }
 
-/** An address of HTTP or HTTPS. @throws {OptionError} */
+/** An HTTP or HTTPS URL. @throws {OptionError} */
 export function checkHttpUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol)) return text.replace(/\/+$/, '');
@@ -145,7 +147,7 @@ export function checkMemberId(text: string): string {
   throw new OptionError([`must be 1 to ${memberIdCharactersMax} printable ASCII characters without spaces`]);
 }
 
-/** What names in NATS begin with. @throws {OptionError} */
+/** The prefix of names in NATS. @throws {OptionError} */
 export function checkClusterName(text: string): string {
   if (/^[a-z][a-z0-9-]{0,31}$/.test(text)) return text;
   throw new OptionError(["must be 1 to 32 lower-case letters, digits and '-', beginning with a letter"]);

@@ -7,8 +7,8 @@ function isAllowed(types: readonly string[], name: string): boolean {
 }
 
 /**
- * Checks that a workspace takes nodes of a type; a node at its root must be in both of its lists. Runs on create,
- * and on a move or copy into the workspace.
+ * Checks that a workspace allows nodes of a type; a node at its root must be in both of its lists. Runs on create, and
+ * on a move or copy into the workspace.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  * @see docs/interface/repositories.md#types-a-workspace-allows
@@ -31,7 +31,7 @@ export function requireAllowedInWorkspace(
 }
 
 /**
- * Whether a node may stand under a parent, by the resolved list of the parent's type.
+ * Whether the parent's type allows a child of a type, by its resolved list.
  *
  * @see docs/interface/node-types.md#allowed-children
  */
@@ -40,8 +40,7 @@ export function isAllowedUnder(parent: ResolvedNodeType, typeName: string): bool
 }
 
 /**
- * Checks that a node may stand under a parent, by the resolved list of the parent's type. Runs on create, update,
- * move and copy.
+ * Checks that the parent's type allows a child of a type, by its resolved list. Runs on create, update, move and copy.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  * @see docs/interface/node-types.md#allowed-children

@@ -6,8 +6,8 @@ import { type SchemaStamps, schemaStampNames } from './schema-record.ts';
 import { requireFieldTypeName, requireNodeTypeName } from './type-name.ts';
 
 /**
- * What a caller defines of an archetype: a set of fields that nodes of one type may take on. The keys are those
- * of the wire, always all there.
+ * A caller's definition of an archetype: a set of fields for nodes of one type. The keys are those of the wire format,
+ * and all are present.
  *
  * @see docs/interface/node-types.md#archetypes
  */
@@ -18,7 +18,7 @@ export interface ArchetypeDefinition {
   readonly icon: string | null;
   readonly title: string | null;
   readonly description: string | null;
-  /** The node type a node must have to take this archetype; null is any. */
+  /** The node type a node must have to use this archetype; null allows any. */
   readonly base_node_type: string | null;
   readonly fields: readonly FieldSchema[];
   readonly initial_content: JsonObject | null;
@@ -50,12 +50,12 @@ const definedFields: Readonly<Record<keyof ArchetypeDefinition, true>> = {
   meta: true,
 };
 
-/** What the definition of an archetype may have. */
+/** Fields of the definition of an archetype. */
 export const archetypeFields: KnownNames = new KnownNames(Object.keys(definedFields), schemaStampNames);
 
 /**
- * Reads the definition of an archetype, as it stands inside the wrapper `archetype`. What the server sets itself is
- * ignored, so that a definition that was read can be sent back.
+ * Reads the definition of an archetype from inside the wrapper `archetype`. Fields set by the server are ignored, so
+ * that a definition that was read can be sent back.
  *
  * @param json the definition, from JSON
  * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`
@@ -88,7 +88,8 @@ export function parseArchetypeDefinition(json: unknown): ArchetypeDefinition {
 const layoutTypes: ReadonlySet<string> = new Set(['container', 'group', 'tab_panel', 'field', 'grid']);
 
 /**
- * Reads `layout`: a list of nodes tagged by `type`. What is inside a node concerns only whoever draws it.
+ * Reads `layout`: a list of nodes tagged by `type`. The content of a node is not checked; it concerns only the client
+ * that displays it.
  *
  * @returns null when absent
  * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`

@@ -2,12 +2,12 @@ import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /**
- * Work that checking one node may take, in estimated nanoseconds: a check is one step, which nothing interrupts.
- * Patterns take nearly all of it: a node with 100 texts of 10,000 characters, each with a pattern, takes a tenth.
+ * Limit of work for checking one node, in estimated nanoseconds: a check is one step that cannot be interrupted.
+ * Patterns take nearly all of it: a node with 100 strings of 10,000 characters, each with a pattern, takes a tenth.
  */
 export const CHECK_WORK_MAX = 30_000_000;
 
-/** Estimated nanoseconds of comparing a value with another one. */
+/** Estimated nanoseconds of one comparison of values. */
 export const COMPARISON_WORK = 20;
 
 /** Adds up the work of one check. */
@@ -15,7 +15,7 @@ export class CheckWork {
   readonly #budget: RequestBudget | undefined;
   #spent = 0;
 
-  /** @param budget of the request that the check is a part of */
+  /** @param budget of the request that runs the check */
   constructor(budget?: RequestBudget) {
     this.#budget = budget;
   }

@@ -30,7 +30,7 @@ export function compileConstraints(constraints: Constraints, isDate: boolean): V
   return checks.filter((check) => check !== null);
 }
 
-/** Characters as a person counts them: code points. Counted only when the UTF-16 length leaves doubt. */
+/** Length in code points. They are counted only when the UTF-16 length does not decide. */
 function textLength(text: string): number {
   let length = 0;
   for (let index = 0; index < text.length; index += text.codePointAt(index)! > 0xffff ? 2 : 1) length += 1;
@@ -73,7 +73,7 @@ function most(count: number): ValueCheck {
   };
 }
 
-/** `min` (side -1) and `max` (side 1) bound a number, an instant, or a length, by what the value is. */
+/** `min` (side -1) and `max` (side 1) bound a number, an instant, or a length, depending on the value. */
 function boundCheck(bound: ExactNumber | string, side: -1 | 1, isDate: boolean): ValueCheck {
   const word = side < 0 ? 'at least' : 'at most';
   if (typeof bound === 'string') {
@@ -123,7 +123,7 @@ function enumCheck(allowed: readonly JsonValue[]): ValueCheck {
   };
 }
 
-/** Whether a value is one of some objects and arrays. */
+/** Whether a value equals one of some objects and arrays. */
 export function isKnownObject(known: readonly JsonValue[], value: JsonValue, { work }: Validation): boolean {
   work.spend(known.length * COMPARISON_WORK);
   return known.some((item) => jsonEquals(item, value));
@@ -149,7 +149,7 @@ function numberChecks(constraints: Constraints): ValueCheck[] {
   return checks;
 }
 
-/** By the decimal digits, so that 0.3 is a multiple of 0.1, although their binary quotient is not whole. */
+/** Computed with decimal digits, so that 0.3 is a multiple of 0.1, although their binary quotient is not whole. */
 function isNotMultiple(value: ExactNumber, step: ExactNumber): boolean {
   return Number.isSafeInteger(value) && Number.isSafeInteger(step)
     ? (value as number) % (step as number) !== 0

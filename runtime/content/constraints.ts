@@ -7,8 +7,8 @@ import { isJsonArray, type JsonObject, type JsonValue, setKey } from './json-val
 import { patternOf } from './pattern-cache.ts';
 
 /**
- * What a property value must satisfy beyond its type. `min` and `max` bound the value of a Number or Date and the
- * length of a String, URL or Array; the others are those of JSON Schema. A constraint that does not fit the value
+ * Rules for a property value beyond its type. `min` and `max` bound the value of a Number or Date and the length of a
+ * String, URL or Array; the others are those of JSON Schema. A constraint that does not apply to the type of the value
  * (`minLength` on a number) has no effect.
  *
  * @see docs/interface/node-types.md#constraints
@@ -57,7 +57,7 @@ const rules: Readonly<Record<keyof Constraints, Rule>> = {
   uniqueItems: (value) => (typeof value === 'boolean' ? null : 'must be a boolean'),
 };
 
-/** What the constraints of a property may have. */
+/** Fields of the constraints of a property. */
 export const constraintFields: KnownNames = new KnownNames(Object.keys(rules));
 
 const ordered: readonly (readonly [keyof Constraints, keyof Constraints])[] = [
@@ -68,8 +68,8 @@ const ordered: readonly (readonly [keyof Constraints, keyof Constraints])[] = [
 ];
 
 /**
- * Reads the constraints of a property. An unknown name is refused: a misspelt constraint that is silently not
- * enforced would be worse.
+ * Reads the constraints of a property. An unknown name is refused: silently not enforcing a misspelt constraint would
+ * be worse.
  *
  * @returns undefined when there are none
  * @throws {ServiceError} `VALIDATION_FAILED`; `UNPROCESSABLE_BODY` when `constraints` is not an object

@@ -1,6 +1,6 @@
 import type { JsonObject } from './json-value.ts';
 
-/** Id that stands for the hidden root of every workspace; no stored node may have it. */
+/** Id of the hidden root of every workspace; no stored node may have it. */
 export const ROOT_ID = '/';
 
 /** Longest id a caller may give a node, in UTF-8 bytes. */
@@ -8,7 +8,7 @@ export const NODE_ID_BYTES_MAX = 256;
 
 const controlCharacters = /[\x00-\x1f\x7f]/;
 
-/** Whether a text can be the id of a node. */
+/** Whether a text is a valid node id. */
 export function isNodeId(text: string): boolean {
   return (
     text !== '' &&
@@ -19,7 +19,7 @@ export function isNodeId(text: string): boolean {
   );
 }
 
-/** An edge from a node to another one. @see docs/interface/nodes.md#relations */
+/** An edge from a node to another node. @see docs/interface/nodes.md#relations */
 export interface Relation {
   /** Id of the target. */
   readonly target: string;
@@ -29,11 +29,11 @@ export interface Relation {
   readonly weight: number | null;
 }
 
-/** How a revision touched a node. @see docs/interface/revisions.md#revision-records */
+/** How a revision changed a node. @see docs/interface/revisions.md#revision-records */
 export type ChangeOperation = 'added' | 'modified' | 'deleted' | 'reordered';
 
 /**
- * Everything about a node but its properties. Timestamps are ISO 8601 texts, as they go over the wire.
+ * All fields of a node except its properties. Timestamps are ISO 8601 texts, as in the wire format.
  *
  * @see docs/interface/nodes.md#the-node-object
  */
@@ -43,7 +43,7 @@ export interface NodeHeader {
   readonly path: string;
   readonly nodeType: string;
   readonly archetype: string | null;
-  /** {@link ROOT_ID} at the root. */
+  /** {@link ROOT_ID} for a node at the root. */
   readonly parentId: string;
   readonly orderKey: string;
   readonly version: number;
@@ -59,8 +59,8 @@ export interface NodeHeader {
   readonly relations: readonly Relation[];
   /** The revision that wrote this state, as text. */
   readonly revision: string;
-  /** What that revision did. */
+  /** The operation of that revision. */
   readonly operation: ChangeOperation;
-  /** Locale whose overlay alone was written, if so. */
+  /** The locale, when only its overlay was written. */
   readonly changedLocale: string | null;
 }

@@ -9,8 +9,8 @@ function isLeap(year: number): boolean {
 }
 
 /**
- * Whether a string is an RFC 3339 date (`2024-02-29`) or date and time with offset (`2024-02-29T12:00:00Z`).
- * The calendar is checked too.
+ * Whether a string is an RFC 3339 date (`2024-02-29`) or date and time with offset (`2024-02-29T12:00:00Z`). The date
+ * must exist in the calendar.
  *
  * @see docs/interface/nodes.md#property-values
  */
@@ -29,12 +29,12 @@ export function isTimeText(text: string): boolean {
 }
 
 /**
- * The instant of a date, to compare two of them; a date without time is its midnight UTC.
+ * The instant of a date, for comparisons; a date without time is its midnight UTC.
  *
  * @param text a string {@link isDateText} accepts
  * @returns milliseconds since the Unix epoch
  */
 export function dateMilliseconds(text: string): number {
-  // A leap second has no instant of its own in Unix time; it is compared as the second before it.
+  // Unix time has no leap seconds; one is compared as the second before it.
   return Date.parse(text.replace(' ', 'T').replace(/:60/, ':59').toUpperCase());
 }

@@ -1,4 +1,6 @@
-/** An answer together with where the one who gave it stood in that moment, so that nobody has to ask for that first. */
+/**
+ * An answer together with the head of its branch at that moment, so that no separate request for the head is needed.
+ */
 export class DatedAnswer {
   /** Formatted revision. */
   readonly head: string;
@@ -10,7 +12,7 @@ export class DatedAnswer {
   }
 }
 
-/** An answer without its date, if it has one. */
+/** An answer without its head, if it has one. */
 export function undated(answer: unknown): unknown {
   return answer instanceof DatedAnswer ? answer.answer : answer;
 }

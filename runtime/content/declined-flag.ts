@@ -1,11 +1,11 @@
 import type { ResolvedSource } from './schema-resolver.ts';
 
 /**
- * Whether a type says no to something. A flag that neither the type nor an ancestor sets says nothing, and then
- * people decide; so does a type that is gone.
+ * Whether a type sets a flag to false. A flag that neither the type nor an ancestor sets declines nothing, and the user
+ * decides; so it is for a deleted type.
  *
  * @param name of the node type
- * @param source where the type and its ancestors come from
+ * @param source of the type and its ancestors
  * @see docs/interface/node-types.md#fields-of-a-node-type
  */
 export function isFlagDeclined(

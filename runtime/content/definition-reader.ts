@@ -15,21 +15,21 @@ function kindOf(value: JsonValue): string {
 }
 
 /**
- * Reads typed fields out of a JSON object and keeps track of where it is, so that every refusal names the field.
- * A field that is missing or of the wrong type is `UNPROCESSABLE_BODY` (422); `null` stands for an absent field.
+ * Reads typed fields from a JSON object and keeps its place in the body, so that every error names the field. A field
+ * that is missing or of the wrong type is `UNPROCESSABLE_BODY` (422); `null` counts as absent.
  *
  * @see docs/interface/conventions.md#requests
  */
 export class DefinitionReader {
   /** The object being read. */
   readonly json: JsonObject;
-  /** Where it stands in the body, dotted (`node_type.properties.0`). */
+  /** Its place in the body, dotted (`node_type.properties.0`). */
   readonly at: string;
-  /** Work of reading the whole definition, of which compiling its patterns is nearly all. */
+  /** Work of reading the whole definition; compiling its patterns is nearly all of it. */
   readonly work: CheckWork;
 
   /**
-   * @param work of the definition that it is a part of
+   * @param work of the whole definition
    * @throws {ServiceError} `UNPROCESSABLE_BODY` when the value is not an object
    */
   constructor(json: unknown, at: string, work: CheckWork = new CheckWork()) {
@@ -41,7 +41,7 @@ export class DefinitionReader {
   }
 
   /**
-   * Starts reading a body's definition, whose overall size and depth are checked first.
+   * Starts reading a definition in a body; its total size and depth are checked first.
    *
    * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`
    */
@@ -64,12 +64,12 @@ export class DefinitionReader {
     return ownValue(this.json, key) ?? undefined;
   }
 
-  /** Whether the field is there, even as null. */
+  /** Whether the field is present, even as null. */
   has(key: string): boolean {
     return Object.hasOwn(this.json, key);
   }
 
-  /** A string that must be there. */
+  /** A required string. */
   string(key: string): string {
     return this.optionalString(key) ?? this.#missing(key);
   }
@@ -98,7 +98,7 @@ export class DefinitionReader {
     return value;
   }
 
-  /** An array that must be there. */
+  /** A required array. */
   array(key: string): readonly JsonValue[] {
     return this.optionalArray(key) ?? this.#missing(key);
   }
@@ -111,7 +111,7 @@ export class DefinitionReader {
     return value;
   }
 
-  /** A list of strings without repeats; empty when absent. */
+  /** A list of strings without duplicates; empty when absent. */
   strings(key: string): readonly string[] {
     const list = this.optionalArray(key) ?? [];
     for (const [index, item] of list.entries()) {
@@ -127,8 +127,8 @@ export class DefinitionReader {
   }
 
   /**
-   * Refuses a field that a definition does not have: one that is misspelt would be left out, and nobody told. Asked when
-   * everything is read, for a field that is missing comes first.
+   * Refuses unknown fields: a misspelt one would otherwise be ignored silently. Call it after everything has been read,
+   * because a missing field is reported first.
    *
    * @throws {ServiceError} `VALIDATION_FAILED`
    */
@@ -138,7 +138,7 @@ export class DefinitionReader {
     }
   }
 
-  /** `VALIDATION_FAILED` (400) for a field whose type is right and whose value is not. */
+  /** `VALIDATION_FAILED` (400) for a field of the right type with an invalid value. */
   badValue(key: string, message: string): ServiceError {
     const field = this.place(key);
     return invalid(`${field}: ${message}`, { field });

@@ -1,7 +1,7 @@
-/** Properties that reads add from the type of a node. They are never stored. @see docs/interface/nodes.md#the-node-object */
+/** Properties that reads derive from the type of a node; never stored. @see docs/interface/nodes.md#the-node-object */
 export const derivedNames: readonly string[] = Object.freeze(['$supertypes', '$mixins']);
 
-/** Whether a property comes from the type of a node. */
+/** Whether a property is derived from the type of a node. */
 export function isDerivedName(name: string): boolean {
   return derivedNames.includes(name);
 }

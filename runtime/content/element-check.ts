@@ -3,13 +3,13 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, ownValue } 
 import type { Validation, ValueCheck } from './validation.ts';
 import { COMPARISON_WORK } from './check-work.ts';
 
-/** Keys an element has beside its fields. */
+/** Keys of an element besides its fields. */
 const elementKeys: ReadonlySet<string> = new Set(['element_type', 'uuid', 'id']);
 
 /**
  * Checks an element `{element_type, uuid?, …fields}` against its element type.
  *
- * @param allowed the element types that may stand here; null is any
+ * @param allowed the allowed element types; null allows any
  * @see docs/interface/node-types.md#elements
  */
 export function checkElement(
@@ -40,7 +40,7 @@ export function checkElement(
 /**
  * Checks a list of elements, plain or as `{uuid, items}`.
  *
- * @param allowed the element types that may stand in it; null is any
+ * @param allowed the allowed element types; null allows any
  */
 export function checkElements(
   value: JsonValue,
@@ -53,7 +53,7 @@ export function checkElements(
 /**
  * Runs a check over the items of a list, plain or as `{uuid, items}`.
  *
- * @param text what the value should be, for the complaint
+ * @param text the expected form, for the message
  */
 export function checkItems(
   value: JsonValue,
@@ -77,7 +77,7 @@ export function checkItems(
 }
 
 /**
- * Checks the fields of an element: required, strict, each field's own check.
+ * Checks the fields of an element: required fields, undeclared fields of a strict type, and each value.
  *
  * @param owner names the type that declares the fields, for the messages
  */

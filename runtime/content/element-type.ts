@@ -7,8 +7,8 @@ import { type SchemaStamps, schemaStampNames } from './schema-record.ts';
 import { requireFieldTypeName } from './type-name.ts';
 
 /**
- * What a caller defines of an element type: the fields of a value `{element_type, …}` within a property. The keys
- * are those of the wire, always all there.
+ * A caller's definition of an element type: the fields of a value `{element_type, …}` within a property. The keys are
+ * those of the wire format, and all are present.
  *
  * @see docs/interface/node-types.md#element-types
  */
@@ -48,12 +48,12 @@ const definedFields: Readonly<Record<keyof ElementTypeDefinition, true>> = {
   meta: true,
 };
 
-/** What the definition of an element type may have. */
+/** Fields of the definition of an element type. */
 export const elementTypeFields: KnownNames = new KnownNames(Object.keys(definedFields), schemaStampNames);
 
 /**
- * Reads the definition of an element type, as it stands inside the wrapper `element_type`. What the server sets itself
- * is ignored, so that a definition that was read can be sent back.
+ * Reads the definition of an element type from inside the wrapper `element_type`. Fields set by the server are ignored,
+ * so that a definition that was read can be sent back.
  *
  * @param json the definition, from JSON
  * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`

@@ -29,7 +29,7 @@ export function compileField(field: FieldSchema, nested: FieldRules | null): Val
   };
 }
 
-/** Fields whose single value is a list already. */
+/** Fields whose single value is already a list. */
 const listTypes: ReadonlySet<FieldType> = new Set([
   'TagField',
   'OptionsField',
@@ -93,7 +93,7 @@ function must(accepts: (value: JsonValue) => boolean, text: string): ValueCheck 
   };
 }
 
-/** Rich text may also be a document of an editor, which is an object or an array. */
+/** Rich text may also be an editor document, which is an object or an array. */
 function textCheck(config: FieldConfig, isRich: boolean): ValueCheck {
   const longest = config.max_length;
   return (value, validation) => {
@@ -143,7 +143,7 @@ function mediaCheck(config: FieldConfig): ValueCheck {
   };
 }
 
-/** `image`, `image/*` and `image/png` all take `image/png`. */
+/** `image`, `image/*` and `image/png` all match `image/png`. */
 function isMime(type: string, pattern: string): boolean {
   const family = pattern.endsWith('/*') ? pattern.slice(0, -2) : pattern;
   return pattern === '*' || type === pattern || type.startsWith(`${family}/`);
@@ -186,7 +186,7 @@ function hasTranslatable(field: FieldSchema): boolean {
   return (field.fields ?? []).some((nested) => nested.translatable === true || hasTranslatable(nested));
 }
 
-/** Translations address items of a list by `uuid`, so a translatable list needs one per item. */
+/** Translations address the items of a list by `uuid`, so every item of a translatable list needs one. */
 function checkUuids(value: JsonValue, validation: Validation): void {
   const list = isJsonObject(value) ? ownValue(value, 'items') : value;
   if (!isJsonArray(list)) return;

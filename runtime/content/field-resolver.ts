@@ -7,18 +7,18 @@ import type { FieldSchema } from './field-schema.ts';
 import type { JsonValue } from './json-value.ts';
 import { requireTrail, type SchemaSource } from './type-resolver.ts';
 
-/** An archetype with everything it inherits. Frozen; keep it until an archetype changes. */
+/** An archetype with everything it inherits. Frozen; valid until an archetype changes. */
 export interface ResolvedArchetype extends FieldRules {
   readonly name: string;
   readonly archetype: Archetype;
-  /** The node type a node must have; null is any. */
+  /** The node type a node must have; null allows any. */
   readonly baseNodeType: string | null;
   readonly layout: readonly JsonValue[] | null;
   /** From this archetype to the root ancestor. */
   readonly inheritanceChain: readonly string[];
 }
 
-/** An element type with everything it inherits. Frozen; keep it until an element type changes. */
+/** An element type with everything it inherits. Frozen; valid until an element type changes. */
 export interface ResolvedElementType extends FieldRules {
   readonly name: string;
   readonly elementType: ElementType;
@@ -27,10 +27,10 @@ export interface ResolvedElementType extends FieldRules {
 }
 
 /**
- * Merges an archetype with its ancestors: fields of the root ancestor first, later ones of the same name take the
- * place of earlier ones.
+ * Merges an archetype with its ancestors: fields of the root ancestor come first, and a later field replaces an earlier
+ * one with its name.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` when it or a parent does not exist, for a circle, for too many levels
+ * @throws {ServiceError} `VALIDATION_FAILED` when it or a parent does not exist, for a cycle, for too many levels
  * @see docs/interface/node-types.md#inheritance
  */
 export function resolveArchetype(name: string, source: SchemaSource): ResolvedArchetype {
@@ -57,7 +57,7 @@ export function resolveElementType(name: string, source: SchemaSource): Resolved
   });
 }
 
-/** What `/resolved` answers for both, beside the definition itself. */
+/** The fields of both `/resolved` answers besides the definition itself. */
 interface ResolvedFieldsJson {
   readonly resolved_fields: readonly FieldSchema[];
   readonly resolved_layout: readonly JsonValue[] | null;

@@ -5,7 +5,10 @@ import type { JsonObject, JsonValue } from './json-value.ts';
 import { PROPERTY_SCHEMA_DEPTH_MAX, PROPERTY_SCHEMAS_MAX } from './property-schema.ts';
 import { requireFieldTypeName } from './type-name.ts';
 
-/** Every kind of field an archetype or element type may have. @see docs/interface/node-types.md#fields-of-archetypes-and-element-types */
+/**
+ * All kinds of fields of archetypes and element types. @see
+ * docs/interface/node-types.md#fields-of-archetypes-and-element-types
+ */
 export const fieldTypes = [
   'TextField',
   'RichTextField',
@@ -47,7 +50,10 @@ export interface FieldConfig {
   readonly multi_select?: boolean;
 }
 
-/** A field of an archetype or element type. Absent keys were not given. @see docs/interface/node-types.md#fields-of-archetypes-and-element-types */
+/**
+ * A field of an archetype or element type. Keys not given are absent. @see
+ * docs/interface/node-types.md#fields-of-archetypes-and-element-types
+ */
 export interface FieldSchema {
   readonly $type: FieldType;
   readonly name: string;
@@ -56,11 +62,11 @@ export interface FieldSchema {
   readonly required?: boolean;
   readonly description?: string;
   readonly help_text?: string;
-  /** Fills an absent key when a node is created. */
+  /** Default of an absent key when a node is created. */
   readonly default_value?: JsonValue;
   readonly validations?: readonly JsonValue[];
   readonly is_hidden?: boolean;
-  /** The value is a list of what the field describes. */
+  /** The value is a list of values of this field. */
   readonly multiple?: boolean;
   readonly design_value?: JsonValue;
   readonly translatable?: boolean;
@@ -76,10 +82,10 @@ export interface FieldSchema {
   readonly meta?: JsonObject;
 }
 
-/** How a setting of a field is read: a `count` is a whole number from 0, a `list` has any values. */
+/** Type of a field setting: a `count` is a whole number from 0, a `list` has any values. */
 export type FieldReading = 'string' | 'boolean' | 'number' | 'count' | 'strings' | 'list';
 
-/** The settings each kind of field has, under `config` or directly on the field. */
+/** The settings of each kind of field, under `config` or directly on the field. */
 export const fieldSettings: Readonly<Record<FieldType, Readonly<Record<string, FieldReading>>>> = {
   TextField: { max_length: 'count' },
   RichTextField: { max_length: 'count' },
@@ -98,7 +104,7 @@ export const fieldSettings: Readonly<Record<FieldType, Readonly<Record<string, F
   CompositeField: {},
 };
 
-/** What every kind of field has. */
+/** Keys of every kind of field. */
 const commonKeys: readonly (keyof FieldSchema)[] = [
   '$type',
   'name',
@@ -117,19 +123,19 @@ const commonKeys: readonly (keyof FieldSchema)[] = [
   'meta',
 ];
 
-/** What some kinds of fields have besides their settings. */
+/** Keys of some kinds of fields besides their settings. */
 const nestedKeys: Readonly<Partial<Record<FieldType, readonly (keyof FieldSchema)[]>>> = {
   ElementField: ['element_type'],
   SectionField: ['allowed_element_types', 'render_as'],
   CompositeField: ['fields', 'layout'],
 };
 
-/** What the `config` of each kind of field may have. */
+/** Fields of the `config` of each kind of field. */
 export const fieldConfigFields: Readonly<Record<FieldType, KnownNames>> = byFieldType(
   (type) => new KnownNames(Object.keys(fieldSettings[type])),
 );
 
-/** What each kind of field may have. */
+/** Fields of each kind of field. */
 export const fieldFields: Readonly<Record<FieldType, KnownNames>> = byFieldType(
   (type) => new KnownNames([...commonKeys, ...(nestedKeys[type] ?? []), ...Object.keys(fieldSettings[type])]),
 );
@@ -232,7 +238,7 @@ function parseNested(reader: DefinitionReader, $type: FieldType, depth: number):
   return {};
 }
 
-/** Reads the keys that are there, each by its kind. */
+/** Reads the keys that are present, each by its type. */
 function pick(
   reader: DefinitionReader,
   keys: Readonly<Record<string, FieldReading>>,
@@ -258,7 +264,7 @@ function readAs(reader: DefinitionReader, key: string, reading: FieldReading): J
   return value;
 }
 
-/** A free value; null is a value here. */
+/** A value of any type; null counts as a value. */
 function free(reader: DefinitionReader, key: string): Record<string, JsonValue> {
   return reader.has(key) ? { [key]: reader.json[key]! } : {};
 }

@@ -10,11 +10,11 @@ import { type FieldRules, Validation } from './validation.ts';
 const noTypes = { nodeType: () => undefined, archetype: () => undefined, elementType: () => undefined };
 
 /**
- * What is wrong with a value that a definition gives to a property. A default of the wrong type would make every create
- * without that property fail, with a message about a value nobody sent. Elements are left out: their types may be saved
- * later.
+ * Checks a value that a definition gives to a property. With a default of the wrong type every create without that
+ * property would fail, with a message about a value that was not sent. Elements are not checked, because their types
+ * may be saved later.
  *
- * @returns undefined when it fits
+ * @returns what is wrong; undefined when it is valid
  */
 export function misfit(
   schema: PropertySchema,
@@ -29,20 +29,20 @@ export function misfit(
   return validation.issues[0]?.message;
 }
 
-/** The parts of a node type that are looked at. */
+/** The parts of a node type that are checked. */
 interface GivesDefaults {
   readonly overrides: JsonObject | null;
   readonly initial_structure: InitialStructure | null;
 }
 
 /**
- * Refuses values for inherited and own properties that do not fit them: new defaults in `overrides`, and properties of the
- * initial structure. One that is stored already may stay: its property may have changed since, and a definition that was
- * read can be put back.
+ * Refuses invalid values for inherited and own properties: new defaults in `overrides`, and properties of the initial
+ * structure. A value that is stored already may stay: its property may have changed since, and a definition that was
+ * read can be sent back.
  *
- * @param given the definition that is written
- * @param resolved the same with what it inherits
- * @param previous the one it takes the place of
+ * @param given the definition to be written
+ * @param resolved the same with everything it inherits
+ * @param previous the one it replaces
  * @throws {ServiceError} `VALIDATION_FAILED`
  * @see docs/interface/node-types.md#property-schemas
  */
@@ -81,7 +81,7 @@ function requireFit(
   }
 }
 
-/** Fields whose values need no element types, which may be saved later, and are stored as they are written. */
+/** Fields whose values contain no elements, whose types may be saved later, and are stored as they are written. */
 const plainFields: ReadonlySet<string> = new Set([
   'TextField',
   'RichTextField',
@@ -93,7 +93,7 @@ const plainFields: ReadonlySet<string> = new Set([
   'OptionsField',
 ]);
 
-/** The part of an archetype or element type that is looked at. */
+/** The part of an archetype or element type that is checked. */
 interface HasFields {
   readonly fields: readonly FieldSchema[];
 }

@@ -1,6 +1,6 @@
 import { isJsonArray, isJsonObject, type JsonValue, ownValue } from './json-value.ts';
 
-/** How deep geometry collections may nest. */
+/** Limit of nested geometry collections. */
 const COLLECTION_DEPTH_MAX = 8;
 
 function isPosition(value: JsonValue): boolean {
@@ -40,9 +40,9 @@ const coordinateTests = new Map<string, (value: JsonValue) => boolean>([
 ]);
 
 /**
- * What is wrong with a GeoJSON geometry; coordinates are `[lon, lat, altitude?]` in degrees.
+ * Checks a GeoJSON geometry; coordinates are `[lon, lat, altitude?]` in degrees.
  *
- * @returns a complaint that completes "must be …", null when it is a geometry
+ * @returns an error text that completes "must be …", null when it is valid
  * @see docs/interface/nodes.md#locations-and-geometries; RFC 7946 section 3.1
  */
 export function geometryComplaint(value: JsonValue, depth = 1): string | null {
@@ -73,9 +73,9 @@ export function isPoint(value: JsonValue): boolean {
 }
 
 /**
- * Turns a location written as `{lat, lng}` or `{latitude, longitude}` into a GeoJSON Point.
+ * Converts a location written as `{lat, lng}` or `{latitude, longitude}` to a GeoJSON Point.
  *
- * @returns the value itself when it is neither, or out of range, for the check to complain about
+ * @returns the value itself when it is neither, or out of range, so that the check reports it
  * @see docs/interface/nodes.md#locations-and-geometries
  */
 export function locationToPoint(value: JsonValue): JsonValue {

@@ -5,12 +5,12 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, setKey } fr
 import { sanitizeName } from './path.ts';
 import { isNodeTypeName } from './type-name.ts';
 
-/** How deep initial nodes may nest, in levels. */
+/** Limit of nesting of initial nodes, in levels. */
 export const INITIAL_DEPTH_MAX = 20;
-/** The most nodes one creation may bring along. */
+/** Limit of initial nodes in one creation. */
 export const INITIAL_NODES_MAX = 1_000;
 
-/** A child as a definition lists it; absent keys were not given. The name is already clean. */
+/** A child in a definition. Keys not given are absent; the name is already sanitized. */
 export interface InitialChild {
   readonly name: string;
   readonly node_type: string;
@@ -20,14 +20,16 @@ export interface InitialChild {
   readonly children?: readonly InitialChild[];
 }
 
-/** What a new node of a type, or a new workspace, starts with. @see docs/interface/node-types.md#initial-structure */
+/**
+ * Initial content of a new node of a type, or of a new workspace. @see docs/interface/node-types.md#initial-structure
+ */
 export interface InitialStructure {
-  /** Fills absent properties of the new node. */
+  /** Defaults of absent properties of the new node. */
   readonly properties?: JsonObject;
   readonly children?: readonly InitialChild[];
 }
 
-/** What an initial structure may have. */
+/** Fields of an initial structure. */
 export const initialStructureFields: KnownNames = new KnownNames(['properties', 'children']);
 
 const childFields: Readonly<Record<keyof InitialChild, true>> = {
@@ -39,7 +41,7 @@ const childFields: Readonly<Record<keyof InitialChild, true>> = {
   children: true,
 };
 
-/** What a node of an initial structure may have. */
+/** Fields of a node of an initial structure. */
 export const initialChildFields: KnownNames = new KnownNames(Object.keys(childFields));
 
 /**

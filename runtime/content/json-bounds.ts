@@ -1,13 +1,13 @@
 import type { JsonValue } from './json-value.ts';
 import { isJsonArray } from './json-value.ts';
 
-/** How deep a property value or a schema definition may nest, in levels. */
+/** Limit of nesting of a property value or a schema definition, in levels. */
 export const JSON_DEPTH_MAX = 128;
 /** The longest object key anywhere in a value, in UTF-16 units. */
 export const JSON_KEY_LENGTH_MAX = 1024;
 
 const TOO_DEEP = -1;
-/** The answer of {@link measureJson} for a key over {@link JSON_KEY_LENGTH_MAX}. */
+/** The result of {@link measureJson} for a key over {@link JSON_KEY_LENGTH_MAX}. */
 export const KEY_TOO_LONG = -2;
 const NOT_FINITE = -3;
 
@@ -18,12 +18,12 @@ const messages: Readonly<Record<number, string>> = {
 };
 
 /**
- * Measures a value and checks the bounds every stored value keeps. It runs on each property of each write, so it
- * answers a number and allocates nothing.
+ * Measures a value and checks the bounds of stored values. It runs on each property of each write, so it returns a
+ * number and allocates nothing.
  *
  * @param depth the level of the value, 1 for the value of a property
  * @returns the size in units (UTF-16 units of text and keys, 8 for any other scalar); negative when a bound is
- *   broken, see {@link boundMessage}
+ *   exceeded, see {@link boundMessage}
  */
 export function measureJson(value: JsonValue, depth = 1): number {
   if (typeof value === 'string') return value.length;
@@ -50,7 +50,7 @@ export function measureJson(value: JsonValue, depth = 1): number {
   return size;
 }
 
-/** What a negative answer of {@link measureJson} means, to be put behind the name of the value. */
+/** The message for a negative result of {@link measureJson}, to follow the name of the value. */
 export function boundMessage(measured: number): string {
   return messages[measured] ?? 'is out of bounds';
 }

@@ -1,12 +1,12 @@
 import { parseExactJson } from '#runtime/base/exact-json.ts';
 
 /**
- * JSON that is already text. Point reads assemble their answer from stored bytes, so it is never parsed on the
- * way out; `JSON.stringify` of a value that holds one is not supported, protocols write `text` as it is.
+ * JSON that is already text. Point reads build their answer from stored bytes, so it is never parsed before it is sent.
+ * `JSON.stringify` of a value that contains one is not supported; protocols write `text` unchanged.
  */
 export class JsonText {
   readonly text: string;
-  /** Entity tag of the text, without quotes, where it has one. */
+  /** Entity tag of the text, without quotes, if it has one. */
   readonly tag: string | undefined;
 
   constructor(text: string, tag?: string) {
@@ -14,7 +14,7 @@ export class JsonText {
     this.tag = tag;
   }
 
-  /** The value, for callers that need to look into it. */
+  /** The parsed value. */
   parse(): unknown {
     return parseExactJson(this.text);
   }

@@ -1,7 +1,7 @@
 import type { ExactNumber } from '#runtime/base/exact-number.ts';
 import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
 
-/** Any JSON value, read-only. Numbers that a double does not keep are bigints. */
+/** Any JSON value, read-only. Numbers that a double cannot represent are bigints. */
 export type JsonValue = null | boolean | ExactNumber | string | readonly JsonValue[] | JsonObject;
 
 /**
@@ -23,17 +23,17 @@ export function isJsonArray(value: unknown): value is readonly JsonValue[] {
 }
 
 /**
- * The value of a key the object itself has. `__proto__` and the names of `Object.prototype` are ordinary keys.
+ * The value of an own key of an object. `__proto__` and the names of `Object.prototype` are ordinary keys.
  *
- * @returns undefined when the object has no such key of its own
+ * @returns undefined when the object has no such own key
  */
 export function ownValue(object: JsonObject, key: string): JsonValue | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 /**
- * Sets a key of an object that is still being built. An assignment to `__proto__` would change the prototype
- * and lose the value, so that one key is defined instead.
+ * Sets a key of an object under construction. An assignment to `__proto__` would change the prototype and lose the
+ * value, so that key is defined instead.
  */
 export function setKey(target: Record<string, JsonValue>, key: string, value: JsonValue): void {
   if (key === '__proto__') {
@@ -43,7 +43,7 @@ export function setKey(target: Record<string, JsonValue>, key: string, value: Js
   }
 }
 
-/** A copy with one key set. The key order of the original is kept. */
+/** A copy with one key set, in the original key order. */
 export function withKey(object: JsonObject, key: string, value: JsonValue): JsonObject {
   const copy: Record<string, JsonValue> = { ...object };
   setKey(copy, key, value);
@@ -58,7 +58,7 @@ export function withoutKey(object: JsonObject, key: string): JsonObject {
   return copy;
 }
 
-/** Deep equality of JSON values; the order of object keys does not count. */
+/** Deep equality of JSON values; the order of object keys is ignored. */
 export function jsonEquals(a: JsonValue, b: JsonValue): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
@@ -72,7 +72,7 @@ export function jsonEquals(a: JsonValue, b: JsonValue): boolean {
 }
 
 /**
- * The text of a value with object keys sorted, so that equal values have equal text. Used for comparing items of an array,
+ * The text of a value with sorted object keys, so that equal values have equal texts. Used for comparing array items,
  * and for hashes by {@link canonicalPieces}; lone surrogates are written as escapes, as `JSON.stringify` does.
  */
 export function canonicalJson(value: JsonValue): string {
@@ -86,10 +86,10 @@ export function canonicalJson(value: JsonValue): string {
   return JSON.stringify(value);
 }
 
-/** Characters of a piece, about. */
+/** Approximate length of a piece. */
 const PIECE = 64 * 1024;
 
-/** The text of {@link canonicalJson} in pieces of some `PIECE` characters. The work may rest between any two of them. */
+/** The text of {@link canonicalJson} in pieces of about `PIECE` characters. The work may pause between two pieces. */
 export function* canonicalPieces(value: JsonValue): Generator<string, void> {
   if (!isLargeJson(value, PIECE)) {
     yield canonicalJson(value);

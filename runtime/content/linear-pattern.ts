@@ -5,21 +5,21 @@ import { parsePattern, type PatternNode } from './pattern-syntax.ts';
 export const PATTERN_STATES_MAX = 1_000;
 /** The longest text a pattern is matched against, in UTF-16 units; longer text does not match. */
 export const PATTERN_INPUT_MAX = 10_000;
-/** Remembered steps of the lazily built automaton; when full it is forgotten and starts anew. */
+/** Limit of cached steps of the lazily built automaton; when it is reached, the cache is cleared. */
 const STEPS_MAX = 512;
-/** States in all that the remembered sets may hold; when full they are forgotten and start anew. */
+/** Limit of states in all cached sets; when it is reached, the cache is cleared. */
 const REMEMBERED_STATES_MAX = 4_096;
 
-/** Estimated nanoseconds of a step that is remembered, and of each state looked at for one that is not. */
+/** Estimated nanoseconds of a cached step, and of each state examined for a step that is not cached. */
 const STEP_WORK = 20;
 const STATE_WORK = 100;
-/** Estimated nanoseconds of compiling, for each state. */
+/** Estimated nanoseconds of compiling, per state. */
 const COMPILE_WORK = 1_000;
 
-/** Up to so many states a set is sorted; a larger one is read off the marks of all states. */
+/** Up to this size a set is sorted; a larger one is collected from the marks of all states. */
 const SORTED_STATES_MAX = 32;
 
-/** Takes note of work before it is done; throws when there is too much of it. */
+/** Counts work before it is done; throws when there is too much of it. */
 export interface WorkMeter {
   /** @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` */
   spend(nanoseconds: number): void;
@@ -34,9 +34,9 @@ interface State {
   next: number[];
 }
 
-/** A set of states reached together, with the steps taken from it so far. */
+/** A set of states reached together, with its cached steps. */
 interface Cluster {
-  /** Those that read a character, in ascending order. */
+  /** States that read a character, ascending. */
   readonly states: readonly number[];
   /** The pattern has matched somewhere before this point. */
   readonly isMatch: boolean;
@@ -47,10 +47,10 @@ interface Cluster {
 
 /**
  * A regular expression that takes time proportional to the text, whatever the pattern. Patterns come from schema
- * definitions and run inside the write path of a branch, where one backtracking pattern such as `(a+)+$` would
- * stop every writer; so the pattern becomes an automaton (Thompson's construction, determinised lazily) instead
- * of a `RegExp`. Features that need backtracking (look-around, back references, word boundaries) are refused when
- * the definition is saved.
+ * definitions and run inside the write path of a branch, where one backtracking pattern such as `(a+)+$` would block
+ * every writer. So the pattern becomes an automaton (Thompson's construction, determinised lazily) instead of a
+ * `RegExp`. Features that need backtracking (look-around, back references, word boundaries) are refused when the
+ * definition is saved.
  *
  * As in JSON Schema, a pattern may match anywhere unless it is anchored with `^` and `$`.
  */
@@ -59,26 +59,26 @@ export class LinearPattern {
   /** By hash of their states. */
   readonly #clusters = new Map<number, Cluster[]>();
   readonly #entry: number;
-  /** For each state the number of the search that reached it last. */
+  /** For each state the number of the last search that reached it. */
   readonly #marks: Uint32Array;
   readonly #pending: number[] = [];
   #search = 0;
   #stepCount = 0;
   #rememberedStates = 0;
 
-  /** @throws {ServiceError} `VALIDATION_FAILED` for a pattern that is wrong, too large or not supported */
+  /** @throws {ServiceError} `VALIDATION_FAILED` for a pattern that is invalid, too large or not supported */
   constructor(pattern: string) {
     const match = this.#add({ kind: 'match', test: null, next: [] });
     this.#entry = this.#compile(parsePattern(pattern), match);
     this.#marks = new Uint32Array(this.#states.length);
   }
 
-  /** States of the automaton: its size in memory and what compiling it takes follow them. */
+  /** Number of states of the automaton, which determines its memory and the time of compiling it. */
   get size(): number {
     return this.#states.length;
   }
 
-  /** What compiling it took, in estimated nanoseconds. */
+  /** Work of compiling it, in estimated nanoseconds. */
   get compileWork(): number {
     return this.#states.length * COMPILE_WORK;
   }
@@ -86,7 +86,7 @@ export class LinearPattern {
   /**
    * Whether the pattern matches somewhere in the text; false for text over {@link PATTERN_INPUT_MAX}.
    *
-   * @param meter told of the work; what it throws is thrown
+   * @param meter counts the work; its errors are passed on
    */
   test(text: string, meter?: WorkMeter): boolean {
     if (text.length > PATTERN_INPUT_MAX) return false;
@@ -113,7 +113,7 @@ export class LinearPattern {
     return this.#states.push(state) - 1;
   }
 
-  /** Builds the states of a node in front of `next`. @returns the state to enter by */
+  /** Builds the states of a node before `next`. @returns the entry state */
   #compile(node: PatternNode, next: number): number {
     switch (node.kind) {
       case 'empty':
@@ -162,7 +162,7 @@ export class LinearPattern {
       const state = this.#states[index]!;
       if (state.test!(codePoint)) seeds.push(state.next[0]!);
     }
-    // An unanchored pattern may start at any character, so the entry is always among the seeds.
+    // An unanchored pattern may start at any character, so the entry is always one of the seeds.
     seeds.push(this.#entry);
     const to = this.#clusterOf(seeds, false);
     this.#stepCount += 1;
@@ -171,7 +171,7 @@ export class LinearPattern {
     return to;
   }
 
-  /** The sets on the way through the present text stay with it; nothing leads to them any more. */
+  /** Clears the cache. The search in progress keeps its present sets, which no cached step leads to any more. */
   #forget(): void {
     for (const alike of this.#clusters.values()) for (const cluster of alike) cluster.steps.clear();
     this.#clusters.clear();
@@ -179,14 +179,14 @@ export class LinearPattern {
     this.#rememberedStates = 0;
   }
 
-  /** All states reached without reading a character, as a set that is the same object for the same states. */
+  /** All states reachable without reading a character. The same states give the same object. */
   #clusterOf(seeds: readonly number[], isStart: boolean): Cluster {
     const reached: number[] = [];
     const ends: number[] = [];
     this.#search += 1;
     const isMatch = this.#close(seeds, isStart, reached, ends);
     const readers = this.#ascending(reached);
-    // `$` can be passed only at the end of the text: what lies behind it counts there alone.
+    // `$` can be passed only at the end of the text, so the states after it count only there.
     const isMatchAtEnd = isMatch || (ends.length > 0 && this.#matchesBehind(ends, isStart));
     const hash = hashOf(readers);
     const alike = this.#clusters.get(hash);
@@ -203,10 +203,10 @@ export class LinearPattern {
   }
 
   /**
-   * Follows everything that reads no character.
+   * Follows all transitions that read no character.
    *
    * @param reached filled with the states that read one
-   * @param ends filled with where `$` leads
+   * @param ends filled with the states after a `$`
    * @returns whether the pattern has matched
    */
   #close(seeds: readonly number[], isStart: boolean, reached: number[], ends: number[]): boolean {
@@ -227,7 +227,7 @@ export class LinearPattern {
     return isMatch;
   }
 
-  /** What `$` leads to may lead to another `$`. */
+  /** A `$` may be followed by another `$`. */
   #matchesBehind(ends: readonly number[], isStart: boolean): boolean {
     let seeds = ends;
     while (seeds.length > 0) {
@@ -238,7 +238,7 @@ export class LinearPattern {
     return false;
   }
 
-  /** The states that were reached, in ascending order. */
+  /** The reached states in ascending order. */
   #ascending(reached: number[]): readonly number[] {
     if (reached.length <= SORTED_STATES_MAX) return reached.sort((a, b) => a - b);
     const ordered: number[] = [];

@@ -8,7 +8,7 @@ export interface LanguageSettings {
   /** The language of the properties themselves. */
   readonly defaultLanguage: string;
   readonly supportedLanguages: readonly string[];
-  /** Locale to the locales asked after it, in order. */
+  /** For each locale its fallback locales, in order. */
   readonly fallbackChains: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -32,10 +32,10 @@ export function parseLocale(text: string, field = 'locale'): string {
 }
 
 /**
- * What is wrong with writing something in a locale: a repository holds content in its languages alone.
+ * Checks that content may be written in a locale: a repository holds content in its own languages only.
  *
  * @param locale from {@link parseLocale}
- * @returns null when the repository supports it
+ * @returns the error text; null when the repository supports the locale
  * @see docs/interface/translations.md#languages-of-a-repository
  */
 export function unsupportedLocale(
@@ -47,8 +47,8 @@ export function unsupportedLocale(
 }
 
 /**
- * The locales whose overlays apply to a read, most specific first. The default language ends the chain and is not
- * part of it: there the properties themselves answer.
+ * The locales whose overlays apply to a read, most specific first. The default language ends the chain and is not part
+ * of it, because the properties themselves are in that language.
  *
  * @param text the locale, as a caller wrote it
  * @throws {ServiceError} `VALIDATION_FAILED`

@@ -1,17 +1,17 @@
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setKey } from './json-value.ts';
 import { withoutFormerPath } from './references.ts';
 
-/** Keys copied between two rests. */
+/** Keys copied between two yields. */
 const KEYS_PER_STEP = 1_024;
 
 const nothing: JsonObject = Object.freeze({});
 
 /**
- * Applies a JSON merge patch: keys of the patch replace those of the target, objects are merged, null removes a key, and
- * anything but an object, an array for one, replaces the whole value.
+ * Applies a JSON merge patch: keys of the patch replace those of the target, objects are merged, null removes a key,
+ * and any other value, including an array, replaces the whole value.
  *
- * Beyond the standard, the path of a reference goes when the patch gives the reference another target and no path: it is the
- * path of the former target.
+ * Beyond the standard, the path of a reference is removed when the patch changes the target of the reference without a
+ * path, because it is the path of the former target.
  *
  * @param target properties, which are no reference themselves; undefined where there is no value; it is not changed, and what
  *   the patch does not touch is shared

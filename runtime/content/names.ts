@@ -6,8 +6,8 @@ const workspaceShape = /^[A-Za-z0-9][A-Za-z0-9_:-]{0,62}$/;
 const branchShape = /^[A-Za-z0-9._/-]{1,128}$/;
 
 /**
- * Segments below `/api` and `/api/management` that are routes of their own where others have the name of a repository. A
- * repository of such a name could not be reached at `/api/{repo}/{branch}/locks/…`, so it cannot be created.
+ * Segments below `/api` and `/api/management` that are routes themselves, in the place of a repository name. A
+ * repository with such a name could not be reached at `/api/{repo}/{branch}/locks/…`, so it cannot be created.
  */
 export const reservedRepositoryNames: ReadonlySet<string> = new Set([
   'admin',
@@ -37,7 +37,7 @@ export const reservedRepositoryNames: ReadonlySet<string> = new Set([
   'workspaces',
 ]);
 
-/** Table names of the schema registry in SQL: a workspace of such a name could not be queried. */
+/** Table names of the schema registry in SQL: a workspace with such a name could not be queried. */
 const reservedWorkspaceNames: ReadonlySet<string> = new Set([
   'NodeTypes',
   'Archetypes',
@@ -55,12 +55,12 @@ export function requireTenantName(name: string): string {
   throw refuse('VALIDATION_FAILED', 'tenant', name, '1 to 63 of a-z, 0-9, _ and -, not starting with _ or -');
 }
 
-/** Whether something read from a file has the shape of a tenant's name. */
+/** Whether a value read from a file is a valid tenant name. */
 export function isTenantName(found: unknown): boolean {
   return typeof found === 'string' && repositoryShape.test(found);
 }
 
-/** Whether something read from a file has the shape of a repository's name, reserved or not. */
+/** Whether a value read from a file is a valid repository name, reserved or not. */
 export function isRepositoryName(found: unknown): boolean {
   return typeof found === 'string' && repositoryShape.test(found);
 }
@@ -103,16 +103,15 @@ export function requireWorkspaceName(name: string): string {
 }
 
 /**
- * Whether a text has the shape of a workspace name. Keys of a shard are bytes, so a text that cannot be a name
- * must not become part of one.
+ * Whether a text is a valid workspace name. Keys of a shard are bytes, so an invalid name must not become part of one.
  */
 export function isWorkspaceName(text: string): boolean {
   return workspaceShape.test(text);
 }
 
 /**
- * Branches and tags share one name space and one shape. `.` and `..` are refused although the shape allows them:
- * a client resolves them away before the request leaves.
+ * Checks the name of a branch. Branches and tags share one name space and one pattern. `.` and `..` are refused
+ * although they match the pattern: a client resolves them before it sends the request.
  *
  * @returns the name
  * @throws {ServiceError} `INVALID_BRANCH_NAME`

@@ -2,7 +2,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { requireShortPath } from './path.ts';
 
 /**
- * What a node route addresses.
+ * The target of a node route.
  *
  * - `node`: the node; `listing`: its children (the address ended in `/`)
  * - `property`: one property of it (`…@title`)
@@ -18,9 +18,9 @@ export interface NodeAddress {
   readonly path: string | null;
   /** The id of `$ref/{id}`. */
   readonly id: string | null;
-  /** Keys of the property path; beside form `command` too (`…/page@file/svc:sign`). */
+  /** Keys of the property path; may also be present for the form `command` (`…/page@file/svc:sign`). */
   readonly property: readonly string[] | null;
-  /** The command as written; whether it exists is for the caller to say. */
+  /** The command as written; the caller checks that it exists. */
   readonly command: string | null;
   /** The number of `svc:version/{n}`. */
   readonly version: number | null;
@@ -55,8 +55,8 @@ function decodeSegment(raw: string): string {
 }
 
 /**
- * Whether a tail is a plain path: clean segments, nothing encoded, no property, no command. Such a tail is its
- * own decoded path, which is what nearly every request has, so it is found in one pass without allocating.
+ * Whether a tail is a plain path: clean segments, without encoding, property or command. Such a tail is its own decoded
+ * path. Nearly every request has one, so it is recognized in one pass without allocation.
  */
 function isPlainPath(tail: string): boolean {
   if (tail.charCodeAt(0) !== SLASH) return false;
@@ -78,10 +78,10 @@ function isPlainPath(tail: string): boolean {
 }
 
 /**
- * Parses the part of a node route behind the workspace. Splitting on `/` and `@` comes before percent-decoding,
- * so an encoded one is data; a name cannot hold `/`, so there it is refused.
+ * Parses the part of a node route after the workspace. It is split at `/` and `@` before percent-decoding, so an
+ * encoded one is data; a name cannot contain `/`, so there it is refused.
  *
- * @param tail undecoded and without the query: empty or `/` for the root, else `/a/b`, with what may follow it
+ * @param tail undecoded and without the query: empty or `/` for the root, else `/a/b` with an optional suffix
  * @returns for the empty tail the root node, for `/` the root listing
  * @throws {ServiceError} `INVALID_PATH`; `VALIDATION_FAILED` when the path is too long
  * @see docs/interface/nodes.md#addresses-of-nodes
@@ -123,14 +123,14 @@ function parseRawSegments(rawSegments: readonly string[], tail: string): NodeAdd
 }
 
 interface Suffix {
-  /** How many segments are left before the suffix. */
+  /** Number of segments before the suffix. */
   readonly end: number;
   readonly form: 'versions' | 'version' | 'command' | null;
   readonly command: string | null;
   readonly version: number | null;
 }
 
-/** Cuts `svc:version`, `svc:version/{n}`, `svc:cmd/{command}` or `svc:{command}` off the end. */
+/** Removes `svc:version`, `svc:version/{n}`, `svc:cmd/{command}` or `svc:{command}` from the end. */
 function takeSuffix(rawSegments: readonly string[], end: number): Suffix {
   const last = end > 0 ? decode(rawSegments[end - 1]!) : '';
   const beforeLast = end > 1 ? decode(rawSegments[end - 2]!) : '';
@@ -155,8 +155,8 @@ function requireCommand(command: string): string {
 }
 
 /**
- * Splits `page@a.b` at its last raw `@`. The property path is split on raw dots before decoding, so `%2E` stands
- * for a dot within a key.
+ * Splits `page@a.b` at its last raw `@`. The property path is split at raw dots before decoding, so `%2E` is a dot
+ * within a key.
  */
 function splitProperty(raw: string): { rawName: string; keys: readonly string[] } | null {
   const at = raw.lastIndexOf('@');
@@ -176,7 +176,7 @@ function readPlace(
 ): { path: string | null; id: string | null } {
   const rawAt = (index: number): string =>
     index === end - 1 && lastRawName !== null ? lastRawName : rawSegments[index]!;
-  // `…/ws/@title` and `…/ws/a/@title` both mean the node before the slash.
+  // `…/ws/@title` and `…/ws/a/@title` both address the node before the slash.
   const last = lastRawName === '' ? end - 1 : end;
   for (let index = 0; index < end - 1; index += 1) {
     if (rawSegments[index]!.includes('@')) throw badPath('Only a command may follow a property');

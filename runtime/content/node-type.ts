@@ -29,14 +29,14 @@ export interface CompoundIndex {
 }
 
 /**
- * What a caller defines of a node type; a mixin is a node type with `is_mixin`. The keys are those of the wire,
- * always all there (absent ones as null or an empty list), so that a definition is its own JSON form. A null flag
- * is taken from the parent type.
+ * A caller's definition of a node type; a mixin is a node type with `is_mixin`. The keys are those of the wire format,
+ * and all are present (otherwise null or an empty list), so that a definition is its own JSON form. A null flag is
+ * inherited from the parent type.
  *
  * @see docs/interface/node-types.md#fields-of-a-node-type
  */
 export interface NodeTypeDefinition {
-  /** Given by the caller, else by the server. */
+  /** Set by the caller, else by the server. */
   readonly id?: string;
   readonly name: string;
   readonly strict: boolean | null;
@@ -48,7 +48,7 @@ export interface NodeTypeDefinition {
   readonly description: string | null;
   readonly icon: string | null;
   readonly properties: readonly PropertySchema[];
-  /** Node type names; empty or `*` is any. */
+  /** Node type names; empty or `*` allows any. */
   readonly allowed_children: readonly string[];
   /** Stored, not enforced. */
   readonly required_nodes: readonly string[];
@@ -92,25 +92,25 @@ const definedFields: Readonly<Record<keyof NodeTypeDefinition, true>> = {
   meta: true,
 };
 
-/** What the definition of a node type or mixin may have. */
+/** Fields of the definition of a node type or mixin. */
 export const nodeTypeFields: KnownNames = new KnownNames(Object.keys(definedFields), schemaStampNames);
 
-/** What a compound index may have. */
+/** Fields of a compound index. */
 export const compoundIndexFields: KnownNames = new KnownNames(['name', 'columns', 'has_order_column']);
 
-/** What a column of a compound index may have. */
+/** Fields of a column of a compound index. */
 export const indexColumnFields: KnownNames = new KnownNames(['property', 'ascending', 'column_type']);
 
 const columnTypes: ReadonlySet<string> = new Set(['String', 'Integer', 'Timestamp', 'Boolean']);
 
 /**
- * Reads the definition of a node type or mixin, as it stands inside the wrapper `node_type`. What the server
- * sets itself is ignored, so that a definition that was read can be sent back.
+ * Reads the definition of a node type or mixin from inside the wrapper `node_type`. Fields set by the server are
+ * ignored, so that a definition that was read can be sent back.
  *
  * @param json the definition, from JSON
  * @param kind `mixin` sets `is_mixin`, whatever the definition says
- * @throws {ServiceError} `UNPROCESSABLE_BODY` for a missing field or a wrong type, `VALIDATION_FAILED` for a bad
- *   value and an unknown field
+ * @throws {ServiceError} `UNPROCESSABLE_BODY` for a missing field or a wrong type, `VALIDATION_FAILED` for a bad value
+ *   and an unknown field
  */
 export function parseNodeTypeDefinition(
   json: unknown,
@@ -193,7 +193,7 @@ function parseIndexColumn(reader: DefinitionReader): CompoundIndexColumn {
   return column;
 }
 
-/** The new default an override gives to a property; undefined when there is none. */
+/** The default that an override gives to a property; undefined when there is none. */
 export function overriddenDefault(definition: NodeTypeDefinition, property: string): JsonValue | undefined {
   return definition.overrides === null ? undefined : ownValue(definition.overrides, property);
 }

@@ -14,9 +14,9 @@ import {
 import type { ResolvedSource } from './schema-resolver.ts';
 
 /**
- * Brings properties into the form they are stored in: elements written as `{element_type, content: {…}}` are
- * flattened, locations of archetype and element fields become GeoJSON Points. What is in form already is returned
- * as it is, without a copy; values nested too deep are left for the check to refuse.
+ * Converts properties to their stored form: elements written as `{element_type, content: {…}}` are flattened, locations
+ * of archetype and element fields become GeoJSON Points. Values already in stored form are returned without a copy.
+ * Values nested too deep are left unchanged, and the check refuses them.
  *
  * @see docs/interface/nodes.md#property-values
  */
@@ -76,18 +76,18 @@ function normalizeElement(element: JsonObject, name: string, source: ResolvedSou
   return type?.hasLocation === true ? normalizeFields(flat, type) : flat;
 }
 
-/** Of an unknown element type only the exact old form is flattened: another `content` may be a field. */
+/** An element of an unknown type is flattened only in the exact old form: another `content` may be a field. */
 function hasOnlyElementKeys(element: JsonObject): boolean {
   return Object.keys(element).every((key) => ['element_type', 'uuid', 'id', 'content'].includes(key));
 }
 
 function flatten(element: JsonObject, content: JsonObject): JsonObject {
   const { content: _, ...own } = element;
-  // Own keys win: a content key named `element_type` must not change what the element is.
+  // Own keys take precedence: a content key named `element_type` must not change the type of the element.
   return { ...content, ...own };
 }
 
-/** Turns the locations among the fields of an object, and of composites in it, into Points. */
+/** Converts the locations among the fields of an object, and of composites in it, to Points. */
 function normalizeFields(object: JsonObject, rules: FieldRules): JsonObject {
   let result = object;
   for (const [name, field] of rules.byName) {
@@ -105,7 +105,7 @@ function normalizeFields(object: JsonObject, rules: FieldRules): JsonObject {
   return result;
 }
 
-/** Applies to the value itself, or to the items of a list, plain or as `{items}`. */
+/** Applies `each` to the value itself, or to the items of a list, plain or as `{items}`. */
 function normalizeItems(value: JsonValue, each: (item: JsonValue) => JsonValue): JsonValue {
   if (isJsonArray(value)) {
     const shaped = value.map(each);

@@ -1,36 +1,36 @@
 import { ORDER_KEY_LENGTH_MAX, orderKeysBetween } from './order-key.ts';
 
-/** Siblings in the smallest window, besides the one in its middle. */
+/** Siblings in the smallest window, without the one in its middle. */
 const SMALLEST_WINDOW = 16;
 
-/** Characters the new keys of the smallest window must leave free below {@link ORDER_KEY_LENGTH_MAX}. */
+/** Length by which the new keys of the smallest window must stay below {@link ORDER_KEY_LENGTH_MAX}. */
 const SMALLEST_GAIN = 24;
 
 /**
- * Characters more that each doubling must leave free. Giving a window new keys lengthens what lies around its
- * narrowest gap by about three characters, so a window of one size is used at least twice before the next size
- * is needed: all sizes together cost a logarithmic number of writes for each insert.
+ * Additional length for each doubling of the window. New keys for a window lengthen the keys around its narrowest gap
+ * by about three characters, so a window of one size is used at least twice before the next size is needed. All sizes
+ * together cost a logarithmic number of writes for each insert.
  */
 const GAIN_PER_DOUBLING = 6;
 
-/** Keys this short are always good enough. */
+/** Keys up to this length are always short enough. */
 const SHORT_KEY_LENGTH = 32;
 
-/** Neighbours and the keys they are to have, both in order. */
+/** Neighbours with their new keys, both in order. */
 export interface OrderWindow<Entry> {
   readonly entries: readonly Entry[];
-  /** As many as entries. */
+  /** One for each entry. */
   readonly keys: readonly string[];
 }
 
 /**
- * Plans new keys around a place where keys have become too long: for the smallest number of neighbours that makes
+ * Plans new keys around a position where keys have become too long, for the smallest number of neighbours that makes
  * them short enough to last. Cost follows the window. Inserting n times into the same gap relabels each node a
  * logarithmic number of times, not n times.
  *
  * @param before siblings before the middle, nearest first
  * @param middle the one whose key is too long
- * @param after siblings behind the middle, nearest first
+ * @param after siblings after the middle, nearest first
  */
 export function planOrderWindow<Entry extends { readonly orderKey: string }>(
   before: Iterator<Entry>,
@@ -41,7 +41,7 @@ export function planOrderWindow<Entry extends { readonly orderKey: string }>(
   const right: Entry[] = [];
   let longest = ORDER_KEY_LENGTH_MAX - SMALLEST_GAIN;
   for (let half = SMALLEST_WINDOW / 2; ; half *= 2) {
-    // One more on each side: the neighbours that stay as they are.
+    // One more on each side: the neighbours that keep their keys.
     const leftOuter = fill(left, before, half + 1);
     const rightOuter = fill(right, after, half + 1);
     const entries = [...left.slice(0, half).reverse(), middle, ...right.slice(0, half)];
@@ -67,8 +67,8 @@ function fill<Entry extends { readonly orderKey: string }>(
 }
 
 /**
- * The order in which a window's new keys can be written one after another, so that no entry is ever given a key
- * another one still has: what moves to the right from the right, then what moves to the left from the left.
+ * The order in which the new keys of a window can be written one after another, so that no entry gets a key another one
+ * still has: entries moving right from the right end, then entries moving left from the left end.
  */
 export function* relabelOrder<Entry extends { readonly orderKey: string }>({
   entries,

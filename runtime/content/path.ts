@@ -3,14 +3,14 @@ import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 /** The longest node name, in UTF-8 bytes. */
 export const NAME_BYTES_MAX = 255;
 /**
- * The longest name a caller may give before it is sanitised, in UTF-16 units. Characters may be dropped and runs of
- * spaces and dashes fold to one, so a valid name may be longer than {@link NAME_BYTES_MAX} as it is given. Sixteen
- * times the length leaves room for every title a person writes, and bounds the work on one that nobody did.
+ * The longest name before sanitising, in UTF-16 units. Sanitising may drop characters and fold runs of spaces and
+ * dashes to one, so the given form of a valid name may be longer than {@link NAME_BYTES_MAX}. Sixteen times the length
+ * leaves room for every title a person writes, and limits the work.
  */
 export const RAW_NAME_LENGTH_MAX = 16 * NAME_BYTES_MAX;
 /**
- * The longest path that can be stored, in UTF-8 bytes. Writes are held to `[limits] path_bytes_max`, which is at most
- * this. A tree of short names may be thousands of levels deep.
+ * The longest path that can be stored, in UTF-8 bytes. Writes are limited by `[limits] path_bytes_max`, which is at
+ * most this. A tree of short names may be thousands of levels deep.
  */
 export const PATH_BYTES_MAX = 8192;
 
@@ -18,11 +18,11 @@ const alreadyClean = /^[a-z0-9_.]+(?:-[a-z0-9_.]+)*$/;
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
 
 /**
- * Makes the last segment of a path from the name a caller gave: trimmed, lower-case, spaces as `-`, everything
- * outside `a-z 0-9 - _ .` dropped. Letters outside ASCII are dropped, not transliterated.
+ * Makes the last segment of a path from a given name: trimmed, lower-case, spaces as `-`, all characters outside
+ * `a-z 0-9 - _ .` dropped. Letters outside ASCII are dropped, not transliterated.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` for a name that is empty (before or after), `.`, `..`, too long
- *   (after, or over {@link RAW_NAME_LENGTH_MAX} before), or has a `/` or a control character
+ * @throws {ServiceError} `VALIDATION_FAILED` for a name that is empty (before or after), `.`, `..`, too long (after, or
+ *   over {@link RAW_NAME_LENGTH_MAX} before), or contains a `/` or a control character
  * @see docs/interface/nodes.md#names-of-nodes
  */
 export function sanitizeName(raw: string): string {
@@ -71,7 +71,7 @@ export function parentName(path: string): string {
 /**
  * The path of a child.
  *
- * @param name a clean name, see {@link sanitizeName}
+ * @param name a sanitized name, see {@link sanitizeName}
  * @throws {ServiceError} `VALIDATION_FAILED` when the path would be too long
  */
 export function joinPath(parent: string, name: string): string {
@@ -100,7 +100,7 @@ export function isDescendantPath(path: string, ancestor: string): boolean {
 }
 
 /**
- * Where a path ends up when `from` moves to `to`.
+ * The new path of a node when `from` moves to `to`.
  *
  * @param path `from` itself or a path below it
  * @throws {ServiceError} `VALIDATION_FAILED` when the new path would be too long
@@ -112,8 +112,8 @@ export function rebasePath(path: string, from: string, to: string): string {
 }
 
 /**
- * Reads a path that stands in a body (`targetPath`, `new_path`). A missing leading slash and a trailing one are
- * forgiven; everything else must be exact, because two spellings of one place would be two nodes.
+ * Reads a path in a body (`targetPath`, `new_path`). A missing leading slash and a trailing one are accepted;
+ * everything else must be exact, because two spellings of one path would be two nodes.
  *
  * @param field the body field, for the message
  * @throws {ServiceError} `VALIDATION_FAILED`
@@ -133,9 +133,9 @@ export function parsePath(text: string, field = 'path'): string {
 }
 
 /**
- * Refuses a path over a number of UTF-8 bytes.
+ * Refuses a path over a limit of UTF-8 bytes.
  *
- * @param present a path that may be longer, and what is not longer than that as well
+ * @param present a path that may exceed the limit; paths up to its length are accepted as well
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
 export function requireShortPath(

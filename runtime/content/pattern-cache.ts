@@ -1,23 +1,23 @@
 import { LinearPattern, type WorkMeter } from './linear-pattern.ts';
 
-/** Patterns kept at most. */
+/** Limit of cached patterns. */
 const PATTERNS_MAX = 512;
 
-/** States of the automata that are kept, in all. */
+/** Limit of states of all cached automata. */
 const STATES_MAX = 65_536;
 
 /**
- * Compiled patterns of the whole process, by their text; the one that has been there longest goes first. Types share
- * patterns, and each of them may have a thousand: kept by the types, they would take memory without bound. What the
- * automata remember of texts is bounded by each, so everything here takes at most some 40 MiB.
+ * Compiled patterns of the whole process by their text; the oldest is evicted first. Types share patterns, and each may
+ * have a thousand: stored with the types, they would take memory without bound. The cache of each automaton is bounded,
+ * so everything here takes at most about 40 MiB.
  */
 const patterns = new Map<string, LinearPattern>();
 let states = 0;
 
 /**
- * A pattern, compiled now or before.
+ * A compiled pattern, from the cache if possible.
  *
- * @param meter told of the work of compiling
+ * @param meter counts the work of compiling
  * @throws {ServiceError} `VALIDATION_FAILED` as `LinearPattern`
  */
 export function patternOf(text: string, meter?: WorkMeter): LinearPattern {

@@ -2,9 +2,9 @@ import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 
 /** The longest pattern text, in UTF-16 units. */
 export const PATTERN_LENGTH_MAX = 1_000;
-/** Code points whose membership in a class is remembered. */
+/** Code points whose membership in a class is cached. */
 const ASCII_SIZE = 128;
-/** How deep groups may nest. */
+/** Limit of nested groups. */
 const GROUP_DEPTH_MAX = 50;
 
 /** A parsed pattern. */
@@ -17,10 +17,10 @@ export type PatternNode =
 /**
  * Parses the regular part of ECMAScript regular expressions with the `u` flag: literals, `.`, classes, groups
  * (`(…)`, `(?:…)`, `(?<name>…)`), `|`, `^`, `$`, `* + ? {m,n}` (a lazy `?` changes nothing for a test) and the
- * escapes `\d \w \s \D \W \S \p{…} \P{…} \n \t \xHH \uHHHH \u{…}`. A single character or class is left to the
- * built-in `RegExp`, one code point at a time, so that its exact meaning is the language's own.
+ * escapes `\d \w \s \D \W \S \p{…} \P{…} \n \t \xHH \uHHHH \u{…}`. A single character or class is matched by the
+ * built-in `RegExp`, one code point at a time, so that its meaning is exactly that of the language.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` naming what is wrong or not supported
+ * @throws {ServiceError} `VALIDATION_FAILED` naming what is invalid or not supported
  */
 export function parsePattern(pattern: string): PatternNode {
   if (pattern.length > PATTERN_LENGTH_MAX) {
@@ -146,7 +146,7 @@ class PatternParser {
   #charOf(source: string): PatternNode {
     const single = new RegExp(`^(?:${source})$`, 'u');
     const asks = (codePoint: number): boolean => single.test(String.fromCodePoint(codePoint));
-    // Asking the engine costs more than everything else of a step, and most texts are ASCII.
+    // A RegExp test costs more than everything else of a step, and most texts are ASCII.
     const ascii = new Int8Array(ASCII_SIZE);
     const test = (codePoint: number): boolean => {
       if (codePoint >= ASCII_SIZE) return asks(codePoint);

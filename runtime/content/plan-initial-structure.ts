@@ -9,9 +9,9 @@ import type { JsonObject } from './json-value.ts';
 import type { ResolvedSource } from './schema-resolver.ts';
 import { missingNodeType, type ResolvedNodeType, type SchemaSource } from './type-resolver.ts';
 
-/** A node to be created along with its parent, everything its own type brings included. */
+/** A node to be created with its parent, including the children of its own type. */
 export interface InitialNode {
-  /** Clean. */
+  /** Sanitized. */
   readonly name: string;
   readonly node_type: string;
   readonly archetype: string | null;
@@ -21,9 +21,9 @@ export interface InitialNode {
 }
 
 /**
- * The children a new node of a type brings along, whole: the types of those children bring theirs.
+ * All nodes created with a new node of a type, including those of the types of its children.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` when a type does not exist, or the tree has no end or too many nodes
+ * @throws {ServiceError} `VALIDATION_FAILED` when a type does not exist, or the tree is infinite or has too many nodes
  * @see docs/interface/node-types.md#initial-structure
  */
 export function planInitialChildren(type: ResolvedNodeType, source: ResolvedSource): readonly InitialNode[] {
@@ -54,7 +54,7 @@ function planLevel(
     const type = source.nodeType(child.node_type);
     if (type === undefined)
       throw invalid(`Invalid initial structure: ${missingNodeType(child.node_type, source)}`);
-    // What is listed explicitly wins over what the child's own type would bring under the same name.
+    // An explicitly listed child replaces the one with the same name from the child's own type.
     const listed = child.children ?? [];
     const names = new Set(listed.map((each) => each.name));
     const brought = (type.initialStructure?.children ?? []).filter((each) => !names.has(each.name));
@@ -70,9 +70,9 @@ function planLevel(
 }
 
 /**
- * Checks that a definition's initial structure names only types that exist. Runs when the definition is saved.
+ * Checks that a definition's initial structure names only existing types. Runs when the definition is saved.
  *
- * @param ownName the type that is being saved: it may name itself (which creation then refuses as endless)
+ * @param ownName the type that is being saved: it may name itself (which creation then refuses as infinite)
  * @throws {ServiceError} `VALIDATION_FAILED`
  * @see docs/interface/node-types.md#initial-structure
  */

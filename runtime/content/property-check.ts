@@ -6,15 +6,15 @@ import type { PropertySchema } from './property-schema.ts';
 import type { ValueCheck } from './validation.ts';
 import { valueShapes } from './value-shape.ts';
 
-/** A property with its check compiled. */
+/** A property with its compiled check. */
 export interface ResolvedProperty {
   readonly schema: PropertySchema;
   readonly check: ValueCheck;
 }
 
 /**
- * Compiles the check of a property: its type, then fixed value, constraints, `structure` and `items`. Null passes,
- * since null stands for "no value" in every type.
+ * Compiles the check of a property: its type, then fixed value, constraints, `structure` and `items`. Null is accepted,
+ * because it means "no value" in every type.
  */
 export function compileProperty(schema: PropertySchema): ResolvedProperty {
   return Object.freeze({ schema, check: compileCheck(schema) });
@@ -35,7 +35,7 @@ function compileCheck(schema: PropertySchema): ValueCheck {
   };
 }
 
-/** The check of the type alone, followed by the other rules when the type is right. */
+/** The check of the type, followed by the other rules when the type is right. */
 function typeCheck(schema: PropertySchema, rules: readonly ValueCheck[]): ValueCheck {
   const { type } = schema;
   if (type === 'Element') return inOrder([elementCheck, ...rules]);

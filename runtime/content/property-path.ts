@@ -14,7 +14,7 @@ import { withoutFormerPath } from './references.ts';
 /**
  * Splits a dotted property path (`hero.title`, `items.0.name`) into its keys.
  *
- * @param field what the caller sent it in
+ * @param field the field or parameter it comes from, for the message
  * @throws {ServiceError} `VALIDATION_FAILED` for an empty key or too many
  */
 export function parsePropertyPath(text: string, field = 'property'): readonly string[] {
@@ -30,7 +30,7 @@ function requireShort(keys: readonly string[], field = 'property'): void {
   }
 }
 
-/** A property whose own name has dots is meant before nested keys are. */
+/** A property whose own name contains dots takes precedence over nested keys. */
 function literalKey(properties: JsonObject, keys: readonly string[]): string | null {
   if (keys.length === 1) return keys[0]!;
   const joined = keys.join('.');
@@ -59,9 +59,9 @@ export function getProperty(properties: JsonObject, keys: readonly string[]): Js
  * The properties with one value set. Objects on the way that are missing (or null) are made; an array takes an
  * index up to its length, which appends. A reference that gets another target loses the path of the former one.
  *
- * @returns a copy; what is off the path is shared with the original
- * @throws {ServiceError} `VALIDATION_FAILED` when something on the way is neither object nor array, or an index is
- *   out of range
+ * @returns a copy that shares everything outside the path with the original
+ * @throws {ServiceError} `VALIDATION_FAILED` when a value on the path is neither object nor array, or an index is out
+ *   of range
  */
 export function setProperty(properties: JsonObject, keys: readonly string[], value: JsonValue): JsonObject {
   requireShort(keys);
@@ -74,7 +74,7 @@ export function setProperty(properties: JsonObject, keys: readonly string[], val
  * The properties without one value. An item that is taken out of an array moves the later ones up. A reference that gets
  * another target loses the path of the former one.
  *
- * @returns a copy, what is off the path shared with the original; undefined when there is no such value
+ * @returns a copy that shares everything outside the path with the original; undefined when there is no such value
  * @throws {ServiceError} `VALIDATION_FAILED` when the path has too many keys
  */
 export function removeProperty(properties: JsonObject, keys: readonly string[]): JsonObject | undefined {

@@ -4,7 +4,7 @@ import { DefinitionReader } from './definition-reader.ts';
 import { isDerivedName } from './derived-names.ts';
 import type { JsonObject, JsonValue } from './json-value.ts';
 
-/** Every property type there is. @see docs/interface/node-types.md#property-schemas */
+/** All property types. @see docs/interface/node-types.md#property-schemas */
 export const propertyTypes = [
   'String',
   'Number',
@@ -24,31 +24,31 @@ export const propertyTypes = [
 /** A property type. */
 export type PropertyType = (typeof propertyTypes)[number];
 
-/** Every kind of index a property or a type may ask for. */
+/** All kinds of indexes of a property or a type. */
 export const indexKinds = ['Fulltext', 'Vector', 'Property'] as const;
 
 /** A kind of index. */
 export type IndexKind = (typeof indexKinds)[number];
 
-/** How deep `structure` and `items` of one property may nest, in levels. */
+/** Limit of nesting of `structure` and `items` of one property, in levels. */
 export const PROPERTY_SCHEMA_DEPTH_MAX = 16;
 /** The most properties one type may declare, and the most keys one `structure` may have. */
 export const PROPERTY_SCHEMAS_MAX = 1_000;
 
-/** The declaration of a property. Absent keys were not given. @see docs/interface/node-types.md#property-schemas */
+/** The declaration of a property. Keys not given are absent. @see docs/interface/node-types.md#property-schemas */
 export interface PropertySchema {
   readonly name: string;
   readonly type: PropertyType;
   readonly required?: boolean;
   readonly unique?: boolean;
-  /** Fills an absent key when a node is created. */
+  /** Default of an absent key when a node is created. */
   readonly default?: JsonValue;
-  /** The only value the property may have. */
+  /** The only allowed value. */
   readonly value?: JsonValue;
   readonly constraints?: Constraints;
   /** Keys of an Object. */
   readonly structure?: Readonly<Record<string, PropertySchema>>;
-  /** False: an Object may have no key beyond `structure`. */
+  /** False: an Object must not have keys outside `structure`. */
   readonly allow_additional_properties?: boolean;
   /** Every item of an Array. */
   readonly items?: PropertySchema;
@@ -73,7 +73,7 @@ const declaredFields: Readonly<Record<keyof PropertySchema, true>> = {
   meta: true,
 };
 
-/** What the declaration of a property may have; `property_type` is an alias. */
+/** Fields of the declaration of a property; `property_type` is an alias. */
 export const propertyFields: KnownNames = new KnownNames(Object.keys(declaredFields), ['property_type']);
 
 const typeBySpelling = new Map<string, PropertyType>(propertyTypes.map((type) => [type.toLowerCase(), type]));
@@ -126,7 +126,7 @@ function parsePropertySchema(reader: DefinitionReader, name: string, depth: numb
 /** Longer than the name of any type or index kind. */
 const SPELLING_LENGTH_MAX = 64;
 
-/** What a name stands for in any capitalisation. Its length is looked at first. */
+/** The value for a name in any capitalisation. The length of the name is checked first. */
 function bySpelling<T>(known: ReadonlyMap<string, T>, spelling: string): T | undefined {
   return spelling.length > SPELLING_LENGTH_MAX ? undefined : known.get(spelling.toLowerCase());
 }
@@ -197,7 +197,7 @@ function flag(reader: DefinitionReader, key: FlagKey): Partial<Record<FlagKey, b
   return value === null ? {} : { [key]: value };
 }
 
-/** A free value; null is a value here (`default: null`). */
+/** A value of any type; null counts as a value (`default: null`). */
 function json(
   reader: DefinitionReader,
   key: 'default' | 'value',

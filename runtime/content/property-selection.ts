@@ -1,13 +1,13 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, setKey } from './json-value.ts';
 
-/** Values looked at between two rests. */
+/** Values visited between two yields. */
 const VALUES_PER_STEP = 1_024;
 
-/** What of a value is selected. */
+/** The selected part of a value. */
 export interface SelectedPart {
-  /** All of it; the rest does not count then. */
+  /** Whether all of it is selected; then `inner` is ignored. */
   readonly isWhole: boolean;
-  /** Parts of it by key. */
+  /** Selected parts by key. */
   readonly inner: ReadonlyMap<string, SelectedPart>;
 }
 
@@ -21,15 +21,15 @@ function newPart(): GrowingPart {
 }
 
 /**
- * Some of the properties of nodes, named by paths: `title`, `hero.image`. A dot steps into an object, and into every item of
- * an array. A property whose own name has dots is selected as well.
+ * A selection of node properties by paths: `title`, `hero.image`. A dot steps into an object, and into every item of an
+ * array. A property whose own name contains dots is selected as well.
  */
 export class PropertySelection {
   /** The names in order, each once. */
   readonly names: readonly string[];
   readonly #parts = new Map<string, GrowingPart>();
 
-  /** @param names paths; an empty one among them selects nothing */
+  /** @param names paths; an empty one selects nothing */
   constructor(names: readonly string[]) {
     this.names = [...new Set(names)].sort();
     for (const name of this.names) {
@@ -53,20 +53,19 @@ export class PropertySelection {
     return part;
   }
 
-  /** What of a top-level property is selected; undefined when nothing is. */
+  /** The selected part of a top-level property; undefined when nothing is selected. */
   partOf(name: string): SelectedPart | undefined {
     return this.#parts.get(name);
   }
 
-  /** Whether each of these is selected whole or not at all, so that nothing has to be looked into. */
+  /** Whether every property is selected completely or not at all, so that values need not be visited. */
   get isFlat(): boolean {
     for (const part of this.#parts.values()) if (!part.isWhole) return false;
     return true;
   }
 
   /**
-   * The selected properties, in the order they are stored in. Yields where the work may rest, which it does only for
-   * large values.
+   * The selected properties in stored order, in steps: yields only for large values.
    */
   *select(properties: JsonObject): Generator<undefined, JsonObject> {
     const selected: Record<string, JsonValue> = {};
@@ -80,11 +79,11 @@ export class PropertySelection {
   }
 }
 
-/** Takes parts of one value; counts what it looks at. */
+/** Selects parts of one value; counts the values it visits. */
 class PartOfValue {
   #looked = 0;
 
-  /** @returns undefined where the path goes on and the value is no object */
+  /** @returns undefined when the path continues and the value is no object */
   *of(value: JsonValue, part: SelectedPart): Generator<undefined, JsonValue | undefined> {
     if (part.isWhole) return value;
     this.#looked += 1;

@@ -11,7 +11,7 @@ import {
 
 /** A reference found in the properties of a node. */
 export interface FoundReference {
-  /** JSON pointer to it within the properties; array items by index. */
+  /** JSON pointer to it within the properties, with indexes for array items. */
   readonly pointer: string;
   /** An id, or a path (leading `/`) that could not be resolved. */
   readonly ref: string;
@@ -21,10 +21,10 @@ export interface FoundReference {
   readonly path: string | null;
 }
 
-/** The key under which a read shows the node that a reference leads to. It is derived and never stored. */
+/** The key under which a read returns the target node of a reference. It is derived and never stored. */
 export const EXPANDED_KEY = 'svc:node';
 
-/** Where a reference leads. */
+/** The target of a reference. */
 export interface ReferenceTarget {
   /** An id, or a path (leading `/`) that could not be resolved. */
   readonly ref: string;
@@ -32,7 +32,7 @@ export interface ReferenceTarget {
   readonly workspace: string | null;
 }
 
-/** Where an object leads that is a reference; undefined when it is none. */
+/** The target of an object that is a reference; undefined for any other object. */
 export function referenceTarget(object: JsonObject): ReferenceTarget | undefined {
   const ref = targetOf(object);
   return ref === null ? undefined : { ref, workspace: textOf(object, 'svc:workspace') };
@@ -65,7 +65,7 @@ function textOf(object: JsonObject, key: string): string | null {
 }
 
 /**
- * Every reference in the properties, at any depth, in document order. References are known by their shape, not by
+ * All references in the properties, at any depth, in document order. References are recognized by their shape, not by
  * the type of the property.
  *
  * @see docs/interface/nodes.md#references
@@ -109,14 +109,14 @@ function referenceIn(value: JsonObject, pointer: string): FoundReference | undef
   return { pointer, ref, workspace: textOf(value, 'svc:workspace'), path: textOf(value, 'svc:path') };
 }
 
-/** Values that are visited between two rests. */
+/** Values visited between two yields. */
 const VALUES_PER_STEP = 4_096;
 
 /**
- * As {@link findReferences}, one after the other, for reads of large nodes. Writes do not use it: for the usual small
- * properties it takes longer.
+ * As {@link findReferences}, in steps, for reads of large nodes. Writes do not use it, because it is slower for the
+ * usual small properties.
  *
- * @returns the references in document order; yields undefined where the work may rest
+ * @returns the references in document order; yields undefined between steps
  */
 export function eachReference(properties: JsonObject): Generator<FoundReference | undefined, void> {
   return visit(properties, '', 0, { values: 0 });
@@ -135,7 +135,7 @@ function* visit(
     yield reference;
     return;
   }
-  // The keys of an array are its indices, in their order.
+  // The keys of an array are its indexes, in order.
   for (const key of isList ? value.keys() : Object.keys(value)) {
     visited.values += 1;
     if (visited.values % VALUES_PER_STEP === 0) yield undefined;
@@ -151,8 +151,8 @@ function escapePointer(key: string): string {
 }
 
 /**
- * Replaces paths in references by ids: the id goes to `svc:ref`, the path to `svc:path`. A path that cannot be
- * resolved stays as it is. Nodes that a read has put into references are dropped, so that it can be written back.
+ * Replaces paths in references by ids: the id goes to `svc:ref`, the path to `svc:path`. A path that cannot be resolved
+ * stays unchanged. Nodes that a read added to references are removed, so that the result of a read can be written back.
  *
  * @param resolve from a path and workspace (null: the node's own) to the id of the node there
  * @returns the same object when nothing was replaced

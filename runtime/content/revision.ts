@@ -1,8 +1,8 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /**
- * A point in the history of a repository: a hybrid logical clock value. Written `<milliseconds>-<counter>`,
- * ordered by milliseconds, then counter. `0-0` is before everything.
+ * A point in the history of a repository: a hybrid logical clock value. Written `<milliseconds>-<counter>`, ordered by
+ * milliseconds, then counter. `0-0` is the smallest value.
  *
  * @see docs/interface/revisions.md#revision-numbers
  */
@@ -13,10 +13,10 @@ export interface Revision {
   readonly counter: number;
 }
 
-/** Before everything. */
+/** The smallest value, before all revisions. */
 export const revisionZero: Revision = Object.freeze({ ms: 0, counter: 0 });
 
-/** The largest value that can be stored; a read there sees everything. */
+/** The largest value that can be stored; a read at it includes everything. */
 export const revisionMax: Revision = Object.freeze({ ms: 2 ** 48 - 1, counter: 2 ** 32 - 1 });
 
 const shape = /^(\d{1,20})-(\d{1,20})$/;
@@ -27,8 +27,8 @@ export function formatRevision(revision: Revision): string {
 }
 
 /**
- * Reads the text form. Parts are unsigned 64-bit on the wire; a value above what can be stored is after
- * everything stored, so it is clamped, which compares the same.
+ * Parses the text form. Parts are unsigned 64-bit on the wire. A value above the storable maximum is after every stored
+ * revision, so it is clamped, which does not change comparisons.
  *
  * @throws {ServiceError} `INVALID_REVISION_NUMBER`
  */
@@ -51,7 +51,7 @@ export function compareRevisions(a: Revision, b: Revision): number {
   return a.ms - b.ms || a.counter - b.counter;
 }
 
-/** Bytes of {@link encodeRevision}. */
+/** Length of {@link encodeRevision}. */
 export const REVISION_BYTES = 10;
 
 /** The ten bytes (48-bit milliseconds, 32-bit counter, big endian) as a binary string: sorts like the value. */
@@ -73,7 +73,7 @@ export function encodeRevision(revision: Revision): string {
   );
 }
 
-/** As {@link encodeRevision} with every bit turned over: sorts newest first. */
+/** As {@link encodeRevision} with every bit inverted: sorts newest first. */
 export function encodeRevisionDescending(revision: Revision): string {
   return encodeRevision({
     ms: revisionMax.ms - revision.ms,

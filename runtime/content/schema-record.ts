@@ -1,5 +1,5 @@
 /**
- * What the server adds to a schema definition when it stores it. The stored form is the wire form.
+ * Fields the server adds to a schema definition when it stores it. The stored form is the wire form.
  *
  * @see docs/interface/node-types.md#fields-of-a-node-type
  */
@@ -17,8 +17,8 @@ export interface SchemaStamps {
 }
 
 /**
- * What a stored definition has besides what its author defines. It is let through and does not count where a definition
- * is written, so that one that was read can be sent back.
+ * Fields of a stored definition besides the author's. They are accepted and ignored where a definition is written, so
+ * that a definition that was read can be sent back.
  */
 export const schemaStampNames = [
   'version',
@@ -29,7 +29,7 @@ export const schemaStampNames = [
   'previous_version',
 ] as const satisfies readonly (keyof SchemaStamps)[];
 
-/** A definition may bring an id of its own. */
+/** A definition may have its own id. */
 interface Definition {
   readonly name: string;
   readonly id?: string | undefined;
@@ -38,7 +38,7 @@ interface Definition {
 /**
  * The first record of a definition.
  *
- * @param id used when the definition brings none
+ * @param id used when the definition has none
  * @param now ISO 8601
  */
 export function newSchemaRecord<D extends Definition>(
@@ -59,8 +59,8 @@ export function newSchemaRecord<D extends Definition>(
 }
 
 /**
- * The record that takes the place of another: same id and creation time, next version. Its publish state stays,
- * since replacing is not unpublishing.
+ * The record that replaces another: same id and creation time, next version. Its publish state is kept, because a
+ * replacement does not unpublish.
  *
  * @param now ISO 8601
  * @see docs/interface/node-types.md#versions-and-publication-of-definitions
@@ -105,9 +105,9 @@ export function unpublishedSchemaRecord<R extends SchemaStamps>(previous: R, now
 }
 
 /**
- * The record of an earlier state that comes back, publish state included: its version goes on from the newest.
+ * The record of a restored earlier state, publish state included: its version continues from the newest.
  *
- * @param present what it takes the place of; undefined when there is none
+ * @param present the record it replaces; undefined when there is none
  * @param now ISO 8601
  */
 export function restoredSchemaRecord<R extends SchemaStamps>(

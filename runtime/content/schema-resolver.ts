@@ -7,7 +7,7 @@ import {
 import { TYPE_NAME_LENGTH_MAX } from './type-name.ts';
 import { type Pinned, type ResolvedNodeType, resolveNodeType, type SchemaSource } from './type-resolver.ts';
 
-/** Where resolved types come from while nodes are checked. Undefined: no type of that name. */
+/** Source of resolved types for checks of nodes. Undefined: no type of that name. */
 export interface ResolvedSource extends Pinned {
   nodeType(name: string): ResolvedNodeType | undefined;
   archetype(name: string): ResolvedArchetype | undefined;
@@ -15,9 +15,9 @@ export interface ResolvedSource extends Pinned {
 }
 
 /**
- * Resolves types on demand and keeps them. It knows nothing of changes: whoever owns the schema makes a new one
- * when any definition changes, one per schema revision (and per workspace with pinned types). A name that no type can
- * have is not looked for: it may be of megabytes.
+ * Resolves types on demand and caches them. It does not track changes: the owner of the schema creates a new one when
+ * any definition changes, one per schema revision (and per workspace with pinned types). A name that is invalid for
+ * types is not looked up, because it may be megabytes long.
  */
 export class SchemaResolver implements ResolvedSource {
   readonly #source: SchemaSource;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalPieces, type JsonValue } from './json-value.ts';
 
-/** Told how many characters are going to be hashed; throws when they are too many. */
+/** Called with the number of characters to be hashed; throws when there are too many. */
 export type CountHashed = (characters: number) => void;
 
 /** SHA-256 (hex) of a value, in steps; equal values have equal hashes, whatever the order of their keys. */

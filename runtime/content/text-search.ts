@@ -1,23 +1,23 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 
-/** Longest needle that is looked for with the engine's own search, whose time grows with it in the worst case. */
+/** Longest needle for the built-in search, whose time grows with the needle in the worst case. */
 const SHORT_NEEDLE = 32;
 
-/** Characters searched between two rests. */
+/** Characters searched between two yields. */
 const CHARACTERS_PER_SLICE = 64 * 1024;
 
-/** Estimated nanoseconds a character takes. */
+/** Estimated nanoseconds per character. */
 const CHARACTER_WORK = 3;
 
-/** Bytes a character of a needle takes in its table. */
+/** Bytes per needle character in its table. */
 const TABLE_ENTRY_BYTES = 4;
 
 /**
- * Whether a text has another one in it, in time proportional to their lengths whatever they are: the engine's own
- * search compares up to the whole needle at each character (`aaa…` in `aaa…ab…`), which for a needle of a thousand
- * characters is a thousand times as long.
+ * Whether a text contains another one, in time proportional to their lengths for any texts. The built-in search
+ * compares up to the whole needle at each character (`aaa…` in `aaa…ab…`), which for a needle of a thousand characters
+ * takes a thousand times as long.
  *
- * @returns the answer; yields undefined where the work may rest
+ * @returns the answer; yields undefined between steps
  * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  */
 export function* includesInSlices(

@@ -9,15 +9,15 @@ import type { ResolvedNodeType } from './type-resolver.ts';
 import { checkDeclared, checkProperty } from './validate-node.ts';
 import { Validation, type ValidationIssue } from './validation.ts';
 
-/** What a translated value must satisfy: the rules of the property whose place it takes. */
+/** The rules for translated values: those of the properties they replace. */
 export interface TranslationRules {
   /** The type of the node. */
   readonly type: ResolvedNodeType;
-  /** The archetype of the node; null when it has none, or one that is gone. */
+  /** The archetype of the node; null when it has none, or a deleted one. */
   readonly archetype: ResolvedArchetype | null;
-  /** Where element types come from. */
+  /** Source of element types. */
   readonly source: ResolvedSource;
-  /** Of the request that translates. */
+  /** Of the request that writes the translation. */
   readonly budget?: RequestBudget;
 }
 
@@ -27,19 +27,19 @@ export interface TranslatedValue {
   /** The keys of the pointer. */
   readonly keys: readonly string[];
   readonly value: JsonValue;
-  /** Whether the overlay had the same value before: it is applied, and not held against the rules again. */
+  /** Whether the overlay had the same value before: it is applied, but not checked again. */
   readonly isKept: boolean;
 }
 
 /**
- * Holds the new values of an overlay against the rules of the node: the properties are translated, and those that
- * a new value leads to are checked as a write of them would check them. What was wrong before, apart from the new
- * values, is not complained about. Yields between two properties, and where a long array is read.
+ * Checks the new values of an overlay against the rules of the node. The properties are translated, and those that
+ * contain a new value are checked as if they were written. Errors that existed before the new values are not reported.
+ * Yields between two properties, and while a long array is read.
  *
- * @param properties as the node has them
+ * @param properties of the node
  * @param values the whole overlay
- * @param complain gets each message once or more often
- * @returns by pointer, the form a value is stored in, where that differs from how it was written
+ * @param complain called with each message once or more
+ * @returns by pointer, the stored form of a value where it differs from the written one
  * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  * @see docs/interface/translations.md#translated-values
  */
@@ -58,7 +58,7 @@ export function* checkTranslated(
     checkDeclared(rules.type, rules.archetype, name, declared);
     for (const { message } of declared.issues) complain(message);
     const value = ownValue(translated, name);
-    // A place that leads to nothing now is not read, and nothing says what it may hold.
+    // A pointer without a target is not applied on reads, and no rule covers its value.
     if (value === undefined) continue;
     const written: JsonObject = { [name]: value };
     const normal = normalizeProperties(rules.archetype, written, rules.source);
@@ -109,7 +109,7 @@ function issuesOf(properties: JsonObject, name: string, rules: TranslationRules)
   return validation.issues;
 }
 
-/** What is wrong with a property where only the values are translated that were translated before. */
+/** The errors of a property with only the previously translated values applied. */
 function* issuesBefore(
   properties: JsonObject,
   values: readonly TranslatedValue[],
@@ -123,8 +123,7 @@ function* issuesBefore(
 }
 
 /**
- * The messages that the new values are the reason for: everything in or below one of them, and what is wrong with
- * something above that was not wrong before.
+ * The messages caused by the new values: all in or below one of them, and those above that did not exist before.
  */
 function* newComplaints(
   issues: readonly ValidationIssue[],
@@ -148,7 +147,7 @@ function* newComplaints(
     .map(({ message }) => message);
 }
 
-/** Whether a pointer is one of some, or leads below one. */
+/** Whether a pointer equals one of some pointers, or is below one. */
 function isWithin(places: ReadonlySet<string>, pointer: string): boolean {
   for (let end = pointer.length; end > 0; end = pointer.lastIndexOf('/', end - 1)) {
     if (places.has(pointer.slice(0, end))) return true;

@@ -2,7 +2,7 @@ import { KnownNames } from '#runtime/errors/known-names.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import { LOCALES_MAX, type LanguageSettings, parseLocale } from './locale.ts';
 
-/** What the languages of a repository may have. */
+/** Fields of the language settings of a repository. */
 export const translationConfigFields: KnownNames = new KnownNames([
   'default_language',
   'supported_languages',
@@ -41,7 +41,7 @@ export function newLanguageSettings(
 }
 
 /**
- * Reads the body of `PATCH …/translation-config`; keys it leaves out stay as they were.
+ * Reads the body of `PATCH …/translation-config`; keys it leaves out are unchanged.
  *
  * @throws {ServiceError} `UNPROCESSABLE_BODY` for a wrong type; `VALIDATION_FAILED` for a bad locale, for another
  *   default language, for a chain that names itself or a language that is not supported, and for an unknown field
@@ -64,7 +64,7 @@ export function patchLanguageSettings(json: unknown, current: LanguageSettings):
   const chains = reader.optionalObject('locale_fallback_chains');
   reader.refuseOthers(translationConfigFields);
   const fallbackChains = chains === null ? current.fallbackChains : readChains(reader, supportedLanguages);
-  // A language that is dropped must not live on in a chain that was configured earlier.
+  // A removed language must not remain in a chain that was configured earlier.
   if (chains === null) requireSupportedChains(reader, fallbackChains, supportedLanguages);
   return Object.freeze({ defaultLanguage: current.defaultLanguage, supportedLanguages, fallbackChains });
 }

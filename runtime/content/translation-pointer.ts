@@ -12,7 +12,10 @@ import {
 import type { ResolvedNodeType } from './type-resolver.ts';
 import { UuidIndex, uuidOf } from './uuid-index.ts';
 
-/** Keys whose values identify or place things; a translation must not change them. @see docs/interface/translations.md#translated-values */
+/**
+ * Keys whose values identify or order things; a translation must not change them. @see
+ * docs/interface/translations.md#translated-values
+ */
 export const neverTranslatable: ReadonlySet<string> = new Set([
   'uuid',
   'id',
@@ -27,8 +30,8 @@ export const neverTranslatable: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Refuses a pointer, or a key it is made of, that no overlay keeps: before it is split, which would cost as much as
- * the request is long.
+ * Refuses a pointer, or a key of one, that is too long for an overlay. It is checked before the pointer is split,
+ * because splitting costs as much as the request is long.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` for more than {@link JSON_KEY_LENGTH_MAX} characters
  */
@@ -38,7 +41,7 @@ export function requireShortPointer(pointer: string): void {
 }
 
 /**
- * Splits a JSON pointer into its keys. They are counted first.
+ * Splits a JSON pointer into its keys, after counting them.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
@@ -53,23 +56,23 @@ export function parsePointer(pointer: string): readonly string[] {
   return keys.map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** The JSON pointer of keys. */
+/** The JSON pointer with these keys. */
 export function formatPointer(keys: readonly string[]): string {
   return keys.map((key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
 /**
- * Follows pointers into the properties of one node, and replaces what they lead to. It remembers where the items of an
- * array are, and what it has copied already: however many pointers lead into one array or object, that is read and copied
- * once. So it is for one use: what it was given must not change meanwhile, and what it returned may. Its methods yield where
- * the work may rest, which they do only while a long array is read.
+ * Resolves pointers in the properties of one node, and replaces their targets. It caches the positions of array items
+ * and its copies: an array or object is read and copied once, however many pointers lead into it. So an instance is for
+ * one use: its input must not change meanwhile, and its results may still change. Its methods yield only while a long
+ * array is read.
  */
 export class PointerWalk {
   readonly #indexes = new Map<readonly JsonValue[], UuidIndex>();
-  /** Copies nobody else has yet. */
+  /** Copies made here that may be modified. */
   readonly #own = new Set<JsonValue>();
 
-  /** The value a pointer leads to, through arrays by the items' `uuid`; undefined when there is none. */
+  /** The target of a pointer, which addresses array items by their `uuid`; undefined when there is none. */
   *valueAt(properties: JsonObject, keys: readonly string[]): Generator<undefined, JsonValue | undefined> {
     let value: JsonValue | undefined = properties;
     for (const key of keys) {
@@ -81,7 +84,7 @@ export class PointerWalk {
   }
 
   /**
-   * The keys a pointer follows, with the place of an item for its `uuid`; undefined when it leads to nothing.
+   * The keys of a pointer, with each item `uuid` replaced by its index; undefined when the pointer has no target.
    */
   *placeOf(properties: JsonObject, keys: readonly string[]): Generator<undefined, string[] | undefined> {
     const place: string[] = [];
@@ -100,8 +103,8 @@ export class PointerWalk {
   }
 
   /**
-   * The value with what a pointer leads to replaced. The last key of an object may be new; anything else that is not
-   * there, an unknown `uuid` for one, leaves the value as it is.
+   * The value with the target of a pointer replaced. The last key of an object may be new; any other missing part, for
+   * example an unknown `uuid`, leaves the value unchanged.
    */
   *replaceAt(
     value: JsonValue,
@@ -130,10 +133,10 @@ export class PointerWalk {
   }
 
   /**
-   * Checks that a pointer steps through objects (by key) and arrays (by `uuid`) only. A `uuid` no item has ends the
+   * Checks that a pointer passes only through objects (by key) and arrays (by `uuid`). An unknown `uuid` ends the
    * check: reads ignore it, and the item may come back.
    *
-   * @throws {ServiceError} `VALIDATION_FAILED` when something on the way is neither, or a key on the way is missing
+   * @throws {ServiceError} `VALIDATION_FAILED` when a value on the way is neither, or a key on the way is missing
    * @see docs/interface/translations.md#translated-values
    */
   *requireReachable(properties: JsonObject, keys: readonly string[]): Generator<undefined, void> {
@@ -185,10 +188,10 @@ export class PointerWalk {
 }
 
 /**
- * Checks that a translation may be written at a pointer, whatever the properties are now.
+ * Checks that a translation may be written at a pointer, whatever the present properties are.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` for a key that is never translatable, or a property the type declares
- *   not to be
+ * @throws {ServiceError} `VALIDATION_FAILED` for a key that is never translatable, or a property the type declares as
+ *   not translatable
  */
 export function requireTranslatable(keys: readonly string[], type: ResolvedNodeType | null): void {
   const last = keys[keys.length - 1]!;
@@ -202,10 +205,10 @@ export function requireTranslatable(keys: readonly string[], type: ResolvedNodeT
 }
 
 /**
- * The places a translator is expected to fill: texts, at any depth, addressed as translations address them. When
- * the type marks properties `is_translatable: true`, only those count; one marked false never does.
+ * The places a translator is expected to fill: strings, at any depth, with their pointers. When the type marks
+ * properties `is_translatable: true`, only those count; one marked false never does.
  *
- * @returns their pointers, and undefined at each value on the way, where the work may rest
+ * @returns their pointers, and undefined at each visited value, so that the work may pause
  */
 export function* translatablePointers(
   properties: JsonObject,

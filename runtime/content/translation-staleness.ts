@@ -7,26 +7,26 @@ import type { ResolvedNodeType } from './type-resolver.ts';
 
 /** The answer of `translation-staleness`. @see docs/interface/translations.md#stale-translations */
 export interface Staleness {
-  /** Translated from a source that has changed since. */
+  /** The source has changed since the translation. */
   readonly stale: readonly {
     readonly pointer: string;
     readonly original_hash_at_translation: string;
     readonly current_original_hash: string;
     readonly translated_at: string;
   }[];
-  /** Texts without a translation. */
+  /** Strings without a translation. */
   readonly missing: readonly { readonly pointer: string; readonly current_original_hash: string }[];
-  /** Translated from what the source still is. */
+  /** The source has not changed since the translation. */
   readonly fresh: readonly string[];
-  /** Translated, and there is no source to compare with, then or now. */
+  /** Translated, but without a source to compare with, then or now. */
   readonly unknown: readonly string[];
 }
 
 /**
- * Compares each translated value with the source it was made from, in steps.
+ * Compares each translated value with the present source, in steps.
  *
- * @param overlay undefined when the locale has none; a hidden locale misses nothing
- * @param type for `is_translatable`; null when it is gone
+ * @param overlay undefined when the locale has none; a hidden locale has no missing translations
+ * @param type for `is_translatable`; null when it has been deleted
  */
 export function* translationStaleness(
   properties: JsonObject,
@@ -70,7 +70,7 @@ export function* translationStaleness(
   return result;
 }
 
-/** A translated object or list covers the texts in it. */
+/** A translated object or list covers the strings in it. */
 function isCovered(pointer: string, data: PropertiesOverlay['data']): boolean {
   for (let end = pointer.length; end > 0; end = pointer.lastIndexOf('/', end - 1)) {
     if (Object.hasOwn(data, pointer.slice(0, end))) return true;
@@ -79,7 +79,7 @@ function isCovered(pointer: string, data: PropertiesOverlay['data']): boolean {
 }
 
 /**
- * Says that a translation is right for the source as it is now.
+ * Confirms that a translation matches the present source.
  *
  * @param now ISO 8601
  * @throws {ServiceError} `VALIDATION_FAILED` when the pointer is not translated, or its source is gone
@@ -92,7 +92,7 @@ export function* acknowledgeStaleness(
   count: CountHashed,
 ): Generator<undefined, PropertiesOverlay> {
   const isTranslated = overlay?.type === 'properties' && Object.hasOwn(overlay.data, pointer);
-  // Split only when it is kept, and then it is short.
+  // Split only if it is in the overlay, because then it is short.
   const source = isTranslated
     ? yield* new PointerWalk().valueAt(properties, parsePointer(pointer))
     : undefined;

@@ -19,15 +19,15 @@ import { ISSUES_MAX } from './validation.ts';
 
 /** The most pointers one overlay may have. */
 export const OVERLAY_POINTERS_MAX = 4_096;
-/** The most characters of all translations of a node together, with what they were made from, about. */
+/** Approximate limit of characters of all translations of a node together, including their origins. */
 export const TRANSLATIONS_LENGTH_MAX = 2 * 1024 * 1024;
 /**
- * The most characters that are hashed of what one command translates. What a node can have at all is less: only a value
- * that is translated within another that is translated counts more than once.
+ * Limit of characters hashed for one command. A node holds fewer characters than this: only a value that is translated
+ * inside another translated value counts more than once.
  */
 const HASHED_LENGTH_MAX = 32 * 1024 * 1024;
 
-/** What a translated value was made from. */
+/** The source of a translated value. */
 export type TranslationOrigin = {
   /** SHA-256 of the source value at that time, hex; null when there was none. */
   readonly hash: string | null;
@@ -42,16 +42,19 @@ export type PropertiesOverlay = {
   readonly origins: { readonly [pointer: string]: TranslationOrigin };
 };
 
-/** What one locale makes of a node: other values, or nothing to see. @see docs/interface/translations.md#translated-values */
+/**
+ * The translation of a node to one locale: other values, or hidden. @see
+ * docs/interface/translations.md#translated-values
+ */
 export type Overlay = PropertiesOverlay | HiddenOverlay;
 
-/** Nothing to see in one locale. What it covers comes back when the node is shown again. */
+/** The node is hidden in one locale. The covered translation returns when the node is shown again. */
 export type HiddenOverlay = { readonly type: 'hidden'; readonly covers?: PropertiesOverlay };
 
 /** The overlay that hides a node in a locale. */
 export const hiddenOverlay: HiddenOverlay = Object.freeze({ type: 'hidden' });
 
-/** The overlay that hides a node and keeps the translation it had. */
+/** The overlay that hides a node and keeps its translation. */
 export function hideOverlay(present: Overlay | undefined): HiddenOverlay {
   if (present === undefined) return hiddenOverlay;
   return present.type === 'hidden' ? present : { type: 'hidden', covers: present };
@@ -67,7 +70,7 @@ export function overlayOf(stored: JsonObject | null, locale: string): Overlay | 
   return stored === null ? undefined : (ownValue(stored, locale) as Overlay | undefined);
 }
 
-/** The stored form with one overlay set; null overlay removes it. Null when none is left. */
+/** The stored form with one overlay set; a null overlay removes it. Null when none is left. */
 export function withOverlay(
   stored: JsonObject | null,
   locale: string,
@@ -88,7 +91,7 @@ export function translatedLocales(stored: JsonObject | null): readonly string[] 
 }
 
 /**
- * Whether a locale hides a node: the first overlay along the chain decides.
+ * Whether a node is hidden in a locale: the first overlay along the chain decides.
  *
  * @param stored the node's translations in stored form
  * @param chain from `resolveLocaleChain`
@@ -103,7 +106,7 @@ export function isHiddenIn(stored: JsonObject | null, chain: readonly string[]):
 }
 
 /**
- * Reads properties in a locale that does not hide them; of values the most specific wins. Yields where the work may rest.
+ * Reads properties in a locale in which the node is not hidden, in steps; the most specific value applies.
  *
  * @param stored the node's translations in stored form
  * @param chain from `resolveLocaleChain`
@@ -134,18 +137,18 @@ export interface TranslatedNode {
   readonly properties: JsonObject;
   /** ISO 8601. */
   readonly now: string;
-  /** Null when the type of the node is gone: nothing says what its values may be then. */
+  /** Null when the type of the node was deleted: then there are no rules for its values. */
   readonly rules: TranslationRules | null;
 }
 
 /**
- * The overlay a `translate` command writes; it takes the place of the locale's earlier one. Its values are checked as
- * the properties whose place they take, and one error names everything that is wrong.
+ * The overlay a `translate` command writes; it replaces the locale's earlier one. Its values are checked like the
+ * properties they replace, and one error names all problems.
  *
  * @param locale for the messages
  * @param translations JSON pointer to value, from the body
  * @throws {ServiceError} `VALIDATION_FAILED` for an empty map, a bad pointer, a place that is not translatable, a value
- *   that the property may not have; `details.errors` lists every message; `REQUEST_TOO_EXPENSIVE`
+ *   that the property does not allow; `details.errors` lists every message; `REQUEST_TOO_EXPENSIVE`
  * @see docs/interface/translations.md#commands
  */
 export function* makeOverlay(
@@ -163,7 +166,7 @@ export function* makeOverlay(
   return overlay;
 }
 
-/** Makes the overlays of one command, and gathers what is wrong with them. */
+/** Creates the overlays of one command, and collects their errors. */
 class OverlayWriter {
   readonly #node: TranslatedNode;
   readonly #places: 'existing' | 'any';
@@ -171,13 +174,13 @@ class OverlayWriter {
   readonly #complaints = new Set<string>();
   #hashed = 0;
 
-  /** @param places whether what a pointer leads through must be there */
+  /** @param places whether the parents of a pointer's target must exist */
   constructor(node: TranslatedNode, places: 'existing' | 'any') {
     this.#node = node;
     this.#places = places;
   }
 
-  /** Notes something that is wrong with the translation to a locale. */
+  /** Records an error in the translation to a locale. */
   complain(locale: string, message: string): void {
     if (this.#isFull) return;
     this.#complaints.add(`Translation to '${locale}': ${message}`);
@@ -189,9 +192,9 @@ class OverlayWriter {
   }
 
   /**
-   * The overlay of some entries; not of use when there are complaints.
+   * The overlay of some entries; not valid when there are errors.
    *
-   * @param previous what the locale had, which is not checked again
+   * @param previous the locale's former overlay, whose values are not checked again
    */
   *overlay(
     locale: string,
@@ -253,7 +256,7 @@ class OverlayWriter {
     return { hash, translated_at: now };
   }
 
-  /** @throws {ServiceError} `VALIDATION_FAILED` when it is too much */
+  /** @throws {ServiceError} `VALIDATION_FAILED` above the limit */
   readonly #countHashed: CountHashed = (characters) => {
     this.#hashed += characters;
     if (this.#hashed <= HASHED_LENGTH_MAX) return;
@@ -274,7 +277,7 @@ function hasValue(overlay: Overlay | undefined, pointer: string, value: JsonValu
   return jsonEquals(overlay.data[pointer]!, value);
 }
 
-/** A value that is written again unchanged is no new translation: it keeps what it was made from. */
+/** A value written again unchanged is not a new translation: it keeps its origin. */
 function keptOrigin(
   previous: Overlay | undefined,
   { isKept, pointer }: TranslatedValue,
@@ -283,8 +286,8 @@ function keptOrigin(
 }
 
 /**
- * The node field `translations`: `{locale: {property: value}}`, deeper places by their pointer. A hidden locale
- * reads `{type: "hidden"}`.
+ * The node field `translations`: `{locale: {property: value}}`, with pointers for nested places. A hidden locale is
+ * `{type: "hidden"}`.
  *
  * @param stored the stored form
  */
@@ -299,7 +302,7 @@ export function shownOverlay(overlay: Overlay): JsonObject {
   return overlay.type === 'hidden' ? { type: 'hidden' } : overlayField(overlay);
 }
 
-/** The hashes of what the values of a locale were made from, under the keys that {@link shownOverlay} has for the values. */
+/** The hashes of the sources of a locale's values, under the keys that {@link shownOverlay} uses for the values. */
 export function shownOrigins(overlay: Overlay): JsonObject {
   if (overlay.type === 'hidden') return {};
   const hashes = Object.keys(overlay.data).map((pointer) => {
@@ -315,13 +318,13 @@ function overlayField(overlay: PropertiesOverlay | null): JsonObject {
 }
 
 /**
- * The field `translations` with a merge patch applied. Null removes a locale, and a value of one; `{type: "hidden"}` hides
- * the node in a locale, and a `type` of null shows it again as it was translated. Values go by the name of their property
- * or by their pointer.
+ * The field `translations` with a merge patch applied. Null removes a locale, or a value of one. `{type: "hidden"}`
+ * hides the node in a locale, and a `type` of null shows it again with its translation. Values are named by their
+ * property or by their pointer.
  *
  * @param stored the stored form
  * @param patch by locale
- * @returns yields where the work may rest
+ * @returns a generator that yields between steps
  * @throws {ServiceError} `UNPROCESSABLE_BODY`; `VALIDATION_FAILED` when a locale would be hidden and have values
  * @see docs/interface/nodes.md#changing-a-node-in-part
  */
@@ -361,7 +364,7 @@ function shortKeys(values: JsonObject): JsonObject {
   return short;
 }
 
-/** A top-level property goes by its name, except where that would read as something else. */
+/** A top-level property is named without a pointer, except where the name would be ambiguous. */
 function shortKey(pointer: string): string {
   const keys = parsePointer(pointer);
   const name = keys[0]!;
@@ -370,15 +373,15 @@ function shortKey(pointer: string): string {
 
 /**
  * The stored form of the field `translations` of a body, in the form of {@link translationsField} or with overlays
- * `{type: "properties", data}`; it replaces all there were. Places that do not exist now are kept, so that a node
+ * `{type: "properties", data}`. It replaces all former translations. Pointers without a target are kept, so that a node
  * that was read can be written back after an edit.
  *
- * Values and hidden locales that are the same as before are taken as they are, whatever the rules say of them by now:
- * others are checked as `translate` checks them.
+ * Unchanged values and hidden locales are accepted without a check against the present rules; others are checked as by
+ * `translate`.
  *
  * @param field the field
- * @param languages of the repository; null where the locales are of content that is there already
- * @param previous the stored form so far
+ * @param languages of the repository; null for locales of existing content
+ * @param previous the former stored form
  * @returns null when nothing is translated
  * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`; also when they are too large together;
  *   `REQUEST_TOO_EXPENSIVE`
@@ -409,7 +412,7 @@ export function* storedTranslations(
   return requireSmallTranslations(stored);
 }
 
-/** Whether a locale says nothing new. @param entries null: that it hides the node */
+/** Whether a locale is unchanged. @param entries null: it hides the node */
 function isKnown(
   entries: readonly (readonly [string, JsonValue])[] | null,
   known: Overlay | undefined,
@@ -419,9 +422,9 @@ function isKnown(
 }
 
 /**
- * Refuses translations that are too large together. They are read and written whole with anything of their node, in one
- * step of the event loop. Those from before there was a bound, and those that a merge brings together, can be larger;
- * removing a locale is always possible.
+ * Refuses translations that are too large together. They are read and written as a whole with their node, in one step
+ * of the event loop. Translations from before this limit, and the result of a merge, can be larger; removing a locale
+ * is always possible.
  *
  * @param translations the stored form, or a part of it
  * @throws {ServiceError} `VALIDATION_FAILED`
@@ -438,7 +441,7 @@ function isHidden(values: JsonObject): boolean {
   return ownValue(values, 'type') === 'hidden' && Object.keys(values).length === 1;
 }
 
-/** The values by pointer or name, also where they stand in an overlay `{type: "properties", data}`. */
+/** The values by pointer or name, also from an overlay `{type: "properties", data}`. */
 function overlayValues(values: JsonObject): JsonObject {
   const data = ownValue(values, 'data');
   return ownValue(values, 'type') === 'properties' && isJsonObject(data) ? data : values;

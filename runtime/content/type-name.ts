@@ -23,8 +23,8 @@ export function requireNodeTypeName(reader: DefinitionReader, key: string, name:
 }
 
 /**
- * Checks the name of an archetype or element type. Only node type names are bound to PascalCase; these may also
- * have digits, dashes and no name space.
+ * Checks the name of an archetype or element type. Only node type names must be PascalCase; these may also have digits,
+ * dashes and no name space.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  */

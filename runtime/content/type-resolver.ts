@@ -7,30 +7,30 @@ import { type NodeType, overriddenDefault } from './node-type.ts';
 import { compileProperty, type ResolvedProperty } from './property-check.ts';
 import { type IndexKind, indexKinds, type PropertySchema } from './property-schema.ts';
 
-/** How deep types may extend or mix in each other. @see docs/interface/node-types.md#inheritance */
+/** Limit of levels of inheritance and mixins. @see docs/interface/node-types.md#inheritance */
 export const TYPE_DEPTH_MAX = 20;
 
-/** What may be seen through the pins of a workspace. */
+/** The pins of a workspace. */
 export interface Pinned {
-  /** The revision that a node type is pinned to; absent, or undefined, when it is not pinned. */
+  /** The revision a node type is pinned to; undefined when it is not pinned. Absent without pins. */
   pinOf?(name: string): string | undefined;
 }
 
-/** Where schema definitions come from: one branch at one revision. Names are exact. */
+/** Source of schema definitions: one branch at one revision. Names are exact. */
 export interface SchemaSource extends Pinned {
   nodeType(name: string): NodeType | undefined;
   archetype(name: string): Archetype | undefined;
   elementType(name: string): ElementType | undefined;
 }
 
-/** A property with an index of its own. */
+/** A property with its own index. */
 export interface IndexedProperty {
   readonly name: string;
   readonly kinds: readonly IndexKind[];
 }
 
 /**
- * A node type with everything it inherits, and with what every write needs computed once. Frozen; keep it until a
+ * A node type with everything it inherits, and with the computed data that every write needs. Frozen; valid until a
  * type changes.
  */
 export interface ResolvedNodeType {
@@ -44,12 +44,12 @@ export interface ResolvedNodeType {
   readonly indexed: readonly IndexedProperty[];
   /** Names of the properties of type Reference. */
   readonly references: readonly string[];
-  /** What fills absent keys of a new node. */
+  /** Defaults of absent keys of a new node. */
   readonly defaults: readonly (readonly [name: string, value: JsonValue])[];
   /** The union over the chain. */
   readonly allowedChildren: readonly string[];
   readonly allowsAnyChild: boolean;
-  /** Every mixin that takes part, in the order it was applied; on the wire `$mixins`. */
+  /** All applied mixins, in order of application; on the wire `$mixins`. */
   readonly mixins: readonly string[];
   /** From this type to the root ancestor. */
   readonly inheritanceChain: readonly string[];
@@ -61,13 +61,13 @@ export interface ResolvedNodeType {
   readonly publishable: boolean;
   readonly auditable: boolean;
   readonly indexable: boolean;
-  /** Kinds of index its nodes take part in. */
+  /** Kinds of indexes that contain its nodes. */
   readonly indexTypes: readonly IndexKind[];
-  /** Its own, else that of the nearest ancestor that has one. */
+  /** Its own, else that of the nearest ancestor with one. */
   readonly initialStructure: InitialStructure | null;
 }
 
-/** One type with its ancestors and mixins merged in, before anything is compiled. */
+/** One type merged with its ancestors and mixins, not yet compiled. */
 interface Merged {
   readonly nodeType: NodeType;
   readonly properties: ReadonlyMap<string, PropertySchema>;
@@ -79,9 +79,9 @@ interface Merged {
 }
 
 /**
- * That a node type is not found, and why where a workspace pins it: the type may well be there now.
+ * The message for a missing node type. It mentions a pin of the workspace, because the type may exist at the head.
  *
- * @param source where it was looked for
+ * @param source where it was looked up
  */
 export function missingNodeType(name: string, source: Pinned): string {
   return `NodeType '${name}' not found${pinned(name, source)}`;
@@ -94,11 +94,11 @@ function pinned(name: string, source: Pinned): string {
 }
 
 /**
- * Merges a node type with its ancestors and mixins. Later wins: the parent chain from the root down, mixins in
- * their order, own properties, `overrides` (which replace defaults).
+ * Merges a node type with its ancestors and mixins. Later definitions replace earlier ones, in this order: the parent
+ * chain from the root down, mixins in their order, own properties, `overrides` (which replace defaults).
  *
- * @throws {ServiceError} `VALIDATION_FAILED` when the type, a parent or a mixin does not exist, when types extend
- *   each other in a circle, or deeper than {@link TYPE_DEPTH_MAX}
+ * @throws {ServiceError} `VALIDATION_FAILED` when the type, a parent or a mixin does not exist, for a cycle of types,
+ *   or more levels than {@link TYPE_DEPTH_MAX}
  * @see docs/interface/node-types.md#inheritance
  */
 export function resolveNodeType(name: string, source: SchemaSource): ResolvedNodeType {
@@ -156,7 +156,7 @@ export function resolvedNodeTypeJson(resolved: ResolvedNodeType): {
 
 /**
  * @param trail the types that are being merged, outermost first
- * @param done types merged already: a mixin reached in two ways is merged once, so a lattice of them stays cheap
+ * @param done types merged already: a mixin reached in two ways is merged once, which bounds the cost of a lattice
  */
 function mergeNodeType(
   nodeType: NodeType,
@@ -208,10 +208,10 @@ function mergeNodeType(
 }
 
 /**
- * Steps into a type on the way through parents and mixins.
+ * Enters a type while parents and mixins are followed.
  *
  * @returns the longer trail
- * @throws {ServiceError} `VALIDATION_FAILED` for a circle or too many levels
+ * @throws {ServiceError} `VALIDATION_FAILED` for a cycle or too many levels
  */
 export function requireTrail(kind: string, name: string, trail: readonly string[]): readonly string[] {
   const inner = [...trail, name];
@@ -224,7 +224,7 @@ export function requireTrail(kind: string, name: string, trail: readonly string[
 
 type Flag = 'strict' | 'versionable' | 'immutable' | 'publishable' | 'auditable';
 
-/** The flag of the nearest type of the chain that sets it. */
+/** The flag of the nearest type in the chain that sets it. */
 function inheritedFlag(chain: readonly NodeType[], flag: Flag): boolean {
   return chain.find((type) => type[flag] !== null)?.[flag] ?? false;
 }

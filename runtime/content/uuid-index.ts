@@ -1,21 +1,21 @@
 import { isJsonObject, type JsonValue, ownValue } from './json-value.ts';
 
-/** Items that are looked at between two rests: some tenths of a millisecond. */
+/** Items indexed between two yields: some tenths of a millisecond. */
 const STEP_ITEMS = 256;
 
-/** The `uuid` of an item of a list; undefined when it has none that pointers can name. */
+/** The `uuid` of a list item; undefined when it has none that a pointer can name. */
 export function uuidOf(item: JsonValue): string | undefined {
   const uuid = isJsonObject(item) ? ownValue(item, 'uuid') : undefined;
   return typeof uuid === 'string' ? uuid : undefined;
 }
 
-/** Where the items of a list are, by their `uuid`. Of several items with one `uuid` the first is found. */
+/** The positions of list items by their `uuid`. Of several items with one `uuid` the first is found. */
 export class UuidIndex {
   readonly #first = new Map<string, number>();
-  /** Where the items behind the first one of a `uuid` are, ascending. */
+  /** Positions of further items with the same `uuid`, ascending. */
   readonly #later = new Map<string, number[]>();
 
-  /** Indexes a list; yields where the work may rest, which it does only when the list is long. */
+  /** Indexes a list, in steps: yields only when the list is long. */
   static *of(list: readonly JsonValue[]): Generator<undefined, UuidIndex> {
     const index = new UuidIndex();
     for (const [place, item] of list.entries()) {
@@ -31,10 +31,10 @@ export class UuidIndex {
   }
 
   /**
-   * Follows the list where the first item of a `uuid` was replaced.
+   * Updates the index after the first item with a `uuid` was replaced.
    *
-   * @param before the `uuid` of the item that was replaced
-   * @param after that of the item in its place; undefined when it has none
+   * @param before the `uuid` of the replaced item
+   * @param after that of the new item; undefined when it has none
    */
   replaceFirst(before: string, after: string | undefined): void {
     if (before === after) return;

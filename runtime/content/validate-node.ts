@@ -18,10 +18,10 @@ export const PROPERTIES_SIZE_MAX = 16 * 1024 * 1024;
 const noIssues: readonly ValidationIssue[] = Object.freeze([]);
 
 /**
- * Drops `$supertypes` and `$mixins`, which reads add from the type and nothing stores. So a node that was read can
- * be written back, to a strict type too.
+ * Removes `$supertypes` and `$mixins`, which reads derive from the type and which are never stored. So a node that was
+ * read can be written back, to a strict type too.
  *
- * @returns the same object when neither is there
+ * @returns the same object when neither is present
  * @see docs/interface/nodes.md#the-node-object
  */
 export function stripDerived(properties: JsonObject): JsonObject {
@@ -32,8 +32,8 @@ export function stripDerived(properties: JsonObject): JsonObject {
 }
 
 /**
- * Fills absent keys of a new node with the defaults and fixed values of its type and archetype. A key that is
- * null is not absent. Updates fill nothing: what a caller leaves out of a replacement is meant to be gone.
+ * Sets absent keys of a new node to the defaults and fixed values of its type and archetype. A null key is not absent.
+ * Updates set no defaults: a key left out of a replacement is removed.
  *
  * @returns the same object when nothing was absent
  */
@@ -56,11 +56,11 @@ export function fillDefaults(
 }
 
 /**
- * Everything that is wrong with the properties of a node: bounds, required, strict, types and constraints of the
- * node type, fields of the archetype, elements. Uniqueness is not among it, since it needs the index.
+ * All errors in the properties of a node: bounds, required and undeclared properties, types and constraints of the node
+ * type, fields of the archetype, elements. Uniqueness is not checked, because it needs the index.
  *
- * @param properties as a caller wrote them; derived keys and other written forms are allowed for
- * @param budget of the request that asks
+ * @param properties as a caller wrote them; derived keys and other written forms are allowed
+ * @param budget of the request
  * @returns empty when nothing is wrong; at most `ISSUES_MAX`
  * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  * @see docs/interface/nodes.md#checks-on-write
@@ -77,7 +77,7 @@ export function validateProperties(
 }
 
 /**
- * Makes the properties to store out of those a caller sent, and refuses wrong ones. Uniqueness stays to be checked.
+ * Converts the properties a caller sent to their stored form, and refuses invalid ones. Uniqueness is not checked.
  *
  * @param mode `create` fills defaults
  * @param budget of the request that writes
@@ -101,7 +101,7 @@ export function prepareProperties(
   return prepared;
 }
 
-/** One error for a list of issues: its message is theirs, the list is in `details.errors`. */
+/** One error for a list of issues: it joins their messages and lists them in `details.errors`. */
 export function validationFailed(issues: readonly ValidationIssue[]): ServiceError {
   const messages = issues.map((issue) => issue.message);
   return invalidFor(messages, `properties.${issues[0]?.property ?? ''}`);
@@ -115,9 +115,9 @@ export function invalidFor(messages: readonly string[], field: string): ServiceE
 }
 
 /**
- * The archetype of a node, checked to fit its type.
+ * The archetype of a node, checked against the node's type.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` when it does not exist or is meant for another node type
+ * @throws {ServiceError} `VALIDATION_FAILED` when it does not exist or is for another node type
  * @see docs/interface/node-types.md#archetypes
  */
 export function requireArchetype(
@@ -136,13 +136,13 @@ export function requireArchetype(
   return archetype;
 }
 
-/** Refuses a mixin, which other types are made of and no node is of. @throws {ServiceError} `VALIDATION_FAILED` */
+/** Refuses a mixin, because no node can have one as its type. @throws {ServiceError} `VALIDATION_FAILED` */
 export function requireInstantiable({ name, nodeType }: ResolvedNodeType): void {
   if (nodeType.is_mixin !== true) return;
   throw invalid(`'${name}' is a mixin and cannot be the type of a node`, { field: 'node_type' });
 }
 
-/** The one pass over the properties. It allocates one `Validation` and nothing else while all is well. */
+/** Checks the properties in one pass. It allocates only one `Validation` unless there are errors. */
 function collectIssues(
   type: ResolvedNodeType,
   archetype: ResolvedArchetype | null,
@@ -170,7 +170,7 @@ function collectIssues(
 }
 
 /**
- * Checks one property: its bounds, and what the node type and the archetype say of it.
+ * Checks one property: its bounds, and the rules of the node type and the archetype.
  *
  * @returns the size of the value, as {@link measureJson} measures it
  */

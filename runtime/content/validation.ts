@@ -3,7 +3,7 @@ import type { FieldSchema } from './field-schema.ts';
 import { JSON_KEY_LENGTH_MAX } from './json-bounds.ts';
 import type { JsonValue } from './json-value.ts';
 
-/** Something that is wrong with the properties of a node. */
+/** An error in the properties of a node. */
 export interface ValidationIssue {
   /** For a person; names the property. */
   readonly message: string;
@@ -13,10 +13,10 @@ export interface ValidationIssue {
   readonly pointer: string;
 }
 
-/** The most issues that are collected; a value with a million wrong items needs no million messages. */
+/** Limit of collected issues; a value with a million wrong items needs no million messages. */
 export const ISSUES_MAX = 100;
 
-/** Characters that are quoted of a key which is longer than one may be. */
+/** Length up to which a key that is too long is quoted. */
 const SHOWN_LENGTH = 80;
 
 /** Estimated nanoseconds of reporting an issue, and of each character of its message. */
@@ -24,8 +24,8 @@ const REPORT_WORK = 500;
 const CHARACTER_WORK = 2;
 
 /**
- * The state of one check over the properties of one node: where it is, what it has found, where element types
- * come from. Checks report to it instead of throwing, so that one answer names everything that is wrong.
+ * The state of one check over the properties of one node: its position, its issues, and the source of element types.
+ * Checks report to it instead of throwing, so that one answer names all errors.
  */
 export class Validation {
   readonly source: ElementRules;
@@ -41,7 +41,7 @@ export class Validation {
   /** Steps into a key or an item. Every call is paired with {@link leave}. */
   enter(key: string | number): void {
     const isShort = typeof key === 'number' || key.length <= JSON_KEY_LENGTH_MAX;
-    // A longer one is refused, and not quoted from end to end.
+    // A longer one is refused, and quoted only in part.
     this.#path.push(isShort ? key : `${key.slice(0, SHOWN_LENGTH)}…`);
   }
 
@@ -50,12 +50,12 @@ export class Validation {
     this.#path.pop();
   }
 
-  /** Reports about the value at hand: `Property 'a.b' <what is wrong>`. */
+  /** Reports an issue of the present value: `Property 'a.b' <what is wrong>`. */
   report(complaint: string): void {
     this.add(`Property '${this.#path.join('.')}' ${complaint}`);
   }
 
-  /** Reports in words of the caller's own. */
+  /** Reports an issue with a complete message. */
   add(message: string): void {
     this.work.spend(REPORT_WORK + message.length * CHARACTER_WORK);
     if (this.issues.length >= ISSUES_MAX) return;
@@ -68,16 +68,16 @@ export class Validation {
     });
   }
 
-  /** Adds where the value at hand is to a message about something below the top level. */
+  /** The position of the present value, for a message about a nested one. */
   place(): string {
     return this.#path.length === 0 ? '' : ` at '${this.#path.join('.')}'`;
   }
 }
 
-/** Checks one value and reports what is wrong with it. */
+/** Checks one value and reports its errors. */
 export type ValueCheck = (value: JsonValue, validation: Validation) => void;
 
-/** A field with its check compiled. */
+/** A field with its compiled check. */
 export interface ResolvedField {
   readonly schema: FieldSchema;
   readonly check: ValueCheck;
@@ -91,13 +91,13 @@ export interface FieldRules {
   readonly byName: ReadonlyMap<string, ResolvedField>;
   readonly required: readonly string[];
   readonly strict: boolean;
-  /** What fills absent keys of a new node. */
+  /** Defaults of absent keys of a new node. */
   readonly defaults: readonly (readonly [name: string, value: JsonValue])[];
-  /** Whether a location is among them, at any depth, that is stored in another form than it may be written. */
+  /** Whether any field, at any depth, is a location, whose stored form may differ from the written one. */
   readonly hasLocation: boolean;
 }
 
-/** Where the rules of element types come from while a node is checked. Undefined: no type of that name. */
+/** Source of the rules of element types while a node is checked. Undefined: no type of that name. */
 export interface ElementRules {
   elementType(name: string): FieldRules | undefined;
 }

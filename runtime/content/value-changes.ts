@@ -14,39 +14,39 @@ import { formatPointer } from './translation-pointer.ts';
 export interface ValueChange {
   /** JSON pointer to it. */
   readonly path: string;
-  /** Undefined where there was no value. */
+  /** Undefined when there was no value. */
   readonly before: JsonValue | undefined;
-  /** Undefined where there is no value any more. */
+  /** Undefined when there is no value any more. */
   readonly after: JsonValue | undefined;
 }
 
-/** Characters compared between two rests, about. */
+/** Approximate number of characters compared between two yields. */
 const STEP = 64 * 1024;
 
-/** What comparing a key or an item costs besides its value, in characters. */
+/** Cost of comparing a key or an item without its value, in characters. */
 const ITEM_COST = 32;
 
 /**
- * Compares JSON values, and names what differs in a form that people read and programs apply: going through the changes in
- * their order and setting each place to `after`, or removing it where there is none, makes the new value of the old one.
+ * Compares JSON values. The changes are readable for people and can be applied by programs: setting each path in order
+ * to `after`, or removing it where there is none, turns the old value into the new one.
  *
- * Objects are compared key by key. Lists of objects are compared item by item if each item has stayed in its place; items
- * then come or go at the end only, the last of them first where they go. Any other value is one change, and so is a
- * reference: half of one means nothing.
+ * Objects are compared key by key. Lists of objects are compared item by item if no item has moved; then items are
+ * added or removed only at the end, and removals start with the last one. Any other value is one change, and so is a
+ * reference, because a part of one has no meaning.
  *
  * @see docs/decisions/0051-changes-of-properties.md
  */
 export class ValueComparison {
   readonly #itemKey: string;
-  /** Characters compared since the last rest, about. */
+  /** Approximate number of characters compared since the last yield. */
   #compared = 0;
 
-  /** @param itemKey the key by which items of a list are known */
+  /** @param itemKey the key that identifies the items of a list */
   constructor(itemKey: string) {
     this.#itemKey = itemKey;
   }
 
-  /** The changes from one value to another one; nothing for equal ones. Yields undefined where the work may rest. */
+  /** The changes from one value to another one; none for equal values. Yields undefined between steps. */
   *changes(
     path: string,
     before: JsonValue | undefined,
@@ -79,7 +79,7 @@ export class ValueComparison {
     }
   }
 
-  /** The last item goes first: the places of the others are right until then. */
+  /** The last item is removed first, so that the positions of the others stay valid. */
   *#inLists(
     path: string,
     before: readonly JsonValue[],
@@ -97,8 +97,8 @@ export class ValueComparison {
   }
 
   /**
-   * Whether the items of two lists can be compared one by one: they are objects with the same key at the same place. Items
-   * without a key count as the same ones where as many are there as before.
+   * Whether the items of two lists can be compared one by one: they are objects with the same key at the same position.
+   * Items without a key count as the same when their number has not changed.
    */
   *#haveStayed(before: readonly JsonValue[], after: readonly JsonValue[]): Generator<undefined, boolean> {
     const common = Math.min(before.length, after.length);
@@ -133,7 +133,7 @@ export class ValueComparison {
     return true;
   }
 
-  /** Whether it is time to rest. */
+  /** Whether it is time to yield. */
   #count(characters: number): boolean {
     this.#compared += characters;
     if (this.#compared <= STEP) return false;
@@ -142,7 +142,7 @@ export class ValueComparison {
   }
 }
 
-/** Whether a value is an object whose keys mean something one by one. */
+/** Whether a value is an object whose keys can be compared one by one. */
 function isPlainObject(value: JsonValue): value is JsonObject {
   return isJsonObject(value) && referenceTarget(value) === undefined;
 }

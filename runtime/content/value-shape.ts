@@ -4,14 +4,14 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue, ownValue } 
 import type { PropertyType } from './property-schema.ts';
 import { isNodeTypeName } from './type-name.ts';
 
-/** Whether a value has the shape of a type, and how that shape is called. */
+/** The check of the JSON shape of a type, with the name of that shape. */
 export interface ValueShape {
   readonly accepts: (value: JsonValue) => boolean;
   /** Completes "must be …". */
   readonly text: string;
 }
 
-/** A URL without spaces and control characters; relative ones link within a site. */
+/** A URL without spaces and control characters; relative ones are links within a site. */
 function isUrlText(text: string): boolean {
   return !/[\s\u0000-\u001f\u007f]/.test(text);
 }
@@ -51,7 +51,7 @@ export function isResource(value: JsonValue): boolean {
 }
 
 /**
- * The shape of every property type but Element, Composite and Geometry, whose checks report more than yes or no.
+ * The shapes of all property types except Element, Composite and Geometry, whose checks report details.
  *
  * @see docs/interface/nodes.md#property-values
  */

@@ -11,17 +11,20 @@ export const WORKSPACE_TYPES_MAX = 10_000;
 /** Settings of a workspace. */
 export interface WorkspaceConfig {
   readonly default_branch: string;
-  /** Node type name to the revision whose definition counts in this workspace; null is the newest. */
+  /** Node type name to the revision whose definition applies in this workspace; null is the newest. */
   readonly node_type_pins: Readonly<Record<string, string | null>>;
 }
 
-/** A workspace: a tree of nodes within a branch. The keys are those of the wire. @see docs/interface/repositories.md#workspaces */
+/**
+ * A workspace: a tree of nodes within a branch. Keys are those of the wire format. @see
+ * docs/interface/repositories.md#workspaces
+ */
 export interface Workspace {
   readonly name: string;
   readonly description: string | null;
-  /** Types its nodes may have; empty or `*` is any. */
+  /** Types of its nodes; empty or `*` allows any. */
   readonly allowed_node_types: readonly string[];
-  /** Types a node at the root may have, which must be in the other list too; empty or `*` is any. */
+  /** Types of nodes at the root, which must be in the other list too; empty or `*` allows any. */
   readonly allowed_root_node_types: readonly string[];
   readonly depends_on: readonly string[];
   readonly initial_structure: InitialStructure | null;
@@ -36,7 +39,7 @@ const configNames: Readonly<Record<keyof WorkspaceConfig, true>> = {
   node_type_pins: true,
 };
 
-/** What the settings of a workspace may have; `node_type_refs` is an alias. */
+/** Fields of the settings of a workspace; `node_type_refs` is an alias. */
 export const workspaceConfigFields: KnownNames = new KnownNames(Object.keys(configNames), ['node_type_refs']);
 
 type GivenField = Exclude<keyof Workspace, 'name' | 'created_at' | 'updated_at'>;
@@ -50,22 +53,22 @@ const givenNames: Readonly<Record<GivenField, true>> = {
   config: true,
 };
 
-/** What the definition of a workspace may have. */
+/** Fields of the definition of a workspace. */
 export const workspaceFields: KnownNames = new KnownNames(Object.keys(givenNames), [
   'name',
   'created_at',
   'updated_at',
 ]);
 
-/** What a workspace is when nothing else is said of it. */
+/** The default settings of a workspace. */
 const defaultConfig: WorkspaceConfig = Object.freeze({
   default_branch: 'main',
   node_type_pins: Object.freeze({}),
 });
 
 /**
- * Reads the body of `PUT …/{name}`. The name in the path wins over the body. Settings the body leaves out stay
- * as they were.
+ * Reads the body of `PUT …/{name}`. The name in the path takes precedence over the body. Settings the body leaves out
+ * are unchanged.
  *
  * @param name from the path
  * @param previous the workspace this replaces, if any

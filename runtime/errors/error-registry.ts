@@ -1,7 +1,7 @@
 /** What a caller should do about an error. */
 export type Advice = 'give-up' | 'retry' | 'back-off' | 'ask-new-owner';
 
-/** How one error code looks on every protocol. */
+/** The representation of one error code in every protocol. */
 export interface ErrorEntry {
   /** HTTP status. */
   readonly status: number;
@@ -23,8 +23,8 @@ export interface ErrorEntry {
 type Row = readonly [status: number, sqlState: string, advice: Advice, title: string];
 
 /**
- * Every error code of the product, once. The code is what REST answers in `code`; each protocol has one file
- * that turns an entry into its bytes. The documentation page `docs/errors.md` is generated from this table.
+ * All error codes of the product. REST answers the code in `code`; each protocol has one file that encodes an entry.
+ * The documentation page `docs/errors.md` is generated from this table.
  *
  * @see docs/interface/conventions.md#errors
  */
@@ -184,7 +184,7 @@ function entryOf([status, sqlState, advice, title]: Row): ErrorEntry {
   };
 }
 
-/** The registry: every code with what it means on every protocol. */
+/** The registry: every code with its representation in every protocol. */
 export const errorRegistry: Readonly<Record<ErrorCode, ErrorEntry>> = Object.freeze(
   Object.fromEntries(Object.entries(rows).map(([code, row]) => [code, Object.freeze(entryOf(row))])),
 ) as Record<ErrorCode, ErrorEntry>;
@@ -193,7 +193,7 @@ export const errorRegistry: Readonly<Record<ErrorCode, ErrorEntry>> = Object.fre
 export const errorCodes: readonly ErrorCode[] = Object.keys(rows) as ErrorCode[];
 
 /**
- * Codes that the interface names for parts which this version does not have, each with its part. Nothing sends them
+ * Codes that the interface defines for parts missing from this version, each with its part. No code path sends them
  * yet, so the page of errors has no rows for them.
  */
 export const laterParts: Readonly<Partial<Record<ErrorCode, string>>> = {

@@ -1,8 +1,8 @@
 import type { ErrorCode } from './error-registry.ts';
 
 /**
- * What a caller does about each error. The page `docs/errors.md` is made of it; the titles of the registry say what
- * happened.
+ * What a caller should do about each error. The page `docs/errors.md` is generated from it; the titles of the registry
+ * say what happened.
  */
 export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   VALIDATION_FAILED:

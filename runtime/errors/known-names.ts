@@ -1,45 +1,45 @@
 import { nearestName } from '#runtime/base/nearest-name.ts';
 import { invalid, type ServiceError } from './service-error.ts';
 
-/** Characters of an unknown name that its refusal quotes. */
+/** Length up to which an error quotes an unknown name. */
 const SHOWN_LENGTH_MAX = 80;
 
-/** Characters of the place of an unknown field that its refusal quotes; the end of it says most. */
+/** Length up to which an error quotes the place of an unknown field; the end of it is the most useful part. */
 const PLACE_LENGTH_MAX = 240;
 
-/** Names of fields or query parameters that something has. Made once, and asked for each one that is sent. */
+/** Known names of fields or query parameters. Created once, checked for every name in a request. */
 export class KnownNames {
-  /** What can be sent and counts, in the order of the documentation. */
+  /** Accepted names that have an effect, in the order of the documentation. */
   readonly names: readonly string[];
   readonly #all: ReadonlySet<string>;
 
   /**
-   * @param names what can be sent and counts
-   * @param alsoTaken what is let through besides and never suggested: other spellings, what answers have and the server
-   *   sets itself
+   * @param names accepted names that have an effect
+   * @param alsoTaken names that are accepted without effect and never suggested: other spellings, and fields of answers
+   *   that the server sets itself
    */
   constructor(names: readonly string[], alsoTaken: readonly string[] = []) {
     this.names = names;
     this.#all = new Set([...names, ...alsoTaken]);
   }
 
-  /** Whether a name is one of them, or let through. */
+  /** Whether a name is accepted. */
   has(name: string): boolean {
     return this.#all.has(name);
   }
 
-  /** Every name that is taken, also those that are only let through. */
+  /** All accepted names, with and without effect. */
   get all(): readonly string[] {
     return [...this.#all];
   }
 }
 
 /**
- * The refusal of a name that nothing is known by, with the one that was probably meant.
+ * The error for an unknown name, with a suggestion of the nearest known one.
  *
  * @param what kind of name it is
  * @param name as it was sent
- * @param names what could have been sent
+ * @param names the known names
  * @param at dotted place of the object that has the field; empty for the body itself
  * @returns `VALIDATION_FAILED`
  */
@@ -54,7 +54,7 @@ export function unknownName(
 }
 
 /**
- * The dotted name of a field, shortened where it was sent: the beginning of its own name, and the end of its place.
+ * The dotted name of a field, shortened to the beginning of its own name and the end of its place.
  *
  * @param at dotted place of the object that has the field; empty for the body itself
  */

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { ServiceError } from './service-error.ts';
 
-/** Errors of the system that say that a file or folder must not be used, and what to do about them. */
+/** System errors that mean that a file or folder must not be used, with their remedies. */
 const remedies: Readonly<Record<string, string>> = Object.freeze({
   EACCES: 'give the user of the server the right to read and write it (chown, chmod)',
   EPERM: 'give the user of the server the right to read and write it (chown, chmod, chattr)',
@@ -12,15 +12,15 @@ const remedies: Readonly<Record<string, string>> = Object.freeze({
   EIO: 'look at the disk',
 });
 
-/** In the details of an error: the system refused this file, and may stop doing so. */
+/** In the details of an error: the system refused access to this file, perhaps temporarily. */
 const DETAIL = 'refused_file';
 
 /**
- * What somebody is told whose file the system refuses: which one, and what to do. Nothing is known to be damaged, so the
- * file is never taken for damaged and never replaced.
+ * The error for a file that the system refuses to open, with its path and the remedy. The file is not known to be
+ * damaged, so it is never treated as damaged and never replaced.
  *
- * @param cause what the system said; its `code`, or a message that begins with it
- * @returns `WRITES_STOPPED`; undefined when it says something else
+ * @param cause the system's error, with a `code` or a message that begins with one
+ * @returns `WRITES_STOPPED`; undefined for any other error
  */
 export function refusedFile(path: string, cause: unknown): ServiceError | undefined {
   const code = codeOf(cause);
@@ -30,7 +30,7 @@ export function refusedFile(path: string, cause: unknown): ServiceError | undefi
 }
 
 /**
- * As {@link refusedFile}, for what was found out before the system refuses it.
+ * As {@link refusedFile}, for a problem found before the system reports it.
  *
  * @param what is wrong, @param remedy for people
  */
@@ -42,7 +42,7 @@ export function unusableFile(path: string, what: string, remedy: string, cause?:
 }
 
 /**
- * What somebody is told when a folder is gone that a running server uses: its files are not damaged, they are elsewhere.
+ * The error for a missing folder of a running server: its files are not damaged, they are elsewhere.
  *
  * @returns `WRITES_STOPPED`, which is a {@link isRefusedFile}
  */
@@ -56,9 +56,9 @@ export function folderGone(path: string): ServiceError {
 }
 
 /**
- * What somebody is told when nothing can be stored at a path.
+ * The error for a failed write to a path.
  *
- * @returns `STORAGE_FULL` where there is no room, or a {@link refusedFile}; anything else as it is
+ * @returns `STORAGE_FULL` without space, or a {@link refusedFile}; any other error unchanged
  */
 export function unstorable(path: string, cause: unknown): unknown {
   return isWithoutRoom(cause)
@@ -66,13 +66,13 @@ export function unstorable(path: string, cause: unknown): unknown {
     : (refusedFile(path, cause) ?? cause);
 }
 
-/** Whether the system says that no bytes, no entries of a folder, or no share of them, are left. */
+/** Whether the system reports that the disk, its inodes or a quota is exhausted. */
 export function isWithoutRoom(cause: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes(codeOf(cause) ?? '');
 }
 
 /**
- * Takes what storing something failed with: an error that is explained, or one of the system.
+ * Narrows the error of a failed write to a service error or a system error.
  *
  * @returns the error
  * @throws the error when it is any other one
@@ -90,8 +90,8 @@ export function isRefusedFile(error: unknown): error is ServiceError {
 }
 
 /**
- * Length of a file in bytes; 0 for one that is not there. A folder above it that must not be looked into is not taken for
- * a file that is missing.
+ * Length of a file in bytes; 0 for a missing one. A folder above it without search permission does not count as a
+ * missing file.
  *
  * @throws {ServiceError} {@link refusedFile}
  */
@@ -107,7 +107,7 @@ function codeOf(cause: unknown): string | undefined {
   if (!(cause instanceof Error)) return undefined;
   const { code } = cause as NodeJS.ErrnoException;
   if (typeof code === 'string') return code;
-  // LMDB says it in words.
+  // LMDB reports it as a message without a code.
   if (/Permission denied/i.test(cause.message)) return 'EACCES';
   if (/Operation not permitted/i.test(cause.message)) return 'EPERM';
   if (/Read-only file system/i.test(cause.message)) return 'EROFS';

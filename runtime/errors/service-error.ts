@@ -1,16 +1,16 @@
 import { errorRegistry, type ErrorCode, type ErrorEntry } from './error-registry.ts';
 
-/** Facts that travel with an error, as fields instead of inside its message. */
+/** Facts of an error, as fields instead of text in its message. */
 export interface ErrorFacts {
-  /** The body field at fault, dotted (`node_type.properties.0.name`). */
+  /** The invalid body field, dotted (`node_type.properties.0.name`). */
   readonly field?: string;
-  /** Anything else a client can act on; plain JSON. */
+  /** Further data a client can act on; plain JSON. */
   readonly details?: Readonly<Record<string, unknown>>;
-  /** What led to it; kept for the log, never sent. */
+  /** The underlying error; kept for the log, never sent. */
   readonly cause?: unknown;
 }
 
-/** Longest message and name of a field, in UTF-16 units: they may quote what was sent, which may be as long as a body. */
+/** Longest message and field name, in UTF-16 units: they may quote input, which may be as long as a body. */
 const MESSAGE_LENGTH_MAX = 4_096;
 
 function shortened(message: string): string {
@@ -18,8 +18,8 @@ function shortened(message: string): string {
 }
 
 /**
- * An error a caller is meant to see: a code of the registry, a message for a person, facts as fields.
- * Anything else that is thrown becomes `INTERNAL_SERVER_ERROR` at the edge, with its cause in the log only.
+ * An error for a caller: a code of the registry, a message for a person, facts as fields. Any other error becomes
+ * `INTERNAL_SERVER_ERROR` in the protocol layer, with its cause in the log only.
  */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
@@ -37,21 +37,21 @@ export class ServiceError extends Error {
     this.details = facts.details;
   }
 
-  /** What the registry says of this error's code. */
+  /** The registry's entry of this error's code. */
   get entry(): ErrorEntry {
     return errorRegistry[this.code];
   }
 }
 
-/** Shorthand for the commonest caller error: a bad value. @returns `VALIDATION_FAILED` (400) */
+/** Shorthand for the most frequent caller error: an invalid value. @returns `VALIDATION_FAILED` (400) */
 export function invalid(message: string, facts: ErrorFacts = {}): ServiceError {
   return new ServiceError('VALIDATION_FAILED', message, facts);
 }
 
 /**
- * The one answer for a node that is missing or that the caller may not read: both must look the same.
+ * The error for a node that is missing or that the caller may not read: both must look the same.
  *
- * @param place as the caller named the node: where a node asked for by its id stands is not for everybody to know
+ * @param place as the caller named the node: the path of a node requested by id may be confidential
  * @see docs/interface/conventions.md#answers
  */
 export function nodeNotFound(place: { readonly path: string } | { readonly id: string }): ServiceError {
@@ -60,9 +60,8 @@ export function nodeNotFound(place: { readonly path: string } | { readonly id: s
 }
 
 /**
- * Whether what is stored cannot be trusted, so that trying again would be of no use: `DATA_CORRUPTED` without details.
- * Errors about the log say in theirs at which record it was: then nothing may be thrown away, for the shards may be
- * all there is.
+ * Whether an error means damaged data, so that a retry is useless: `DATA_CORRUPTED` without details. Errors of the log
+ * have details that name the record. Then nothing may be discarded, because the shards may be the only copy left.
  */
 export function isDamage(error: unknown): error is ServiceError {
   return error instanceof ServiceError && error.code === 'DATA_CORRUPTED' && error.details === undefined;

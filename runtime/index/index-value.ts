@@ -11,24 +11,24 @@ import {
   VALUE_PART_BYTES,
 } from '#runtime/shard/binary-key.ts';
 
-/** Characters of a canonical text that are hashed in one go, about. */
+/** Approximate length of the parts of a canonical text that are hashed at a time. */
 const PIECE_CHARACTERS = 1 << 16;
 
 /**
- * A scalar as it stands in a property index: a type letter, then bytes that sort like the value. Scans recheck
- * the stored value, because long texts are cut and zero characters are folded.
+ * The key of a scalar in a property index: a type letter, then bytes that sort like the value. Scans recheck the stored
+ * value, because long texts are cut and zero characters are folded.
  *
- * @returns undefined for what is not indexed: null, arrays, objects
+ * @returns undefined for values that are not indexed: null, arrays, objects
  */
 export function indexValue(value: JsonValue): string | undefined {
   switch (typeof value) {
     case 'string':
       return `s${boundedPart(value.includes('\0') ? value.replaceAll('\0', '\u0001') : value, VALUE_PART_BYTES)}`;
     case 'number':
-      // A zero byte would end the part, so the eight bytes are spelt in hex.
+      // A zero byte would end the part, so the eight bytes are written in hex.
       return `n${Buffer.from(sortableNumber(value), 'latin1').toString('hex')}`;
     case 'bigint': {
-      // Between two doubles: behind the one below it, whose own key is the beginning of this one.
+      // Between two doubles: it sorts after the lower one, whose own key is a prefix of this one.
       const { double, tail } = placeOf(value);
       return `n${Buffer.from(sortableNumber(double), 'latin1').toString('hex')}${tail}`;
     }
@@ -39,28 +39,28 @@ export function indexValue(value: JsonValue): string | undefined {
   }
 }
 
-/** As {@link indexValue}; yields where the work may rest, which it does only for a long text. */
+/** As {@link indexValue}, in steps: yields only for a long text. */
 export function* indexValueInSteps(value: JsonValue): Generator<undefined, string | undefined> {
   if (typeof value !== 'string' || !isLargeJson(value)) return indexValue(value);
   return `s${yield* boundedPartInSteps(textSlices(value), VALUE_PART_BYTES, 1)}`;
 }
 
 /**
- * A value as it stands in a unique index: JSON text with sorted keys, so that equal values have equal texts.
+ * The key of a value in a unique index: JSON text with sorted keys, so that equal values have equal texts.
  *
- * @returns undefined for null, which never clashes
+ * @returns undefined for null, which never conflicts
  */
 export function uniqueValue(value: JsonValue): string | undefined {
   return value === null ? undefined : boundedPart(canonicalText(value), VALUE_PART_BYTES);
 }
 
-/** As {@link uniqueValue}; yields where the work may rest, which it does only for a large value. */
+/** As {@link uniqueValue}, in steps: yields only for a large value. */
 export function* uniqueValueInSteps(value: JsonValue): Generator<undefined, string | undefined> {
   if (!isLargeJson(value)) return uniqueValue(value);
   return yield* boundedPartInSteps(joined(canonicalPieces(value)), VALUE_PART_BYTES);
 }
 
-/** Puts small pieces together, because each that is hashed by itself costs a call. */
+/** Joins small pieces, because hashing costs a call for each. */
 function* joined(pieces: Iterable<string | undefined>): Generator<string | undefined, void> {
   let text = '';
   for (const piece of pieces) {
@@ -73,7 +73,7 @@ function* joined(pieces: Iterable<string | undefined>): Generator<string | undef
   yield text;
 }
 
-/** What {@link canonicalText} makes, in pieces; undefined where the work may rest. */
+/** The result of {@link canonicalText} in pieces; undefined between steps. */
 function* canonicalPieces(value: JsonValue): Generator<string | undefined, void> {
   if (typeof value === 'string') return yield* jsonPieces(value);
   if (!isLargeJson(value)) return yield canonicalText(value);

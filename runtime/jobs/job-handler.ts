@@ -1,29 +1,28 @@
 import type { JsonValue } from '#runtime/content/json-value.ts';
 
-/** A job while it is worked on, as its handler sees it. */
+/** A running job, as its handler sees it. */
 export interface RunningJob {
   readonly id: string;
   /** The tenant it belongs to. */
   readonly tenant: string;
   readonly payload: JsonValue;
   /**
-   * Aborts when there is no point in going on: the job was cancelled or given to somebody else, its time is up, or
-   * the process stops. Then come to an end soon, by throwing whatever it takes.
+   * Aborts when further work is useless: the job was cancelled or given to another worker, it timed out, or the process
+   * stops. The handler must then end soon and may throw any error.
    */
   readonly signal: AbortSignal;
-  /** Says how far it is, from 0 to 1. Costs nothing: it is passed on now and then. */
+  /** Reports progress, from 0 to 1. The call is cheap: values are forwarded at intervals. */
   progress(fraction: number): void;
 }
 
-/** Does the jobs of one type. */
+/** Runs the jobs of one type. */
 export interface JobHandler {
   readonly type: string;
   /**
-   * Does a job, or what an interrupted attempt at it has left to do: it may be called again after any part of it
-   * has been done.
+   * Runs a job, or the rest of an interrupted attempt: it may be called again after any part of the work was done.
    *
-   * @returns what is kept as the result
-   * @throws {ServiceError} one whose advice is `give-up` fails the job for good; anything else has it tried again
+   * @returns the result to store
+   * @throws {ServiceError} with the advice `give-up` fails the job for good; any other error causes a retry
    */
   run(job: RunningJob): Promise<JsonValue>;
 }

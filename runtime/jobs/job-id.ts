@@ -1,16 +1,16 @@
-/** What an id looks like: a UUID of version 7. */
+/** Format of an id: a UUID of version 7. */
 const shape = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /** Suffix of a repository's part of an actor id. */
 const uidShape = /~([0-9a-f]{10})$/;
 
-/** Characters of a uid. */
+/** Length of a uid. */
 const UID_CHARACTERS = 10;
 
 /**
- * The id of a job: a UUID of version 7 whose last ten digits are the suffix of its repository, because a job is
- * asked for by its id alone and every repository keeps its own. Within one repository and millisecond 34 random
- * bits tell two jobs apart.
+ * The id of a job: a UUID of version 7 whose last ten digits are the suffix of its repository. A job is requested by
+ * its id alone, and every repository keeps its own jobs. Within one repository and millisecond 34 random bits
+ * distinguish two jobs.
  *
  * @param uuid a fresh UUID of version 7
  * @param repositoryPart `{name}~{uid}` of the repository, as in actor ids

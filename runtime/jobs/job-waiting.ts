@@ -2,13 +2,13 @@ import type { ActorEvent } from '#runtime/commit/behaviour.ts';
 
 const TYPE = 'JobWaiting';
 
-/** A job is committed and may be claimed: told by the actor that keeps it, again when it is enqueued again. */
+/** A job is committed and may be claimed. Published by the actor that stores it, again with every enqueue. */
 export interface JobWaiting extends ActorEvent {
   readonly type: typeof TYPE;
   readonly id: string;
 }
 
-/** The event of a job. */
+/** Creates the event of a job. */
 export function jobWaiting(id: string): JobWaiting {
   return { type: TYPE, id };
 }

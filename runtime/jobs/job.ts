@@ -1,45 +1,45 @@
 import type { JsonValue } from '#runtime/content/json-value.ts';
 
-/** Which waiting job of a repository goes first. */
+/** The order of waiting jobs in a repository. */
 export type JobPriority = 'high' | 'normal' | 'low';
 
-/** The priorities, the one that goes first first. */
+/** The priorities, highest first. */
 export const jobPriorities: readonly JobPriority[] = Object.freeze(['high', 'normal', 'low']);
 
 /**
- * Where a job is. `scheduled` and `running` are active, the others are final and never change. A job that is to be
- * retried is `scheduled` again; one that failed for good is a dead letter: it is kept, longer than others.
+ * State of a job. `scheduled` and `running` are active, the others are final and never change. A job waiting for a
+ * retry is `scheduled` again. A job that failed for good is a dead letter, which is kept longer than other jobs.
  */
 export type JobState = 'scheduled' | 'running' | 'completed' | 'failed' | 'cancelled';
 
-/** What somebody wants to be done in the background. */
+/** A request for background work. */
 export interface JobRequest {
-  /** Names the handler, as in `RevisionHistoryCopy`; at most {@link JOB_TEXT_CHARACTERS_MAX} characters. */
+  /** Selects the handler, for example `RevisionHistoryCopy`; at most {@link JOB_TEXT_CHARACTERS_MAX} characters. */
   readonly type: string;
-  /** What it works on, for people; at most {@link JOB_TEXT_CHARACTERS_MAX} characters. */
+  /** The subject of the job, for display; at most {@link JOB_TEXT_CHARACTERS_MAX} characters. */
   readonly about: string;
-  /** What the handler is given; at most {@link JOB_PAYLOAD_BYTES_MAX} bytes of JSON. */
+  /** Input of the handler; at most {@link JOB_PAYLOAD_BYTES_MAX} bytes of JSON. */
   readonly payload: JsonValue;
   /**
-   * While a job with the same key is active, it stands for this one too, and this one is not made. At most
+   * While a job with the same key is active, this request returns that job and creates none. At most
    * {@link JOB_TEXT_CHARACTERS_MAX} characters.
    */
   readonly key?: string;
   /** Default `normal`. */
   readonly priority?: JobPriority;
-  /** Time one attempt may take, in milliseconds. Default {@link JOB_TIMEOUT_MS}. */
+  /** Timeout of one attempt, in milliseconds. Default {@link JOB_TIMEOUT_MS}. */
   readonly timeoutMs?: number;
-  /** How often it is tried again. Default {@link JOB_RETRIES_MAX}. */
+  /** Limit of retries. Default {@link JOB_RETRIES_MAX}. */
   readonly retriesMax?: number;
 }
 
-/** A job that was asked for and has its name. */
+/** A job request with its id. */
 export interface NewJob extends JobRequest {
   /** See {@link jobIdOf}; a second job of the same id is the same job. */
   readonly id: string;
 }
 
-/** A job as it is kept. Times are milliseconds since the Unix epoch. */
+/** A stored job. Times are milliseconds since the Unix epoch. */
 export interface JobRecord {
   readonly id: string;
   readonly type: string;
@@ -51,21 +51,21 @@ export interface JobRecord {
   readonly retriesMax: number;
   readonly state: JobState;
   readonly createdAtMs: number;
-  /** When it may be taken, while it is scheduled. */
+  /** Earliest time of the next claim, while it is scheduled. */
   readonly dueAtMs: number;
   /** When the first attempt began; null before it. */
   readonly startedAtMs: number | null;
   /** When it became final; null before that. */
   readonly finishedAtMs: number | null;
-  /** When its worker was last heard of; null before the first attempt. */
+  /** Time of the last heartbeat; null before the first attempt. */
   readonly heartbeatAtMs: number | null;
-  /** How often it was tried again, or is going to be. */
+  /** Number of retries, including one that is scheduled. */
   readonly retries: number;
   /** From 0 to 1. */
   readonly progress: number;
-  /** Why the last attempt failed; null when none has. */
+  /** Error of the last failed attempt; null when none has failed. */
   readonly error: string | null;
-  /** What the handler answered; null without an answer. */
+  /** The handler's result; null when there is none. */
   readonly result: JsonValue;
 }
 
@@ -75,19 +75,19 @@ export const JOB_TEXT_CHARACTERS_MAX = 500;
 /** Largest payload and largest result of a job, in bytes of JSON. */
 export const JOB_PAYLOAD_BYTES_MAX: number = 64 * 1024;
 
-/** Longest text of an error that is kept, in characters. */
+/** Longest stored error text, in characters. */
 export const JOB_ERROR_CHARACTERS_MAX = 2_000;
 
-/** Time one attempt may take when nobody says otherwise, in milliseconds. @see docs/interface/jobs.md#attempts */
+/** Default timeout of one attempt, in milliseconds. @see docs/interface/jobs.md#attempts */
 export const JOB_TIMEOUT_MS = 300_000;
 
-/** How often a job is tried again when nobody says otherwise. @see docs/interface/jobs.md#attempts */
+/** Default limit of retries. @see docs/interface/jobs.md#attempts */
 export const JOB_RETRIES_MAX = 3;
 
-/** Begins the error of a job that is failed because nothing was heard of it in time. @see docs/interface/jobs.md#attempts */
+/** Prefix of the error of a job that failed for lack of heartbeats. @see docs/interface/jobs.md#attempts */
 export const TIMEOUT_MARK = '[timeout_final]';
 
-/** Whether a job will still be worked on. */
+/** Whether a job is not in a final state. */
 export function isActive({ state }: Pick<JobRecord, 'state'>): boolean {
   return state === 'scheduled' || state === 'running';
 }

@@ -10,10 +10,10 @@ import type { NewJob } from './job.ts';
 import { type EmptyOutbox, OUTBOX_PAGE, type ReadOutbox, scopeOf } from './outbox.ts';
 import type { Queue } from './ports.ts';
 
-/** Waits after an outbox could not be emptied. */
+/** Waits after a failed delivery. */
 const RETRIES: Backoff = { firstMs: 250, factor: 2, mostMs: 60_000 };
 
-/** What the relay works with. */
+/** Dependencies of the relay. */
 export interface RelayEnvironment {
   readonly router: Router;
   readonly queue: Queue;
@@ -22,20 +22,21 @@ export interface RelayEnvironment {
   readonly log: Log;
 }
 
-/** One actor's outbox being emptied. */
+/** The delivery of one actor's outbox. */
 interface Delivery {
-  /** Settles when the present round and the one waiting behind it are done. */
+  /** Settles after the present round and the next one. */
   current: Promise<void>;
-  /** The round that begins when the present one is done. */
+  /** The round that begins after the present one. */
   next: Promise<void> | undefined;
 }
 
 /**
- * Brings jobs from the outboxes of actors to the queue: enqueues them there, then takes them out here. A crash in
- * between enqueues again, which the queue takes for the same job. What cannot be delivered is tried until it can.
+ * Moves jobs from the outboxes of actors to the queue: enqueues them there, then removes them here. After a crash in
+ * between they are enqueued again, and the queue recognizes them by their ids. A failed delivery is retried until it
+ * succeeds.
  *
- * Somebody has to say which outboxes there is something in: the event {@link jobEnqueued} while the process
- * lives; at a start, whoever knows which actors may have enqueued before.
+ * The relay must be notified of outboxes that are not empty: by the event {@link jobEnqueued} while the process runs,
+ * and at a start by the component that knows which actors may have enqueued before.
  */
 export class OutboxRelay {
   readonly #environment: RelayEnvironment;
@@ -49,8 +50,8 @@ export class OutboxRelay {
   }
 
   /**
-   * Empties the outbox of an actor. Resolves when everything that was in it at the call has been brought to the
-   * queue, or when that failed and is going to be tried again.
+   * Delivers the outbox of an actor. Resolves when all jobs that were in it at the call are in the queue, or when the
+   * delivery failed and a retry is scheduled.
    */
   deliver(actor: ActorId): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
@@ -61,12 +62,12 @@ export class OutboxRelay {
       void this.#follow(actor, delivery);
       return delivery.current;
     }
-    // What was committed since the present round read the outbox is for the next one.
+    // Jobs committed after the present round read the outbox belong to the next one.
     running.next ??= running.current.then(() => this.#round(actor));
     return running.next;
   }
 
-  /** Stops trying again and waits for what is under way. */
+  /** Stops retrying and waits for deliveries in progress. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { timer } of this.#retries.values()) timer.cancel();
@@ -91,7 +92,7 @@ export class OutboxRelay {
       await this.#empty(actor);
       this.#retries.delete(actor);
     } catch (error) {
-      // The actor has been removed, and its jobs with it.
+      // The actor has been removed together with its jobs.
       const isGone = error instanceof ServiceError && error.code === 'NOT_FOUND';
       if (isGone || this.#isClosed) this.#retries.delete(actor);
       else this.#retryLater(actor, retry?.count ?? 0, error);

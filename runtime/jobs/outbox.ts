@@ -16,35 +16,35 @@ import { JOB_PAYLOAD_BYTES_MAX, JOB_TEXT_CHARACTERS_MAX, type JobRequest, type N
 import { jobIdOf } from './job-id.ts';
 import type { JobScope } from './ports.ts';
 
-/** Rows of jobs that were committed and may not be in the queue yet, among the actor's own small state. */
+/** Rows of committed jobs that may not be in the queue yet, in the actor's meta table. */
 const OUTBOX_PREFIX = `outbox${END}`;
 
 const outboxRange = { start: OUTBOX_PREFIX, end: `outbox${AFTER_END}` };
 
-/** Rows one {@link ReadOutbox} answers at most. */
+/** Limit of rows in one answer to {@link ReadOutbox}. */
 export const OUTBOX_PAGE = 100;
 
-/** A commit of the actor enqueued jobs: they wait in its outbox. */
+/** A commit of the actor enqueued jobs, which wait in its outbox. */
 export const jobEnqueued: ActorEvent = Object.freeze({ type: 'JobEnqueued' });
 
-/** The oldest jobs in the outbox of an actor, for the engine only. Answer: array of {@link NewJob}. */
+/** Reads the oldest jobs in the outbox of an actor; internal to the engine. Answer: array of {@link NewJob}. */
 export interface ReadOutbox {
   readonly type: 'ReadOutbox';
 }
 
-/** Takes jobs out of the outbox, because the queue has them; for the engine only. Result: undefined. */
+/** Removes jobs from the outbox that the queue has stored; internal to the engine. Result: undefined. */
 export interface EmptyOutbox {
   readonly type: 'EmptyOutbox';
   readonly ids: readonly string[];
 }
 
 /**
- * Enqueues a job as part of the running command: the job is there exactly if the command is, whatever crashes.
- * The queue of the repository must have been prepared, see {@link Queue.prepare}, and the actor be of a kind
- * {@link withOutbox}.
+ * Enqueues a job as part of the running command: the job exists exactly when the command is committed, whatever
+ * crashes. The queue of the repository must have been prepared, see {@link Queue.prepare}, and the actor must be of a
+ * kind {@link withOutbox}.
  *
- * @param actor id of the actor whose command this is; it belongs to a repository
- * @returns the id the job can be found by, unless an active one with the same key stands for it
+ * @param actor id of the actor of this command; it must belong to a repository
+ * @returns the id of the job, unless an active job with the same key replaces it
  * @throws {ServiceError} `PAYLOAD_TOO_LARGE`, `VALIDATION_FAILED`
  */
 export function enqueueJob(turn: Turn, actor: string, request: JobRequest): string {
@@ -61,7 +61,7 @@ export function scopeOf(actor: string): JobScope {
   return actor.split('/', 2).join('/');
 }
 
-/** @throws {ServiceError} `PAYLOAD_TOO_LARGE`, `VALIDATION_FAILED` for what no queue would take */
+/** @throws {ServiceError} `PAYLOAD_TOO_LARGE`, `VALIDATION_FAILED` for a job that no queue would accept */
 export function checkJob({ about, key = '', payload, type }: JobRequest): void {
   if (Buffer.byteLength(JSON.stringify(payload)) > JOB_PAYLOAD_BYTES_MAX) {
     throw new ServiceError('PAYLOAD_TOO_LARGE', `A job is given at most ${JOB_PAYLOAD_BYTES_MAX} bytes`);
@@ -75,31 +75,31 @@ export function checkJob({ about, key = '', payload, type }: JobRequest): void {
   }
 }
 
-/** Forgets what waits in the outbox: for a copy of an actor, whose source hands its own over. */
+/** Clears the outbox of a copied actor, because the source delivers its own jobs. */
 export function forgetOutbox(turn: Turn): void {
   const keys = [...turn.range(CommonTable.meta, outboxRange)].map(({ key }) => key);
   for (const key of keys) turn.remove(CommonTable.meta, key);
 }
 
-/** Whether a row of an actor's own small state is a job in its outbox. */
+/** Whether a row of an actor's meta table is a job in its outbox. */
 export function isOutboxKey(key: string): boolean {
   return key.startsWith(OUTBOX_PREFIX);
 }
 
-/** Every job in an outbox, the oldest first. @throws {ServiceError} `DATA_CORRUPTED` */
+/** All jobs in an outbox, oldest first. @throws {ServiceError} `DATA_CORRUPTED` */
 export function outboxJobs(reader: TableReader): readonly NewJob[] {
   const rows = [...reader.range(CommonTable.meta, outboxRange)];
   return rows.map(({ value }) => decodeJsonRow(value) as NewJob);
 }
 
 /**
- * A kind of actor whose commands may call {@link enqueueJob}: it answers {@link ReadOutbox} and
- * {@link EmptyOutbox} besides its own messages.
+ * A kind of actor whose commands may call {@link enqueueJob}: it answers {@link ReadOutbox} and {@link EmptyOutbox} in
+ * addition to its own messages.
  */
 export function withOutbox(kind: ActorKind): ActorKind {
   return Object.freeze({
     ...kind,
-    // What waited has gone to the queue: the row of it is taken away.
+    // The delivered jobs are in the queue, and their rows are removed.
     spaceUse: (command: { readonly type: string }) =>
       command.type === 'EmptyOutbox' ? 'ends' : (kind.spaceUse?.(command as never) ?? 'grows'),
     create: (context: ActorContext) => new OutboxBehaviour(kind.create(context)),

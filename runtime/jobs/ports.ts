@@ -6,37 +6,37 @@ import type { JobPriority, JobRecord, NewJob } from './job.ts';
 /** The repository a job belongs to: `{tenant}/{repository}~{uid}`, the beginning of its actors' ids. */
 export type JobScope = string;
 
-/** A job somebody has taken. Until the lease ends without a sign of life nobody else gets it. */
+/** A claimed job. Nobody else gets it before the lease expires without a heartbeat. */
 export interface ClaimedJob {
   readonly scope: JobScope;
-  /** The job as it was taken. */
+  /** The job when it was claimed. */
   readonly job: JobRecord;
-  /** Names this attempt; what it answers late, after the job was given to somebody else, counts for nothing. */
+  /** Identifies this attempt. After the job was given to another worker, answers with this token are ignored. */
   readonly token: string;
-  /** Time within which a heartbeat is due, in milliseconds. */
+  /** Time until a heartbeat is due, in milliseconds. */
   readonly leaseMs: number;
-  /** Aborts as soon as it is known that the claim is lost: the job was cancelled, or given to somebody else. */
+  /** Aborts when the claim is known to be lost: the job was cancelled, or given to another worker. */
   readonly signal: AbortSignal;
 }
 
-/** What became of an attempt that failed. */
+/** The outcome of a failed attempt. */
 export type FailureOutcome = 'retried' | 'dead' | 'lost';
 
-/** How many jobs there are and were. */
+/** Numbers of jobs in a repository. */
 export interface JobCounts {
   /** Waiting, by priority. */
   readonly scheduled: Readonly<Record<JobPriority, number>>;
-  /** Handed out since the repository was made, by priority, attempts counted. */
+  /** Attempts handed out since the repository was created, by priority. */
   readonly dispatched: Readonly<Record<JobPriority, number>>;
-  /** Most active jobs there may be. */
+  /** Limit of active jobs. */
   readonly activeMax: number;
-  /** All that are kept, final ones included. */
+  /** All stored jobs, final ones included. */
   readonly kept: number;
-  /** Active ones by type. */
+  /** Active jobs by type. */
   readonly types: Readonly<Record<string, { readonly scheduled: number; readonly running: number }>>;
 }
 
-/** A stretch of the list of jobs, newest first. */
+/** A page of the list of jobs, newest first. */
 export interface JobPage {
   readonly limit: number;
   readonly offset: number;
@@ -46,24 +46,24 @@ export interface JobPage {
  * Durable background jobs.
  *
  * Promises:
- * 1. A job whose enqueue was answered is handed out until an attempt completes, it fails for good, or somebody
- *    cancels it: at least once, whatever crashes. Handlers must bear being run twice.
- * 2. An id is enqueued once: repeating an enqueue changes nothing, also after the job is done, as long as its
- *    record is kept.
- * 3. A claimed job is nobody else's until its lease ends; each heartbeat renews it. What a lost claim answers
- *    changes nothing.
- * 4. An attempt that fails is retried after a wait that grows, at most `retriesMax` times; then the job is a dead
- *    letter, `failed`, and kept for a person to see. An attempt nothing was heard of counts as a failed one.
+ * 1. Once an enqueue was answered, the job is handed out until an attempt completes, it fails for good, or it is
+ *    cancelled: at least once, whatever crashes. Handlers must be idempotent.
+ * 2. An id is enqueued once: repeating an enqueue changes nothing, also after the job is done, as long as its record
+ *    is kept.
+ * 3. A claimed job belongs to one worker until its lease ends; each heartbeat renews the lease. Answers of a lost
+ *    claim change nothing.
+ * 4. A failed attempt is retried after an increasing wait, at most `retriesMax` times. Then the job is a dead letter,
+ *    `failed`, and is kept for an operator. An attempt without a heartbeat counts as failed.
  * 5. A final state never changes. A cancelled job is never completed.
  * 6. Of the due jobs of a repository the one with the highest priority is handed out first, then the one due first.
  *
  * Enforcement: test/runtime/jobs/queue-conformance.ts, which every implementation passes.
  */
 export interface Queue {
-  /** Makes the queue of a repository where there is none. Call it before the commit that enqueues first. */
+  /** Creates the queue of a repository if there is none. Call it before the first commit that enqueues. */
   prepare(scope: JobScope): Promise<void>;
   /**
-   * Enqueues a job, or answers the active one that stands for it.
+   * Enqueues a job, or answers the active job with the same key.
    *
    * @returns the job that will be run
    * @throws {ServiceError} `OVERLOADED` when too many are active, `PAYLOAD_TOO_LARGE`; `NOT_FOUND` when the
@@ -71,40 +71,42 @@ export interface Queue {
    */
   enqueue(scope: JobScope, job: NewJob): Promise<JobRecord>;
   /**
-   * Waits for a due job of one of the types and takes it.
+   * Waits for a due job of one of the types and claims it.
    *
    * @returns undefined when the signal aborted first
    */
   claim(types: readonly string[], signal: AbortSignal): Promise<ClaimedJob | undefined>;
   /**
-   * Renews the lease and notes the progress.
+   * Renews the lease and stores the progress.
    *
-   * @param progress from 0 to 1; absent: as it was
+   * @param progress from 0 to 1; absent: unchanged
    * @returns false when the claim is lost
    */
   heartbeat(claim: ClaimedJob, progress?: number): Promise<boolean>;
-  /** @returns false when the claim is lost: the result counts for nothing */
+  /** @returns false when the claim is lost: the result is ignored */
   complete(claim: ClaimedJob, result: JsonValue): Promise<boolean>;
-  /** @param isFinal there is no point in trying again */
+  /** @param isFinal a retry would be useless */
   fail(claim: ClaimedJob, error: string, isFinal: boolean): Promise<FailureOutcome>;
-  /** Gives a job back as if it had not been taken: this worker stops. @returns false when the claim is lost */
+  /**
+   * Returns a job to the queue as if it had not been claimed: this worker stops. @returns false when the claim is lost
+   */
   release(claim: ClaimedJob): Promise<boolean>;
   /**
-   * Makes an active job `cancelled`; its worker is told. One that is cancelled already stays so.
+   * Cancels an active job and notifies its worker. A cancelled job stays cancelled.
    *
    * @throws {ServiceError} `NOT_FOUND`; `CONFLICT` when it is completed or failed; `UNAUTHORIZED`, `FORBIDDEN`
    */
   cancel(scope: JobScope, id: string, delivery: Delivery): Promise<void>;
   /**
-   * Forgets a job that is final.
+   * Removes a job in a final state.
    *
    * @throws {ServiceError} `NOT_FOUND`; `CONFLICT` when it is active; `UNAUTHORIZED`, `FORBIDDEN`
    */
   remove(scope: JobScope, id: string, delivery: Delivery): Promise<void>;
   /**
-   * Forgets those of some jobs that are final; others are left alone.
+   * Removes those of the given jobs that are in a final state; the others are kept.
    *
-   * @returns how many were forgotten
+   * @returns how many were removed
    * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`
    */
   removeAll(scope: JobScope, ids: readonly string[], delivery: Delivery): Promise<number>;

@@ -1,33 +1,33 @@
 import type { JobScope } from './ports.ts';
 
-/** Says that there may be a job to claim in a repository. Whoever holds it may claim one there, any one. */
+/** Signals that a repository may have a job to claim. Its holder may claim any one job there. */
 export interface JobTicket {
   readonly scope: JobScope;
-  /** How often it has been handed out, this time included. */
+  /** Number of deliveries, including this one. */
   readonly deliveries: number;
-  /** It is still made use of: nobody else gets it for another lease. */
+  /** Extends the holder's lease. */
   working(): void;
-  /** It has served its purpose and is gone. */
+  /** Acknowledges the ticket, which is then removed. */
   used(): void;
-  /** It is handed out again. @param afterMs not before, in milliseconds */
+  /** Returns the ticket for redelivery. @param afterMs earliest redelivery, in milliseconds */
   again(afterMs: number): void;
 }
 
 /**
- * What tells the members of a cluster that there are jobs to be done, and spreads them.
+ * Notifies the members of a cluster of waiting jobs, and distributes them.
  *
  * Promises:
- * 1. A ticket whose issue was answered is handed out until it is used up: at least once, whatever crashes. One whose
- *    holder says nothing for a lease is handed out again.
- * 2. Of several who wait one gets it. Somebody who was given it earlier may still believe to have it.
- * 3. An id that is issued again within minutes is one ticket. Later it is another one, which does no harm: a ticket
- *    that finds nothing to claim is used up.
+ * 1. Once the issue of a ticket was answered, it is delivered until it is used: at least once, whatever crashes. A
+ *    ticket whose holder is silent for a lease is delivered again.
+ * 2. A ticket goes to one waiting member at a time. An earlier holder may still believe that it holds it.
+ * 3. An id issued again within minutes is the same ticket. Later it is another one, which does no harm: a ticket
+ *    without a job to claim is used up.
  */
 export interface JobTickets {
   /**
-   * Issues a ticket for a job; resolves when it will not be lost.
+   * Issues a ticket for a job; resolves when it is durable.
    *
-   * @throws when that is not certain: then issue it again
+   * @throws when durability is not certain: the caller must issue it again
    */
   issue(scope: JobScope, id: string): Promise<void>;
   /**
@@ -36,10 +36,10 @@ export interface JobTickets {
    * @returns undefined when the signal aborted first
    */
   take(signal: AbortSignal): Promise<JobTicket | undefined>;
-  /** Tells every member that a job is cancelled. May be lost: a heartbeat finds out as well. */
+  /** Notifies every member that a job is cancelled. The message may be lost: a heartbeat detects it too. */
   tellCancelled(id: string): void;
-  /** @param hear called with the ids of cancelled jobs, of this member's too */
+  /** @param hear called with the ids of cancelled jobs, including those of this member */
   onCancelled(hear: (id: string) => void): void;
-  /** Ends what waits. What is held is handed out again when its time is up. */
+  /** Ends all waits. Tickets still held are delivered again when their lease ends. */
   close(): void;
 }

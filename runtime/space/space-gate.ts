@@ -2,23 +2,23 @@ import { assert } from '#runtime/base/assert.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { levelAfter, type SpaceLevel, spaceLevels, type SpaceMarks } from './space-level.ts';
 
-/** What a command does to space: `ends` takes something away, or brings to its end what was begun. */
+/** The effect of a command on space: `ends` removes data, or completes work in progress. */
 export type SpaceUse = 'grows' | 'ends';
 
 /**
- * What a place holds: everything of the member with or without its backups, the backups, or the log of one partition,
- * by its number. Whatever belongs to a partition needs the member's places as well.
+ * The writes that depend on a place: all writes of the member with or without its backups, the backups, or the log of
+ * one partition, by its number. Writes to a partition depend on the places of the member as well.
  */
 export type SpaceScope = 'everything' | 'member' | 'backups' | number;
 
-/** Room of a place, in bytes. */
+/** Space of a place, in bytes. */
 export interface SpaceUsage {
   readonly usedBytes: number;
-  /** What may still be written. */
+  /** Bytes still available for writes. */
   readonly freeBytes: number;
 }
 
-/** A place that has left the lowest level. */
+/** A place above the lowest level. */
 export interface ShortPlace {
   /** For people: `the volume of /var/lib/grove`. */
   readonly place: string;
@@ -27,13 +27,13 @@ export interface ShortPlace {
   readonly usedPercent: number;
 }
 
-/** Says whether a write may be begun. */
+/** Decides whether a write may begin. */
 export interface SpaceGuard {
-  /** @returns why not: `STORAGE_FULL`; undefined when it may */
+  /** @returns the error `STORAGE_FULL`; undefined when the write may begin */
   refusal(use: SpaceUse): ServiceError | undefined;
 }
 
-/** A place went to another level. */
+/** A place changed its level. */
 export interface SpaceChange extends ShortPlace {
   readonly before: SpaceLevel;
 }
@@ -43,12 +43,12 @@ interface Place extends ShortPlace {
   readonly exactPercent: number;
 }
 
-/** Places a member has at most: a log for each partition, its volumes, the NATS servers. */
+/** Limit of places of a member: a log for each partition, its volumes, the NATS servers. */
 const PLACES_MAX = 1_024;
 
 /**
- * The one place where it is decided whether there is room for a write. Whoever measures tells it, and every surface
- * that writes asks it; asking costs a comparison as long as there is room everywhere.
+ * Decides for the whole process whether there is space for a write. The monitors report space to it, and every protocol
+ * that writes checks it. While there is space everywhere a check costs a comparison.
  *
  * @see docs/decisions/0023-disk-space-limits.md
  */
@@ -60,8 +60,8 @@ export class SpaceGate {
   readonly #onRefused: () => void;
 
   /**
-   * @param onChange told whenever a place changes its level
-   * @param onRefused told of every write that is refused
+   * @param onChange called when a place changes its level
+   * @param onRefused called for every refused write
    */
   constructor(marks: SpaceMarks, onChange: (change: SpaceChange) => void, onRefused: () => void) {
     this.#marks = marks;
@@ -74,12 +74,12 @@ export class SpaceGate {
     return this.#worst;
   }
 
-  /** How full the fullest place is, in percent. */
+  /** Use of the fullest place, in percent. */
   get usedPercent(): number {
     return Math.max(0, ...[...this.#places.values()].map(({ exactPercent }) => exactPercent));
   }
 
-  /** Takes note of how full a place is. @param place its name for people, which stays the same */
+  /** Records the use of a place. @param place its name for people, which must stay the same */
   note(place: string, scope: SpaceScope, { usedBytes, freeBytes }: SpaceUsage): void {
     const totalBytes = usedBytes + freeBytes;
     const exactPercent = totalBytes <= 0 ? 0 : (100 * usedBytes) / totalBytes;
@@ -92,20 +92,20 @@ export class SpaceGate {
     if (level !== before) this.#onChange({ place, level, before, usedPercent });
   }
 
-  /** A place is of no concern any more: somebody else owns the log, the volume is gone. */
+  /** Removes a place: another member owns the log, or the volume is gone. */
   forget(place: string): void {
     this.#places.delete(place);
     this.#compare();
   }
 
-  /** Everything that is short of room, the worst first. */
+  /** All places short of space, the worst first. */
   get short(): readonly ShortPlace[] {
     return [...this.#places.values()]
       .filter(({ level }) => level !== 'enough')
       .sort((a, b) => b.exactPercent - a.exactPercent);
   }
 
-  /** What decides for everything in a scope. */
+  /** The guard of a scope. */
   at(scope: SpaceScope): SpaceGuard {
     return { refusal: (use) => this.#refusal(use, scope) };
   }

@@ -1,24 +1,24 @@
-/** How much room there still is: each level refuses more than the one before. */
+/** How much space is left: each level refuses more than the one before. */
 export type SpaceLevel = 'enough' | 'low' | 'refusing' | 'read-only';
 
-/** From which share of a volume or a log on each level holds, in percent, rising. */
+/** Use of a volume or a log at which each level begins, in percent, ascending. */
 export interface SpaceMarks {
-  /** An operator is told. */
+  /** The operator is warned. */
   readonly alarmPercent: number;
-  /** Writes are refused, except what takes something away. */
+  /** Writes are refused, except those that remove data. */
   readonly refusePercent: number;
-  /** Everything that writes is refused. */
+  /** All writes are refused. */
   readonly readOnlyPercent: number;
 }
 
 /** Levels from the best to the worst. */
 export const spaceLevels: readonly SpaceLevel[] = ['enough', 'low', 'refusing', 'read-only'];
 
-/** A level ends this far below its mark, in percentage points: else one small file would switch it to and fro. */
+/** A level ends this far below its mark, in percentage points: otherwise one small file could toggle it. */
 export const HYSTERESIS_PERCENT = 2;
 
 /**
- * The level that follows from what is used now and from the level before.
+ * The level for the present use, given the level before.
  *
  * @param usedPercent 0 to 100
  * @see docs/decisions/0023-disk-space-limits.md

@@ -1,9 +1,9 @@
 import type { SpaceUse } from './space-gate.ts';
 
 /**
- * What the commands of a kind of actor do to space, by their types.
+ * The effect on space of the commands of a kind of actor, by type.
  *
- * @param ending types of those that take something away, or bring to its end what was begun
+ * @param ending types of commands that remove data, or complete work in progress
  */
 export function spaceUseByType<Type extends string>(
   ending: readonly Type[],

@@ -1,22 +1,22 @@
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import { eventLoopSecondsBounds, Histogram } from './instruments.ts';
 
-/** Time between two samples, in milliseconds; a finer one wakes an idle process more often. */
+/** Interval of samples, in milliseconds; a shorter one wakes an idle process more often. */
 const RESOLUTION_MS = 20;
 
 const MS_PER_SECOND = 1000;
 
 /**
- * Measures how late timers of this process fire: the time for which no request could be served. One sample is taken every
- * 20 ms, and a sample is taken when the event loop is free again, so a long stall is one sample of its whole length.
+ * Measures how late timers of this process fire: the time in which no request could be served. A sample is due every
+ * 20 ms and is taken when the event loop is free again, so a long stall is one sample of its whole length.
  */
 export class EventLoopLag {
   readonly #clock: Clock;
-  /** Seconds by which each sample was late. */
+  /** Lateness of the samples, in seconds. */
   readonly seconds = new Histogram(eventLoopSecondsBounds);
   #timer: Timer | undefined;
 
-  /** @param clock the real one: the event loop of the process is measured, whatever time a simulation has */
+  /** @param clock the real clock, even in a simulation, because the event loop of the process is measured */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -26,7 +26,7 @@ export class EventLoopLag {
     if (this.#timer === undefined) this.#schedule();
   }
 
-  /** Stops sampling; what was sampled stays readable. */
+  /** Stops sampling; the samples stay readable. */
   stop(): void {
     this.#timer?.cancel();
     this.#timer = undefined;

@@ -1,8 +1,8 @@
 import { assert } from '#runtime/base/assert.ts';
 
 /**
- * A number that only rises. It is a plain field: counting costs an addition, and the exporter reads the field
- * when it is asked for.
+ * A number that only rises. It is a plain field: counting costs an addition, and the exporter reads the field on
+ * demand.
  */
 export class Counter {
   #value = 0;
@@ -12,18 +12,18 @@ export class Counter {
     this.#value += amount;
   }
 
-  /** What was counted so far. */
+  /** The present count. */
   get value(): number {
     return this.#value;
   }
 }
 
 /**
- * Counts observations in fixed buckets. Observing is a walk over a short array and three additions, without
+ * Counts observations in fixed buckets. An observation walks over a short array and does three additions, without
  * allocation, because it happens on every request and every flush.
  */
 export class Histogram {
-  /** Upper bounds of the buckets, rising; larger observations count in `+Inf` only. */
+  /** Upper bounds of the buckets, ascending; larger observations count in `+Inf` only. */
   readonly bounds: readonly number[];
   readonly #counts: Float64Array;
   #sum = 0;
@@ -59,7 +59,7 @@ export class Histogram {
     return this.#count;
   }
 
-  /** How many observations were at or below each bound. */
+  /** Number of observations at or below each bound. */
   cumulativeCounts(): number[] {
     let total = 0;
     return Array.from(this.#counts, (count) => {
@@ -70,8 +70,8 @@ export class Histogram {
 }
 
 /**
- * Bounds in seconds for answering a request, for each route: 500 µs, within which a cached read is answered, to 10 s. They
- * are few because there are more than a hundred routes, and each bound is a series of each of them.
+ * Bounds in seconds for answering a request, per route: from 500 µs, within which a cached read is answered, to 10 s.
+ * They are few because there are more than a hundred routes, and each bound is a series of each of them.
  */
 export const routeSecondsBounds: readonly number[] = Object.freeze([
   0.0005, 0.0025, 0.01, 0.05, 0.25, 1, 2.5, 10,
@@ -82,12 +82,12 @@ export const commitSecondsBounds: readonly number[] = Object.freeze([
   0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ]);
 
-/** Bounds in seconds for the lag of the event loop: 2.5 ms, which a timer may be late by itself, to 5 s. */
+/** Bounds in seconds for event loop lag: from 2.5 ms, which is normal for a timer, to 5 s. */
 export const eventLoopSecondsBounds: readonly number[] = Object.freeze([
   0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 ]);
 
-/** Bounds in seconds for a disk flush: 20 µs on a battery-backed disk to 5 s on a sick one. */
+/** Bounds in seconds for a disk flush: from 20 µs on a battery-backed disk to 5 s on a failing one. */
 export const flushSecondsBounds: readonly number[] = Object.freeze([
   0.00002, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5,
 ]);

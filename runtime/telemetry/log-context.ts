@@ -5,49 +5,49 @@ import type { LogLevel } from '#runtime/config/options.ts';
 import { ProcessOutput } from './process-output.ts';
 import { type Facts, redact, redactText } from './redact.ts';
 
-/** A level a line can have. */
+/** The level of a line. */
 export type LineLevel = Exclude<LogLevel, 'silent'>;
 
 /**
- * Where the engine writes what an operator should know. Lines are JSON with `time`, `level`, `msg`, the facts
- * of the line and those of its context (a request id, a branch). Facts are redacted at every depth, so nobody
- * has to remember which of them are private.
+ * The log of the engine for operators. Lines are JSON with `time`, `level`, `msg`, the facts of the line and those of
+ * its context (a request id, a branch). Facts are redacted at every depth, so that callers need not know which of them
+ * are private.
  */
 export interface Log {
-  /** For following one request or signal; off in production. */
+  /** Traces one request or signal; off in production. */
   debug(message: string, facts?: Facts): void;
-  /** A change of state an operator wants to see later. */
+  /** A change of state that an operator may need later. */
   info(message: string, facts?: Facts): void;
-  /** Something an operator should look at that the member copes with. */
+  /** A problem that the member handles but an operator should check. */
   warn(message: string, facts?: Facts): void;
-  /** A broken promise or invariant. Put what was thrown under `error`. */
+  /** A broken promise or invariant. Put the thrown value under `error`. */
   error(message: string, facts?: Facts): void;
-  /** A log that adds `facts` to each of its lines; nothing is serialized before a line is written. */
+  /** A log that adds `facts` to each of its lines; they are serialized only when a line is written. */
   child(facts: Facts): Log;
-  /** Whether a line of this level would be written; ask before gathering expensive facts. */
+  /** Whether a line of this level would be written; check it before collecting expensive facts. */
   isEnabled(level: LineLevel): boolean;
 }
 
-/** Takes finished lines, each with its line feed. */
+/** Destination of complete lines, each with its line feed. */
 export interface LogSink {
   write(line: string): void;
-  /** Writes out what is still buffered, if anything ever is. Must not throw, nor wait for ever. */
+  /** Writes buffered lines, if there are any. Must not throw or wait indefinitely. */
   flush?(): void;
 }
 
 /** The log of a process. */
 export interface RootLog extends Log {
-  /** Writes out what is still buffered; call it before the process ends. */
+  /** Writes buffered lines; call it before the process ends. */
   flush(): void;
 }
 
-/** What a log is made of. */
+/** Settings of a log. */
 export interface LogSettings {
   readonly level: LogLevel;
   readonly clock: Clock;
-  /** Where lines go; unset: standard output, see {@link ProcessOutput}. */
+  /** Destination of lines; unset: standard output, see {@link ProcessOutput}. */
   readonly sink?: LogSink;
-  /** Name of the member, for each line; asked with each, because it may follow a port that is known late. */
+  /** Name of the member in each line; read for every line, because it may depend on a port that is assigned late. */
   readonly member?: () => string;
 }
 
@@ -81,8 +81,8 @@ export const silentLog: Log = Object.freeze({
 });
 
 /**
- * The facts of the context are kept as they came and redacted with each line: most requests never write one,
- * and then their child log costs one allocation.
+ * The facts of the context are stored as given and redacted with each line. Most requests never write a line, and then
+ * their child log costs one allocation.
  */
 class PinoLog implements Log {
   readonly #logger: Logger;

@@ -12,17 +12,17 @@ import {
   routeSecondsBounds,
 } from './instruments.ts';
 
-/** Most label sets of one metric: each costs memory here and in every system that collects them. */
+/** Limit of label sets of one metric: each costs memory here and in every system that collects them. */
 const seriesMax = 2_000;
 
 const statusClasses = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const;
 
-/** Classes that few routes answer; they are exported once they were counted. */
+/** Classes that few routes answer; they are exported only when their count is not zero. */
 const rareClasses: ReadonlySet<string> = new Set(['1xx', '3xx']);
 
 type Labels = Readonly<Record<string, string>>;
 
-/** One of several values that are told apart by labels. */
+/** A value with the labels that identify it. */
 export interface LabelledValue {
   readonly labels: Readonly<Record<string, string>>;
   readonly value: number;
@@ -30,9 +30,9 @@ export interface LabelledValue {
 
 type Sample = MetricValue<string> & { readonly metricName?: string };
 
-/** One method of one route, found once when the route is set up, so that a request looks nothing up. */
+/** Metrics of one method of one route; found once at set-up, so that a request needs no look-up. */
 export class HttpRouteMetrics {
-  /** Requests by the hundreds of their status, index 0 for 1xx. */
+  /** Requests by status class, index 0 for 1xx. */
   readonly byStatusClass: readonly Counter[] = statusClasses.map(() => new Counter());
   /** Seconds from the request's head to the end of its answer. */
   readonly seconds = new Histogram(routeSecondsBounds);
@@ -52,9 +52,9 @@ export class HttpRouteMetrics {
 }
 
 /**
- * The numbers of a member in the text format of Prometheus. Instruments are plain objects that are counted on
- * directly; their values are read when somebody asks for {@link Metrics.text}, so that counting a
- * request costs tens of nanoseconds. Names start with `svc_`, times are seconds, sizes are bytes.
+ * The metrics of a member in the text format of Prometheus. Instruments are plain objects, and their values are read by
+ * {@link Metrics.text} only, so that counting a request costs tens of nanoseconds. Names start with `svc_`, times are
+ * in seconds, sizes in bytes.
  */
 export class Metrics {
   readonly #registry = new Registry();
@@ -68,14 +68,14 @@ export class Metrics {
   readonly batchBytes: Histogram;
   /** Seconds from the arrival of a command to its durable answer. */
   readonly commitSeconds: Histogram;
-  /** Seconds of one journal write with its flush; under `relaxed` of a flush alone. */
+  /** Seconds of one journal write with its flush; under `relaxed` of the flush alone. */
   readonly journalFsyncSeconds: Histogram;
 
-  /** @param settings `collectDefaults` adds process and garbage collection numbers; off in tests */
+  /** @param settings `collectDefaults` adds process and garbage collection metrics; off in tests */
   constructor(settings: { readonly collectDefaults?: boolean } = {}) {
     if (settings.collectDefaults === true) collectDefaultMetrics({ register: this.#registry });
     this.#export('svc_http_requests_total', 'Requests answered.', 'counter', () => this.#requestSamples());
-    // Most routes are never asked for, and a histogram of nothing says nothing.
+    // Most routes are never requested, and an empty histogram has no information.
     this.#export('svc_http_request_seconds', 'Time to answer a request.', 'histogram', (name) =>
       [...this.#routes.values()].flatMap(({ labels, metrics }) =>
         metrics.seconds.count === 0 ? [] : histogramSamples(name, metrics.seconds, labels),
@@ -101,9 +101,9 @@ export class Metrics {
   }
 
   /**
-   * The numbers of one route and method; the same object at every call.
+   * The metrics of one route and method; the same object at every call.
    *
-   * @param route the pattern (`/api/workspaces/:repo`), never the address of a request
+   * @param route the pattern (`/api/workspaces/:repo`), never the path of a request
    */
   httpRoute(method: string, route: string): HttpRouteMetrics {
     const key = `${method} ${route}`;
@@ -130,15 +130,15 @@ export class Metrics {
     return histogram;
   }
 
-  /** A value that rises and falls; it is read only when somebody asks for the numbers. */
+  /** A value that rises and falls; it is read only when the metrics are exported. */
   gauge(name: string, help: string, read: () => number): void {
     this.#export(name, help, 'gauge', () => [{ labels: {}, value: read() }]);
   }
 
   /**
-   * Values of one kind that rise and fall, told apart by labels; they are read only when somebody asks for the numbers.
+   * Labelled values of one kind that rise and fall; they are read only when the metrics are exported.
    *
-   * @param read at most 2,000 values: labels name what is bounded, such as codes and partitions, never what callers choose
+   * @param read at most 2,000 values: labels must be bounded sets, such as codes and partitions, never caller input
    */
   gauges(name: string, help: string, read: () => readonly LabelledValue[]): void {
     this.#export(name, help, 'gauge', () => {
@@ -148,34 +148,34 @@ export class Metrics {
     });
   }
 
-  /** @param read bytes of write-sets that are durable and not yet in their shard */
+  /** @param read bytes of durable write-sets that are not yet in their shard */
   watchOverlayBytes(read: () => number): void {
     this.gauge('svc_overlay_bytes', 'Bytes of write-sets not yet applied to their shard.', read);
   }
 
-  /** @param read actors with an open shard */
+  /** @param read number of actors with an open shard */
   watchOpenActors(read: () => number): void {
     this.gauge('svc_open_actors', 'Actors with an open shard.', read);
   }
 
-  /** @param read requests that have not been answered yet */
+  /** @param read number of requests not yet answered */
   watchInFlightRequests(read: () => number): void {
     this.gauge('svc_in_flight_requests', 'Requests that have not been answered yet.', read);
   }
 
-  /** Exports how late the event loop was. */
+  /** Exports the event loop lag. */
   watchEventLoopLag({ seconds }: EventLoopLag): void {
     this.#export('svc_event_loop_lag_seconds', 'Lag of the event loop.', 'histogram', (name) =>
       histogramSamples(name, seconds, {}),
     );
   }
 
-  /** Every number as text. */
+  /** All metrics as text. */
   text(): Promise<string> {
     return this.#registry.metrics();
   }
 
-  /** What {@link Metrics.text} is, for a `Content-Type` header. */
+  /** The `Content-Type` of {@link Metrics.text}. */
   get contentType(): string {
     return this.#registry.contentType;
   }
@@ -190,9 +190,8 @@ export class Metrics {
   }
 
   /**
-   * prom-client's own instruments check and hash their labels at every call: 450 ns for one request, measured,
-   * against 35 ns here. A registry asks a metric for nothing but its name and `get()`, so ours answer from
-   * plain fields instead.
+   * prom-client's own instruments check and hash their labels at every call: 450 ns for one request, measured, against
+   * 35 ns here. A registry uses only the name and `get()` of a metric, so ours answer from plain fields instead.
    */
   #export(
     name: string,

@@ -1,30 +1,30 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 
-/** Text that waits for a reader that takes none, in bytes; what comes then is dropped and counted. */
+/** Limit of buffered text while the reader does not read, in bytes; further text is dropped and counted. */
 const WAITING_BYTES_MAX = 1024 * 1024;
 
-/** Time to the next try while the reader takes nothing, in milliseconds; doubled up to the maximum. */
+/** Wait before the next try while the reader does not read, in milliseconds; doubled up to the maximum. */
 const RETRY_MS_MIN = 10;
 const RETRY_MS_MAX = 320;
 
-/** Longest wait of {@link ProcessOutput.flush} for a reader that takes nothing, in milliseconds. */
+/** Longest wait of {@link ProcessOutput.flush} for a reader that does not read, in milliseconds. */
 const FLUSH_MS_MAX = 1_000;
 
-/** Between two tries of a flush, in milliseconds. */
+/** Pause between two tries of a flush, in milliseconds. */
 const FLUSH_STEP_MS = 5;
 
 /**
- * Standard output or standard error of a process, as text that may be lost but never holds anything up.
+ * Standard output or standard error of a process. Its text may be lost but never blocks the process.
  *
- * Nothing here waits for the reader, except {@link ProcessOutput.flush} for a bounded time: a pipe, a terminal and a
- * socket are written without blocking. What does not fit waits in a bounded buffer, and above it lines are dropped and
- * counted; the count is written as a line of its own once the reader reads again. A reader that went away (`EPIPE`), a
- * full disk under a log file and a closed descriptor lose lines and nothing else.
+ * No call waits for the reader, except {@link ProcessOutput.flush} for a bounded time: a pipe, a terminal and a socket
+ * are written without blocking. Text that does not fit waits in a bounded buffer. Beyond it lines are dropped and
+ * counted, and the count is written as a line of its own once the reader reads again. A closed reader (`EPIPE`), a full
+ * disk under a log file and a closed descriptor only lose lines.
  *
- * `process.stdout` does none of that: its buffer has no bound, a broken pipe is an event that ends the process, and
- * what it holds is lost at `process.exit`. The destination of pino waits in its exit handler, for ever, for a pipe that
- * nobody reads.
+ * `process.stdout` does not have these properties: its buffer is unbounded, a broken pipe is an event that ends the
+ * process, and buffered text is lost at `process.exit`. The destination of pino waits indefinitely in its exit handler
+ * for a pipe that is not read.
  */
 export class ProcessOutput {
   readonly #clock: Clock;
@@ -41,7 +41,7 @@ export class ProcessOutput {
 
   /**
    * @param stream 1: standard output, 2: standard error
-   * @param render what becomes of its own log line about dropped ones, which is JSON; default: it stays JSON
+   * @param render formats its own log line about dropped lines, which is JSON; default: unchanged
    */
   constructor(stream: 1 | 2, clock: Clock, render: (line: string) => string = (line) => line) {
     this.#stream = stream;
@@ -49,12 +49,12 @@ export class ProcessOutput {
     this.#render = render;
   }
 
-  /** Texts that were given up since the start. */
+  /** Number of dropped texts since the start. */
   get dropped(): number {
     return this.#dropped;
   }
 
-  /** Takes text, whole lines with their line feed. It is written at the end of the turn; never throws. */
+  /** Buffers text, whole lines with their line feed. It is written at the end of the turn; never throws. */
   write(text: string): void {
     if (this.#waitingBytes >= WAITING_BYTES_MAX) {
       this.#drop(1);
@@ -69,7 +69,9 @@ export class ProcessOutput {
     });
   }
 
-  /** Writes what waits, for at most a second while the reader takes nothing; for the end of a process. Never throws. */
+  /**
+   * Writes the buffer at the end of a process; waits at most a second for a reader that does not read. Never throws.
+   */
   flush(): void {
     const untilMs = this.#clock.monotonicMs() + FLUSH_MS_MAX;
     while (!this.#writeWaiting() && this.#clock.monotonicMs() < untilMs) {
@@ -97,7 +99,7 @@ export class ProcessOutput {
     this.#retryMs = Math.min(2 * this.#retryMs, RETRY_MS_MAX);
   }
 
-  /** @returns whether nothing waits any more; false: the reader takes nothing at present */
+  /** @returns whether the buffer is empty; false: the reader does not read at present */
   #writeWaiting(): boolean {
     this.#retry?.cancel();
     this.#retry = undefined;
@@ -122,7 +124,7 @@ export class ProcessOutput {
     return true;
   }
 
-  /** Nobody takes what waits. A named pipe may get another reader, so later text is tried again. */
+  /** Drops the buffer, because there is no reader. A named pipe may get another one, so later text is tried again. */
   #giveUp(): void {
     this.#drop(this.#waiting.length);
     this.#waiting = [];
@@ -145,7 +147,7 @@ export class ProcessOutput {
     if (facts.isFile()) return stream;
     if (!facts.isSocket()) {
       try {
-        // Opened anew, because the mode of a descriptor is shared with every process that inherited it.
+        // Opened anew, because every process that inherited the descriptor shares its mode.
         const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
         return openSync(`/proc/self/fd/${stream}`, O_WRONLY | O_NONBLOCK | O_NOCTTY);
       } catch (error) {
@@ -153,7 +155,7 @@ export class ProcessOutput {
       }
     }
     if (facts.isSocket() || facts.isFIFO()) {
-      // A socket cannot be opened anew. Node puts it in non-blocking mode when its stream is asked for.
+      // A socket cannot be opened anew. Node makes it non-blocking when its stream is first accessed.
       const held = stream === 1 ? process.stdout : process.stderr;
       held.on('error', () => undefined);
     }

@@ -1,15 +1,15 @@
 import type { LineLevel } from './log-context.ts';
 
-/** Codes of the terminal for the name of a level. */
+/** Terminal codes of the level names. */
 const levelColours: Readonly<Record<LineLevel, number>> = { debug: 2, info: 32, warn: 33, error: 31 };
 
-/** Code of the terminal for what is less important. */
+/** Terminal code of less important text. */
 const DIM = 2;
 
-/** Width of the longest name of a level. */
+/** Length of the longest level name. */
 const LEVEL_CHARACTERS = 5;
 
-/** An error as a log line has it. */
+/** An error in a log line. */
 interface LoggedError {
   readonly message?: unknown;
   readonly stack?: unknown;
@@ -17,12 +17,12 @@ interface LoggedError {
 }
 
 /**
- * A line of the log for a person at a terminal: the time of day, the level, the message, the facts as `name=value`, and
- * stacks on lines of their own. What came from outside can steer nothing: control characters are escaped.
+ * A log line for a person at a terminal: the time of day, the level, the message, the facts as `name=value`, and stacks
+ * on lines of their own. Control characters are escaped, so that outside input cannot control the terminal.
  *
  * @param line JSON, as a log writes it, with its line feed
- * @param isColoured whether the terminal takes colours
- * @returns one or more lines with their line feed; what is no such JSON comes back as it is
+ * @param isColoured whether the terminal supports colours
+ * @returns one or more lines with their line feed; other text unchanged
  */
 export function readableLine(line: string, isColoured: boolean): string {
   let parsed: Readonly<Record<string, unknown>>;
@@ -33,7 +33,7 @@ export function readableLine(line: string, isColoured: boolean): string {
   }
   const paint = (code: number, text: string): string =>
     isColoured ? `\u001b[${code}m${text}\u001b[0m` : text;
-  // A terminal shows one member, so its name says nothing there.
+  // A terminal shows one member, so its name is left out.
   const { error, level, member: _, msg, time, ...facts } = parsed;
   const levelName = String(level).toUpperCase().padEnd(LEVEL_CHARACTERS);
   const colour = levelColours[level as LineLevel] ?? DIM;
@@ -54,7 +54,7 @@ function valueText(value: unknown): string {
   return isPlain ? value : escaped(JSON.stringify(value) ?? '');
 }
 
-/** The stack of an error and of what caused it. */
+/** The stack of an error and of its causes. */
 function errorLines(error: LoggedError): string[] {
   if (typeof error !== 'object' || error === null) return [escaped(String(error))];
   const { cause, message, stack } = error;

@@ -1,25 +1,25 @@
-/** Deepest nesting of facts that is written; deeper values are cut, so that a log call has a bounded cost. */
+/** Limit of nesting of facts; deeper values are cut, so that a log call has a bounded cost. */
 const depthMax = 6;
 
-/** Most entries of one list or object that are written. */
+/** Limit of entries of one list or object. */
 const entriesMax = 100;
 
-/** Longest text that is written, in characters. */
+/** Longest text, in characters. */
 const textCharactersMax = 8_192;
 
-/** Longest chain of causes that is followed. */
+/** Limit of causes in a chain. */
 const causesMax = 5;
 
 const hidden = '[redacted]';
 
-/** Names whose value is private, whatever stands around them: `x-api-key`, `newPassword`, `set-cookie`. */
+/** Names of private values, also as part of a longer name: `x-api-key`, `newPassword`, `set-cookie`. */
 const privateName =
   /authorization|cookie|passw|passphrase|token|secret|credential|api[-_]?key|master[-_]?key|private[-_]?key|signature|code[-_]?verifier/i;
 
-/** Names that only look private: counts and times about tokens. */
+/** Names that are not private although they match: counts and times about tokens. */
 const harmlessName = /(?:_count|_max|_min|_bytes|_ms|_seconds|Count|Max|Min|Bytes|Ms|Seconds)$/;
 
-/** What gives a private text away inside a longer one. */
+/** Patterns of private texts inside a longer one. */
 const privateTexts: ReadonlyArray<readonly [pattern: RegExp, replacement: string]> = [
   [/\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]+/gi, `$1 ${hidden}`],
   [/\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]*)*/g, hidden],
@@ -34,9 +34,9 @@ const privateTexts: ReadonlyArray<readonly [pattern: RegExp, replacement: string
 export type Facts = Readonly<Record<string, unknown>>;
 
 /**
- * A copy of facts that may be written to a log: values under private names are replaced at every depth, and
- * bearer tokens, JWTs, API keys and signed addresses inside texts as well. Errors become plain objects with
- * their code, stack and causes. Size and depth are bounded; cycles end at the depth bound.
+ * A copy of facts for the log. Values under private names are replaced at every depth, and so are bearer tokens, JWTs,
+ * API keys and signed addresses inside texts. Errors become plain objects with their code, stack and causes. Size and
+ * depth are bounded; cycles end at the depth bound.
  */
 export function redact(facts: Facts): Record<string, unknown> {
   return redactObject(facts, 0);

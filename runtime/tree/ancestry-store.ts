@@ -13,16 +13,16 @@ type StoredAncestor = readonly [
   besides?: readonly string[],
 ];
 
-/** Records looked at between two rests. */
+/** Records processed between two yields. */
 const RECORDS_PER_STEP = 16;
 
 /**
- * Keeps what a merge made ancestors, so that a branch knows its whole ancestry by itself, also when the source
- * of a merge has been deleted. Cost follows the revisions merged.
+ * Stores the ancestors that a merge added, so that a branch has its whole ancestry even after the source of the merge
+ * was deleted. Cost follows the number of merged revisions.
  *
- * @param records those of the source that the target did not have; what is kept already stays
+ * @param records those of the source that the target did not have; existing rows are kept
  * @param home the source's actor, for records that do not name another one
- * @yields where the work may rest
+ * @yields between steps of bounded length
  */
 export function* writeMergedRevisions(
   turn: Turn,
@@ -43,13 +43,13 @@ export function* writeMergedRevisions(
 }
 
 /**
- * What a revision was made from, of this branch's own revisions and of those that were merged into it.
+ * The parents of a revision of this branch, or of one that was merged into it.
  *
  * @returns undefined when this branch has never had it
  */
 export function readAncestor(reader: TableReader, revision: Revision): GraphRecord | undefined {
   const own = readRevision(reader, revision);
-  // Most revisions continue one other: then the record says it all.
+  // Most revisions have one parent: then the record is complete.
   if (own !== undefined && own.mergeParent === null) {
     return { revision: own.revision, parent: own.parent, mergeParent: null };
   }
@@ -61,7 +61,7 @@ export function readAncestor(reader: TableReader, revision: Revision): GraphReco
   return { revision: own.revision, parent, mergeParent, ...(others.length === 0 ? {} : { besides: others }) };
 }
 
-/** What a merge noted of a revision, as the branch knew it that it came from. */
+/** The stored ancestor record of a merged revision, as its source branch had it. */
 function mergedAncestor(reader: TableReader, revision: Revision): GraphRecord | undefined {
   const bytes = reader.get(BranchTable.ancestry, ancestryKey(revision));
   if (bytes === undefined) return undefined;
@@ -70,7 +70,7 @@ function mergedAncestor(reader: TableReader, revision: Revision): GraphRecord | 
   return besides === undefined ? known : { ...known, besides };
 }
 
-/** A stored ancestor whose home has another id. @param moved id of an actor → its id now */
+/** A stored ancestor with the new id of its home. @param moved old actor id → new one */
 export function movedAncestor(bytes: Uint8Array, moved: (actor: string) => string): Uint8Array {
   const [parent, mergeParent, home, ...besides] = decodeJsonRow(bytes) as StoredAncestor;
   return encodeJsonRow([parent, mergeParent, moved(home), ...besides]);

@@ -3,7 +3,7 @@ import type { JsonObject } from '#runtime/content/json-value.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import { auditKey, BranchTable } from '#runtime/shard/key-layout.ts';
 
-/** What the audit log calls an action. @see docs/interface/revisions.md#audit-log */
+/** Actions of the audit log. @see docs/interface/revisions.md#audit-log */
 export type AuditAction =
   | 'Create'
   | 'Update'
@@ -16,7 +16,7 @@ export type AuditAction =
   | 'Rename'
   | 'Restore';
 
-/** Who did what to a node, in the form it goes over the wire. @see docs/interface/revisions.md#audit-log */
+/** Who changed a node and how, in wire format. @see docs/interface/revisions.md#audit-log */
 export interface AuditEntry {
   readonly id: string;
   readonly node_id: string;
@@ -29,7 +29,7 @@ export interface AuditEntry {
   readonly details: JsonObject | null;
 }
 
-/** Keeps an entry under the turn's revision. @param number of the entry within its revision */
+/** Stores an entry under the turn's revision. @param number of the entry within its revision */
 export function writeAuditEntry(turn: Turn, number: number, entry: AuditEntry): void {
   const key = auditKey(entry.workspace, entry.node_id, turn.revision, number);
   turn.put(BranchTable.audit, key, encodeJsonRow(entry));

@@ -1,18 +1,18 @@
 import type { ActorEvent } from '#runtime/commit/behaviour.ts';
 import type { DefinitionChange, NodeChange, RevisionRecord } from './revision-record.ts';
 
-/** Node changes an event carries; of a larger revision they are read from its tables, so that no event is large. */
+/** Upper limit of node changes in one event. Changes of a larger revision are read from its tables. */
 export const EVENT_CHANGES_MAX = 1000;
 
 /**
- * A revision is durable and the head of its branch. Field names inside changes are the wire's own.
+ * A revision is durable and is the head of its branch. Field names inside changes are those of the wire format.
  *
  * @see docs/interface/revisions.md#changes-for-subscribers
  */
 export interface RevisionCommitted extends ActorEvent {
   readonly type: 'RevisionCommitted';
   readonly revision: string;
-  /** The head it follows, `0-0` when it is the first. Whoever stands elsewhere has missed something. */
+  /** The head before it, `0-0` for the first revision. A subscriber at another revision has missed events. */
   readonly previous: string;
   readonly mergeParent: string | null;
   /** ISO 8601 time. */
@@ -22,30 +22,30 @@ export interface RevisionCommitted extends ActorEvent {
   readonly isSystem: boolean;
   readonly definitions: readonly DefinitionChange[];
   readonly changeCount: number;
-  /** All node changes, or undefined when they are read on demand: above {@link EVENT_CHANGES_MAX}, or too large. */
+  /** All node changes; undefined when they are read on demand: above {@link EVENT_CHANGES_MAX}, or too large. */
   readonly changes: readonly NodeChange[] | undefined;
 }
 
-/** The head went to another revision of the branch: content is as of then. */
+/** The head was moved to another revision of the branch, and the content is as of that revision. */
 export interface HeadMovedAway extends ActorEvent {
   readonly type: 'HeadMoved';
-  /** Where the head is now. */
+  /** The head after the move. */
   readonly revision: string;
-  /** Where it was. */
+  /** The head before the move. */
   readonly previous: string;
 }
 
-/** What a branch tells subscribers; each event leads from one place of its head to the next. */
+/** An event of a branch for subscribers. Each event leads from one head to the next. */
 export type BranchEvent = RevisionCommitted | HeadMovedAway;
 
-/** Where a branch stands. */
+/** The position of a branch. */
 export interface BranchPosition {
   readonly head: string;
   /** The newest revision ever written; above the head after the head was moved back. */
   readonly tip: string;
 }
 
-/** Where the writer of a branch says it stands. */
+/** The position that the writer of a branch published. */
 export interface PublishedPosition {
   readonly head: string;
   /** The newest revision ever written; null when the writer does not know it. */
@@ -53,9 +53,9 @@ export interface PublishedPosition {
 }
 
 /**
- * Tells of a revision.
+ * Creates the event of a revision.
  *
- * @param changes all of its node changes; not to be changed any more. Undefined when they are too many
+ * @param changes all of its node changes; must not be modified afterwards. Undefined when they are too many
  */
 export function revisionCommitted(
   record: RevisionRecord,
@@ -77,7 +77,7 @@ export function revisionCommitted(
   };
 }
 
-/** Whether an event of an actor is one of a branch's own. */
+/** Whether an event of an actor is a branch event. */
 export function isBranchEvent(event: ActorEvent): event is BranchEvent {
   return event.type === 'RevisionCommitted' || event.type === 'HeadMoved';
 }

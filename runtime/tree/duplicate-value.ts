@@ -4,10 +4,10 @@ import type { SeesNode } from './shown-relations.ts';
 import type { UniqueClash } from './unique-claims.ts';
 
 /**
- * The error about a unique value that two nodes have. It names those that the caller may read: a node that is hidden
- * from the caller must not be told.
+ * The error for a unique value that two nodes have. It names only nodes the caller may read: the existence of a hidden
+ * node must not be disclosed.
  *
- * @param tree has both nodes
+ * @param tree contains both nodes
  * @param sees whether the caller may read a node
  * @returns `VALIDATION_FAILED`; `details.nodes` has id and path of the nodes it names
  */

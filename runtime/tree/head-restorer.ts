@@ -28,12 +28,12 @@ import type { NodeRecord } from './node-record.ts';
 import type { PastNodeReader } from './past-node-reader.ts';
 import type { TypeSource } from './tree-writer.ts';
 
-/** One node as it is and as it was; undefined where it is not there. */
+/** The present and the past state of one node; undefined where it did not exist. */
 export interface NodeMove {
   readonly workspace: string;
   readonly present: NodeRecord | undefined;
   readonly past: NodeRecord | undefined;
-  /** Since when the past node stood at its path and at its place. */
+  /** Bindings of the past node to its path and to its place among its siblings. */
   readonly path: Binding | undefined;
   readonly place: Binding | undefined;
 }
@@ -41,17 +41,17 @@ export interface NodeMove {
 const hadChildren = Uint8Array.of(1);
 
 /**
- * Makes an earlier state the present one, without a revision of its own: rows get the revisions they had then,
- * and what was present stays readable at the revisions it belongs to.
+ * Makes an earlier state the present one without writing a revision: rows get the revisions they had then, and the
+ * replaced state stays readable at the revisions it belongs to.
  *
- * Plan first, for the past can only be read while the present is whole; then {@link leave} for all nodes, then
- * the schema of then, then {@link enter} for all nodes, then {@link settleParents}.
+ * Plan first, because the past can be read only while the present is complete. Then call {@link leave} for all nodes,
+ * restore the schema, call {@link enter} for all nodes, and finally {@link settleParents}.
  */
 export class HeadRestorer {
   readonly #turn: Turn;
   readonly #types: TypeSource;
   readonly #head: HeadNodeReader;
-  /** Since when parents of restored nodes had children then, by `workspace\0parentId`. */
+  /** For parents of restored nodes, the revision since which they had children, by `workspace\0parentId`. */
   readonly #parents = new Map<string, Revision | undefined>();
 
   constructor(turn: Turn, types: TypeSource) {
@@ -60,7 +60,7 @@ export class HeadRestorer {
     this.#head = new HeadNodeReader(turn);
   }
 
-  /** What restoring a node takes; undefined when it is as it was. */
+  /** The changes that restore a node; undefined when it has not changed. */
   plan(past: PastNodeReader, workspace: string, id: string): NodeMove | undefined {
     const now = this.#head.byId(workspace, id);
     const then = past.byId(workspace, id);
@@ -83,13 +83,13 @@ export class HeadRestorer {
     };
   }
 
-  /** Works out what the indexes have of both states; yields where the work may rest, which it does for large nodes only. */
+  /** Computes the index rows of both states, in steps: yields only for large nodes. */
   *prepare({ past, present, workspace }: NodeMove): Generator<undefined, void> {
     for (const record of [present, past])
       if (record !== undefined) yield* prepareEntries(record, this.#fields(workspace, record.nodeType));
   }
 
-  /** Takes the present state of a node away; it stays readable as a version. */
+  /** Removes the present state of a node; it stays readable as a version. */
   leave({ workspace, present }: NodeMove): void {
     if (present === undefined) return;
     const { header } = present;
@@ -129,7 +129,7 @@ export class HeadRestorer {
     this.#count(workspace, header.nodeType, 1);
   }
 
-  /** Gives the parents of restored nodes the revisions since which they had children then. */
+  /** Restores, for the parents of restored nodes, the revisions since which they had children. */
   settleParents(): void {
     for (const [key, since] of this.#parents) {
       const [workspace, parentId] = key.split('\0') as [string, string];
@@ -146,7 +146,7 @@ export class HeadRestorer {
     const entry = parentEntry(this.#turn, workspace, parentId);
     const row = parentKey(workspace, parentId);
     if (entry !== undefined && by === -1) {
-      // Kept whenever a child leaves: whether the parent goes on being one is known only at the end.
+      // Stored whenever a child leaves: only at the end is it known whether the parent still has children.
       const version = parentVersionKey(workspace, parentId, entry.since);
       this.#turn.put(BranchTable.parentVersions, version, hadChildren);
     }

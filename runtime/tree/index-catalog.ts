@@ -2,7 +2,7 @@ import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import { BranchTable, countKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 
-/** Which properties of a type have index rows in a workspace. */
+/** The indexed properties of a type in a workspace. */
 export interface IndexFields {
   /** In the property index. */
   readonly properties: readonly string[];
@@ -10,7 +10,7 @@ export interface IndexFields {
   readonly uniques: readonly string[];
 }
 
-/** How many nodes of a type a workspace holds, and which index rows they have. */
+/** The number of nodes of a type in a workspace, and their indexed properties. */
 export interface TypeCount {
   readonly count: number;
   readonly fields: IndexFields;
@@ -18,17 +18,17 @@ export interface TypeCount {
 
 const COUNT_BYTES = 8;
 
-/** Field lists by their stored text; there are few different ones. */
+/** Parsed field lists by their stored text; there are few different ones. */
 const parsed = new Map<string, IndexFields>();
 
-/** Different field lists remembered; above it the memory starts again. */
+/** Field lists kept in the cache; above it the cache is cleared. */
 const PARSED_MAX = 10_000;
 
 const byType = new WeakMap<ResolvedNodeType, IndexFields>();
 
 const none: IndexFields = Object.freeze({ properties: [], uniques: [] });
 
-/** What a type wants indexed. A deleted type wants nothing. */
+/** The properties a type declares as indexed; none for a deleted type. */
 export function wantedFields(type: ResolvedNodeType | undefined): IndexFields {
   if (type === undefined) return none;
   let fields = byType.get(type);
@@ -41,7 +41,7 @@ export function wantedFields(type: ResolvedNodeType | undefined): IndexFields {
   return fields;
 }
 
-/** Whether two lists name the same rows. */
+/** Whether two lists name the same properties. */
 export function sameFields(a: IndexFields, b: IndexFields): boolean {
   return a === b || fieldsText(a) === fieldsText(b);
 }
@@ -51,8 +51,8 @@ function fieldsText(fields: IndexFields): string {
 }
 
 /**
- * Reads a row of the `counts` table: the catalog of what is indexed. Rows of the index are always those the
- * catalog names; only a reindex changes it, so that a schema change and its rows can never disagree.
+ * Reads a row of the `counts` table, the catalog of indexed properties. The index always has the rows that the catalog
+ * names. Only a reindex changes the catalog, so it can never disagree with the rows.
  */
 export function readTypeCount(
   reader: TableReader,

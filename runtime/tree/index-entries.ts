@@ -14,18 +14,18 @@ import { BranchTable, propertyKey, referenceKey, typeKey, uniqueKey } from '#run
 import type { IndexFields } from './index-catalog.ts';
 import { type NodeRecord, STEP_BYTES } from './node-record.ts';
 
-/** One row a node puts into an index. */
+/** One row of a node in an index. */
 export interface IndexEntry {
   readonly table: number;
   readonly key: string;
   readonly value: Uint8Array;
-  /** For a unique row: the property, so that a clash can be named. */
+  /** For a unique row: the property, so that an error can name it. */
   readonly uniqueProperty?: string;
 }
 
 const nothing = new Uint8Array(0);
 
-/** What stands in indexes for values, where that was worked out before; by index and property. */
+/** Index texts computed in advance, by index and property. */
 export type IndexTexts = ReadonlyMap<string, string | undefined>;
 
 /** Names of the indexes in {@link IndexTexts}. */
@@ -33,11 +33,11 @@ const PROPERTIES = 'properties';
 const UNIQUES = 'uniques';
 
 /**
- * Works out what {@link recordEntries} asks of a large record, which is kept with it: what stands in indexes for a value
- * of 16 MiB takes up to 300 ms.
+ * Computes in steps what {@link recordEntries} needs of a large record, and keeps it with the record: the index text of
+ * a value of 16 MiB takes up to 300 ms.
  *
- * @param fields what is, or is going to be, indexed
- * @returns yields where the work may rest, which it does only for a large record
+ * @param fields properties that are, or will be, indexed
+ * @returns a generator that yields only for a large record
  */
 export function* prepareEntries(record: NodeRecord, fields: IndexFields): Generator<undefined, void> {
   if (!record.isLarge) return;
@@ -61,7 +61,7 @@ function* prepareTexts(
   }
 }
 
-/** As {@link indexEntries}, of a record; of a large one no other properties are decoded than those that are asked for. */
+/** As {@link indexEntries}, of a record; of a large one only the required properties are decoded. */
 export function recordEntries(
   workspace: string,
   fields: IndexFields,
@@ -72,13 +72,13 @@ export function recordEntries(
   return indexEntries(workspace, fields, record.header, properties, texts);
 }
 
-/** What the indexes of some fields look at in a record. */
+/** The properties of a record that the indexes of some fields read. */
 export function indexedProperties(record: NodeRecord, ...fields: readonly IndexFields[]): JsonObject {
   if (!record.isLarge) return record.properties;
   return record.indexedProperties(fields.flatMap(({ properties, uniques }) => [...properties, ...uniques]));
 }
 
-/** @param make what it is, where nobody has worked it out */
+/** @param make computes the text when it is not there yet */
 function textFrom(
   texts: IndexTexts | undefined,
   place: string,
@@ -88,11 +88,11 @@ function textFrom(
 }
 
 /**
- * Every index row of one state of a node: a pure function of the workspace, the indexed fields and the
- * record, so that the indexes can be rebuilt from content and compared.
+ * All index rows of one state of a node: a pure function of the workspace, the indexed fields and the record, so that
+ * the indexes can be rebuilt from content and compared.
  *
- * @param fields what the catalog says is indexed for nodes of this type in this workspace
- * @param texts what {@link prepareEntries} worked out of these properties
+ * @param fields indexed properties of this type in this workspace, from the catalog
+ * @param texts results of {@link prepareEntries} for these properties
  */
 export function indexEntries(
   workspace: string,
@@ -122,7 +122,7 @@ export function indexEntries(
   }
   for (const found of findReferences(properties)) {
     const target = found.workspace ?? workspace;
-    // What cannot be a node needs no row; its text is the caller's and may be anything.
+    // A reference that cannot name a node needs no row: it is the caller's text and may be anything.
     if (!isNodeId(found.ref) || !isWorkspaceName(target)) continue;
     entries.push({
       table: BranchTable.references,

@@ -12,17 +12,17 @@ import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 
 /**
- * A stretch of the history of a branch that does not continue the one before it: it begins where somebody wrote
- * after the head had been moved back, or where a fork left its source.
+ * A part of the history of a branch that does not continue the one before it. It begins with the first write after the
+ * head was moved back, or where a fork left its source.
  */
 export interface Line {
-  /** Every revision from here to the next line is on this one. */
+  /** First revision of the line. Every revision from here to the next line is on this one. */
   readonly start: Revision;
-  /** The revision it continues. */
+  /** The revision the line continues. */
   readonly parent: Revision;
-  /** Rows of the line up to here belong to somebody else: what a fork's source wrote after the fork. */
+  /** Rows of the line up to here belong to the source of a fork, which wrote them after the fork. */
   readonly hiddenUpTo?: Revision;
-  /** A fast-forward made some of what is hidden this branch's own: the revisions it has a record of. */
+  /** A fast-forward made some of the hidden revisions part of this branch: those it has a record of. */
   readonly isEntered?: true;
 }
 
@@ -32,11 +32,11 @@ export interface Inherited {
   readonly upTo: Revision;
 }
 
-/** Revisions that belong together, both ends included. */
+/** An interval of revisions, both ends included. */
 export interface Interval {
   readonly from: Revision;
   readonly to: Revision;
-  /** Only those belong that the branch has a record of; the others are somebody else's. */
+  /** Only revisions the branch has a record of belong to it; the others are another branch's. */
   readonly isSparse?: true;
 }
 
@@ -50,16 +50,15 @@ interface StoredLineage {
 const LINEAGE_KEY = 'lineage';
 
 /**
- * Which revisions a state is made of. Revisions rise over the whole life of a branch, but after its head was
- * moved back and written to, those in between belong to a line of their own: they stay readable, and are no
- * part of what came later.
+ * The revisions a state consists of. Revisions rise over the whole life of a branch. After its head was moved back and
+ * written to, the revisions in between form a line of their own: they stay readable and are not part of later states.
  *
- * Most branches have one line, and then everything up to a revision belongs to it.
+ * Most branches have one line, and then a state consists of everything up to its revision.
  */
 export class Lineage {
-  /** In the order of their starts. */
+  /** Ordered by start. */
   readonly lines: readonly Line[];
-  /** In the order of their ends. */
+  /** Ordered by end. */
   readonly inherited: readonly Inherited[];
 
   constructor(lines: readonly Line[], inherited: readonly Inherited[]) {
@@ -87,7 +86,7 @@ export class Lineage {
     return intervals;
   }
 
-  /** Whether what was written then belongs to somebody else: to the source of a fork, which wrote it after the fork. */
+  /** Whether a revision belongs to the source of a fork, which wrote it after the fork. */
   hides(revision: Revision): boolean {
     return this.lines.some(
       ({ hiddenUpTo, start }) =>
@@ -97,14 +96,14 @@ export class Lineage {
     );
   }
 
-  /** Stretches of which every row belongs to the source of a fork, which wrote it after the fork. */
+  /** Intervals of which every row belongs to the source of a fork, which wrote it after the fork. */
   get foreign(): readonly Interval[] {
     return this.lines.flatMap(({ hiddenUpTo, isEntered, start }) =>
       hiddenUpTo === undefined || isEntered === true ? [] : [{ from: start, to: hiddenUpTo }],
     );
   }
 
-  /** Whether a revision is in one of {@link foreign}: then what there is of it is a leftover. */
+  /** Whether a revision is in one of the {@link foreign} intervals: then its rows are leftovers. */
   isForeign(revision: Revision): boolean {
     return this.lines.some(
       ({ hiddenUpTo, isEntered, start }) =>
@@ -116,8 +115,8 @@ export class Lineage {
   }
 
   /**
-   * The lineage once a revision that it hides has become one of the branch itself. What the revisions of others in
-   * that line left over has been removed before, for from now on a record says that a revision belongs here.
+   * The lineage after a hidden revision became one of this branch. Leftovers of the source in that line must have been
+   * removed before, because from now on a record means that its revision belongs to this branch.
    */
   entered(revision: Revision): Lineage {
     if (!this.hides(revision)) return this;
@@ -127,7 +126,7 @@ export class Lineage {
     return new Lineage(lines, this.inherited);
   }
 
-  /** The branch a revision was made on, or undefined when it was made on this one. */
+  /** The branch a revision was made on; undefined for this one. */
   branchOf(revision: Revision): string | undefined {
     return this.inherited.find(({ upTo }) => compareRevisions(revision, upTo) <= 0)?.branch;
   }
@@ -150,7 +149,7 @@ export function successor({ ms, counter }: Revision): Revision {
 
 const straight = new Lineage([], []);
 
-/** The lineage read last: it is asked for with every revision, and hardly ever changes. */
+/** The lineage read last: every read of a revision needs it, and it rarely changes. */
 let remembered: { readonly bytes: Uint8Array; readonly lineage: Lineage } | undefined;
 
 /** The lineage of a branch. */
@@ -190,8 +189,8 @@ export function writeLineage(turn: Turn, lineage: Lineage): void {
 }
 
 /**
- * Whether something that keeps its own clock and is no content is to be seen: at the head everything of this
- * branch, at an earlier moment what led to it.
+ * Whether a row that is not content and has its own clock is visible: at the head every row of this branch, at an
+ * earlier revision the rows written by the revisions that led to it.
  *
  * @param at absent: the head
  */

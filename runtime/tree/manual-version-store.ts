@@ -14,31 +14,30 @@ import { makeNodeRecordInSteps, type NodeRecord } from './node-record.ts';
 import { renderNodeInSteps } from './render-node.ts';
 
 /**
- * A state of a node somebody asked to keep under a number. It never changes, and it stays when the node is
- * deleted. It is no content: making one changes nothing that a read at a revision shows.
+ * A state of a node that a user saved under a number. It never changes, and it stays when the node is deleted. It is
+ * not content: saving one changes nothing that a read at a revision returns.
  *
  * @see docs/interface/nodes.md#manual-versions
  */
 export interface ManualVersion {
-  /** From 1, per node, in the order they were made. */
+  /** From 1, per node, in order of creation. */
   readonly number: number;
   readonly note: string | null;
   /** ISO 8601. */
   readonly createdAt: string;
   readonly createdBy: string;
-  /** Clock of the command that made it, so that a fork knows which ones came later. */
+  /** Clock of the command that made it, so that a fork can tell which versions came later. */
   readonly madeAt: string;
   readonly hasChildren: boolean;
   readonly header: NodeHeader;
   readonly properties: JsonObject;
 }
 
-/** Bytes of a number at the end of a key. */
+/** Length of the number at the end of a key. */
 const NUMBER_BYTES = 4;
 
 /**
- * Keeps the given state of a node as its next manual version; yields where the work may rest, which it does only for a
- * large node.
+ * Saves a state of a node as its next manual version, in steps: yields only for a large node.
  *
  * @param who for `created_by`
  * @returns the number of the version
@@ -68,12 +67,12 @@ export function* writeManualVersion(
   return number;
 }
 
-/** The text of a version: its properties are the stored ones of the record, which need no decoding. */
+/** The text of a version. Its properties are copied from the record without decoding. */
 function* largeVersionPieces(
   facts: Omit<ManualVersion, 'properties'>,
   record: NodeRecord,
 ): Generator<string | Uint8Array, void> {
-  // What is written last is the closing brace.
+  // The last character written is the closing brace.
   let held = '';
   for (const piece of jsonPieces(facts)) {
     yield held;
@@ -84,7 +83,7 @@ function* largeVersionPieces(
   yield '}}';
 }
 
-/** Number of the newest manual version of a node, 0 when there is none. It is read off the key. */
+/** Number of the newest manual version of a node, 0 when there is none; read from the key. */
 function lastNumber(reader: TableReader, workspace: string, nodeId: string): number {
   const range = { ...underParts(workspace, textBytes(nodeId)), reverse: true };
   for (const { key } of reader.range(BranchTable.manualVersions, range)) {
@@ -93,7 +92,7 @@ function lastNumber(reader: TableReader, workspace: string, nodeId: string): num
   return 0;
 }
 
-/** One manual version of a node as it is stored; undefined when there is none of this number. */
+/** The stored bytes of a manual version; undefined when no version has this number. */
 export function readManualVersion(
   reader: TableReader,
   workspace: string,
@@ -106,8 +105,7 @@ export function readManualVersion(
 }
 
 /**
- * Reads the value of a row of the `manualVersions` table; yields where the work may rest, which it does only when that is
- * large.
+ * Decodes the value of a row of the `manualVersions` table, in steps: yields only when it is large.
  *
  * @throws {ServiceError} `DATA_CORRUPTED`
  */
@@ -128,10 +126,9 @@ export function* manualVersions(
 }
 
 /**
- * A manual version as JSON text, as the version routes answer it; yields where the work may rest, which it does only for a
- * large node.
+ * A manual version as JSON text, as the version routes answer it, in steps: yields only for a large node.
  *
- * @param type of the node as it was, for the derived fields of `node_data`; undefined when the type is gone
+ * @param type of the saved node, for the derived fields of `node_data`; undefined for a deleted type
  * @see docs/interface/nodes.md#manual-versions
  */
 export function* renderManualVersion(

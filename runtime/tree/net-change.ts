@@ -5,27 +5,27 @@ import type { NodeRecord } from './node-record.ts';
 import type { StoredDefinition, StoredKind } from './schema-store.ts';
 
 /**
- * What became of a node between two states, whatever happened in between. `reordered` when only its place among
+ * The net change of a node between two states, whatever happened in between. `reordered` when only its position among
  * its siblings differs.
  */
 export interface NetChange {
   readonly workspace: string;
   readonly nodeId: string;
   readonly operation: 'added' | 'modified' | 'deleted' | 'reordered';
-  /** Absent when the node was not there. */
+  /** Absent when the node did not exist. */
   readonly before: NodeRecord | undefined;
-  /** Absent when the node is gone. */
+  /** Absent when the node was deleted. */
   readonly after: NodeRecord | undefined;
-  /** Whether the node itself differs, see {@link sameNode}; always for one that was added or deleted. */
+  /** Whether the node itself differs, see {@link sameNode}; always true for an added or deleted node. */
   readonly isNode: boolean;
-  /** Locales whose overlay differs, sorted; every one the node has or had when it was added or deleted. */
+  /** Locales whose overlay differs, sorted; all locales of an added or deleted node. */
   readonly locales: readonly string[];
-  /** Whether it stands elsewhere among the same siblings. */
+  /** Whether its position among the same siblings differs. */
   readonly isReordered: boolean;
 }
 
 /**
- * The net change between two states of a node; undefined when it is none.
+ * The net change between two states of a node; undefined when they are equal.
  *
  * @see docs/decisions/0009-net-changes.md
  */
@@ -51,10 +51,10 @@ export function netChange(
 }
 
 /**
- * Whether two states of a node have the same content, translations included. Two branches that bring a node from
- * one state to states of the same content have made an identical net change.
+ * Whether two states of a node have the same content, translations included. Two branches whose states of a node have
+ * the same content have made an identical net change.
  *
- * Left out: revision, version, who did it and when, and the place among the siblings, which never conflicts.
+ * Not compared: revision, version, author and time, and the position among siblings, which never conflicts.
  */
 export function sameContent(a: NodeRecord | undefined, b: NodeRecord | undefined): boolean {
   if (a === b) return true;
@@ -71,8 +71,7 @@ export function sameNode(a: NodeRecord, b: NodeRecord): boolean {
 }
 
 /**
- * Whether two states of a node differ in their path alone, and that because something above it has another place
- * or name: the node itself was only taken along.
+ * Whether two states of a node differ only in the path, because an ancestor was moved or renamed.
  */
 export function isTakenAlong(a: NodeRecord, b: NodeRecord): boolean {
   const { name, orderKey, parentId, path } = a.header;
@@ -80,14 +79,14 @@ export function isTakenAlong(a: NodeRecord, b: NodeRecord): boolean {
   return orderKey === b.header.orderKey && sameOwnContent(a, b) && differingLocales(a, b).length === 0;
 }
 
-/** As {@link sameNode}, whatever the paths are. */
+/** As {@link sameNode}, without comparing paths. */
 export function sameOwnContent(a: NodeRecord, b: NodeRecord): boolean {
   return sameHeader(a.header, b.header) && sameProperties(a, b);
 }
 
-/** Whether two states have equal properties. Of large ones see {@link prepareComparison}. */
+/** Whether two states have equal properties. For large ones call {@link prepareComparison} first. */
 export function sameProperties(a: NodeRecord, b: NodeRecord): boolean {
-  // Equal values differ in the order of keys at most, so their texts are of one length.
+  // Equal values can differ only in the order of their keys, so their texts have the same length.
   if (!haveTextsOfOneLength(a, b)) return false;
   return a.hasSamePropertyText(b) || jsonEquals(a.properties, b.properties);
 }
@@ -97,10 +96,10 @@ function haveTextsOfOneLength(a: NodeRecord, b: NodeRecord): boolean {
 }
 
 /**
- * Decodes what a comparison of states will ask for. Large properties are decoded only where their stored texts do not
- * tell whether they are the same.
+ * Decodes what a comparison of states needs. Large properties are decoded only when their stored texts do not decide
+ * whether they are equal.
  *
- * @returns yields wherever the work may rest, which it does only for large states
+ * @returns a generator that yields only for large states
  */
 export function* prepareComparison(states: readonly (NodeRecord | undefined)[]): Generator<undefined, void> {
   const large = states.filter((state) => state?.isLarge === true) as NodeRecord[];
@@ -139,7 +138,7 @@ function relationText(relation: Relation): string {
   return JSON.stringify([workspace, target, target_node_type, relation_type, weight]);
 }
 
-/** Locales whose overlay is not the same in two states, sorted. */
+/** Locales whose overlay differs between two states, sorted. */
 export function differingLocales(a: NodeRecord | undefined, b: NodeRecord | undefined): readonly string[] {
   const first = a?.header.translations ?? null;
   const second = b?.header.translations ?? null;
@@ -149,8 +148,8 @@ export function differingLocales(a: NodeRecord | undefined, b: NodeRecord | unde
 }
 
 /**
- * Whether two nodes' translations make the same of a locale: the same values made from the same source values,
- * or the same hiding. When it was translated is left out.
+ * Whether two nodes have an equal overlay for a locale: the same values translated from the same source values, or both
+ * hidden. The time of translation is not compared.
  */
 function sameOverlay(a: JsonObject | null, b: JsonObject | null, locale: string): boolean {
   const first = overlayOf(a, locale);
@@ -176,7 +175,7 @@ function originHash({ origins }: PropertiesOverlay, pointer: string): unknown {
   return (origin as { readonly hash: string | null } | undefined)?.hash;
 }
 
-/** What became of a schema definition between two states. */
+/** The net change of a schema definition between two states. */
 export interface DefinitionNetChange {
   readonly kind: StoredKind;
   readonly name: string;
@@ -185,7 +184,7 @@ export interface DefinitionNetChange {
   readonly after: StoredDefinition<StoredKind> | undefined;
 }
 
-/** The net change between two states of a definition; undefined when it is none. */
+/** The net change between two states of a definition; undefined when they are equal. */
 export function definitionNetChange(
   kind: StoredKind,
   name: string,
@@ -197,7 +196,7 @@ export function definitionNetChange(
   return { kind, name, operation, before, after };
 }
 
-/** What every write of a definition sets anew. */
+/** Fields that every write of a definition sets anew. */
 const stampFields = new Set([
   'id',
   'version',
@@ -208,7 +207,7 @@ const stampFields = new Set([
   'previous_version',
 ]);
 
-/** Whether two states define the same and both are published or not; ids, versions, stamps are left out. */
+/** Whether two states have equal definitions and publication status; ids, versions and stamps are not compared. */
 export function sameDefinition(
   a: StoredDefinition<StoredKind> | undefined,
   b: StoredDefinition<StoredKind> | undefined,
@@ -217,7 +216,7 @@ export function sameDefinition(
   return jsonEquals(definedBy(a), definedBy(b));
 }
 
-/** What a definition says: its fields but for ids, versions and stamps, and whether it is published. */
+/** The compared part of a definition: its fields without ids, versions and stamps, and whether it is published. */
 export function definedBy({ definition }: StoredDefinition<StoredKind>): JsonObject {
   const fields = Object.entries(definition as unknown as JsonObject).filter(
     ([name, value]) => value !== undefined && !stampFields.has(name),

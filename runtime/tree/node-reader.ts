@@ -6,34 +6,34 @@ import { BranchTable, childrenFrom, nodeKey, parentKey, pathKey } from '#runtime
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { NodeRecord } from './node-record.ts';
 
-/** A child as its parent lists it. */
+/** An entry in the list of children of a parent. */
 export interface ChildEntry {
   readonly orderKey: string;
   readonly id: string;
 }
 
-/** Children that follow each other. */
+/** Consecutive children. */
 export interface ChildrenPart {
   readonly entries: readonly ChildEntry[];
-  /** The order key behind which the next part begins; absent at the end. There may be one although nothing was found. */
+  /** The order key after which the next part begins; absent at the end. It may be present when no child was found. */
   readonly next?: string;
 }
 
-/** Where a walk over children begins. */
+/** The start of a walk over children. */
 export interface ChildRange {
-  /** Only children behind this order key (in the direction of the walk). */
+  /** Only children after this order key, in the direction of the walk. */
   readonly after?: string;
   readonly reverse?: boolean;
 }
 
 /**
- * The tree of a branch at one moment. The root is not stored: its id is {@link ROOT_ID}, its path `/`.
- * All answers are as of that moment: content, paths, order, whether there are children.
+ * The tree of a branch at one revision. The root is not stored: its id is {@link ROOT_ID}, its path `/`.
+ * Content, paths, order and the presence of children are all as of that revision.
  */
 export interface NodeReader {
   /** The node with an id. @throws {ServiceError} `DATA_CORRUPTED` */
   byId(workspace: string, id: string): NodeRecord | undefined;
-  /** Whether there is a node with an id. */
+  /** Whether a node with this id exists. */
   has(workspace: string, id: string): boolean;
   /** Id of the node at a path; {@link ROOT_ID} for `/`. */
   idAt(workspace: string, path: string): string | undefined;
@@ -41,16 +41,16 @@ export interface NodeReader {
   byPath(workspace: string, path: string): NodeRecord | undefined;
   /** Children in editorial order. Must be consumed within one turn of the event loop unless pinned. */
   children(workspace: string, parentId: string, range?: ChildRange): Iterable<ChildEntry>;
-  /** As {@link children}, a part that is read without holding the event loop for long. */
+  /** As {@link children}, one part that is read without holding the event loop for long. */
   childrenPart(workspace: string, parentId: string, range: ChildRange, most: number): ChildrenPart;
   hasChildren(workspace: string, parentId: string): boolean;
 }
 
-/** What a parent knows of its children without looking at them. */
+/** The entry of a parent, which answers questions about its children without reading them. */
 export interface ParentEntry {
   /** At least 1: a parent without children has no entry. */
   readonly count: number;
-  /** Since when there have been children without a break. */
+  /** The revision since which the parent has had children without interruption. */
   readonly since: Revision;
   readonly lastOrderKey: string;
 }
@@ -65,7 +65,7 @@ export function parentEntry(
   return bytes === undefined ? undefined : decodeParentEntry(bytes);
 }
 
-/** Bytes that are decoded before anything else is read. */
+/** Bytes that must be decoded before the next read. */
 function peek(reader: TableReader, table: number, key: string): Uint8Array | undefined {
   return reader.peek === undefined ? reader.get(table, key) : reader.peek(table, key);
 }
@@ -91,7 +91,7 @@ export function decodeParentEntry(bytes: Uint8Array): ParentEntry {
   };
 }
 
-/** A binding: which node stands there, and since which revision. */
+/** A binding: the node at a path or place, and the revision that put it there. */
 export interface Binding {
   readonly since: Revision;
   readonly id: string;
@@ -116,7 +116,7 @@ function asBuffer(bytes: Uint8Array): Buffer {
   return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** The present tree: point reads cost one look-up, whatever the length of the history. */
+/** The tree at the head. A point read costs one look-up, whatever the length of the history. */
 export class HeadNodeReader implements NodeReader {
   readonly #reader: TableReader;
 
@@ -134,8 +134,7 @@ export class HeadNodeReader implements NodeReader {
   }
 
   /**
-   * As {@link byId}, over bytes that are good only until the next read of anything: for a record that is
-   * rendered on the spot.
+   * As {@link byId}, over bytes that are valid only until the next read: for a record that is rendered at once.
    */
   peekById(workspace: string, id: string): NodeRecord | undefined {
     const bytes = peek(this.#reader, BranchTable.nodes, nodeKey(workspace, id));
@@ -190,7 +189,7 @@ export function stretch(workspace: string, parentId: string, range: ChildRange):
   if (range.after === undefined) return { ...all, reverse: range.reverse === true };
   const at = all.start + range.after;
   if (range.reverse === true) return { start: all.start, end: at, reverse: true };
-  // In `childVersions` an order key is followed by END and a revision: AFTER_END lies behind all of those,
-  // and before every longer order key, whose characters are greater.
+  // In `childVersions` an order key is followed by END and a revision. AFTER_END sorts after all of those, and before
+  // every longer order key, whose characters are greater.
   return { start: at + AFTER_END, end: all.end, reverse: false };
 }

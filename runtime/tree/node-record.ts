@@ -9,7 +9,7 @@ import { parentName } from '#runtime/content/path.ts';
 import { translationsField } from '#runtime/content/translation.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** Format number of a node record; an older one stays readable for ever, a newer one is refused. */
+/** Format number of a node record. Older formats stay readable; a newer one is refused. */
 export const NODE_RECORD_FORMAT = 1;
 
 /**
@@ -46,15 +46,15 @@ const TYPE_LENGTH_AT = 25;
 const TYPE_AT = 26;
 const TABLE_ENTRY_BYTES = 8;
 
-/** How the key of a reference is stored. */
+/** The stored key of a reference. */
 const REFERENCE_KEY = '"svc:ref"';
 
 const OPENING_BRACKET = 0x5b;
 
-/** How the inner fields end where there are no translations. */
+/** The end of the inner fields of a node without translations. */
 const NO_TRANSLATIONS = ',null]';
 
-/** Bytes of the inner fields in which the revision is looked for: an id of the server, a revision, and more. */
+/** Length of the part of the inner fields that holds the revision: a server-made id, the revision, and more. */
 const INNER_START_BYTES = 128;
 
 type InnerFields = [
@@ -65,7 +65,7 @@ type InnerFields = [
   translations: JsonObject | null,
 ];
 
-/** The node object on the wire, but for what is derived. */
+/** The node object on the wire, without its derived fields. */
 interface WireNode {
   readonly id: string;
   readonly name: string;
@@ -84,7 +84,7 @@ interface WireNode {
   readonly relations: readonly Relation[];
 }
 
-/** Property texts in the order they are stored, with the table that finds them. */
+/** Property texts in stored order, with the table of their offsets. */
 interface PropertyBytes {
   readonly count: number;
   /** Ends of keys and values, as stored. */
@@ -93,7 +93,7 @@ interface PropertyBytes {
   readonly text: Uint8Array;
 }
 
-/** As {@link PropertyBytes}, the text in pieces. */
+/** As {@link PropertyBytes}, with the text in pieces. */
 interface PropertyPieces extends Omit<PropertyBytes, 'text'> {
   readonly pieces: readonly Uint8Array[];
 }
@@ -136,7 +136,7 @@ function encodeProperties(properties: JsonObject): PropertyBytes {
   const keys = Object.keys(properties);
   const table = Buffer.allocUnsafe(keys.length * TABLE_ENTRY_BYTES);
   let text = '';
-  // Offsets are bytes; while everything is ASCII they are the characters, which need no counting.
+  // Offsets are in bytes. While the text is ASCII they equal the number of characters, which needs no counting.
   let bytes = 0;
   for (let index = 0; index < keys.length; index++) {
     const key = keys[index] as string;
@@ -151,24 +151,24 @@ function encodeProperties(properties: JsonObject): PropertyBytes {
   return { count: keys.length, table, text: Buffer.from(text) };
 }
 
-/** Characters of the shortest text of a number that a double may not keep. */
+/** Length of the shortest number text that a double may not represent exactly. */
 const INEXACT_LENGTH_MIN = 16;
 
-/** The value of a property: scalars, which most are, need no search for digits. */
+/** Parses a property value. Scalars, the most frequent case, need no search for long numbers. */
 function parseValue(text: string): JsonValue {
   const first = text.charCodeAt(0);
-  // A text value, or one that is too short.
+  // A string, or a text too short for an inexact number.
   if (first === 0x22 || text.length < INEXACT_LENGTH_MIN) return JSON.parse(text) as JsonValue;
   return parseExactJson(text) as JsonValue;
 }
 
-/** Characters from which on a text is long: the engine's quoting and our counting take longer than need be then. */
+/** Length from which a string is long: JSON.stringify and the byte counting are slower than necessary for it. */
 const LONG_TEXT = 4_096;
 
-/** What `JSON.stringify` may write otherwise than it stands; pairs of surrogates are left to it as well. */
+/** Characters that `JSON.stringify` may escape; surrogate pairs are left to it as well. */
 const mayNeedEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
 
-/** As `JSON.stringify`, in a fraction of its time for a long text without anything to escape. */
+/** As `JSON.stringify`, but much faster for a long string without characters to escape. */
 function valueJson(value: JsonValue): string {
   const isPlain = typeof value === 'string' && value.length > LONG_TEXT && !mayNeedEscape.test(value);
   return isPlain ? `"${value}"` : JSON.stringify(value);
@@ -205,10 +205,10 @@ function* encodePropertiesInSteps(properties: JsonObject): Generator<undefined, 
   return { count: keys.length, table, pieces };
 }
 
-/** A record whose properties and checksum are to be filled in. */
+/** A record without its properties and checksum. */
 interface Unfilled {
   readonly bytes: Buffer;
-  /** Where the properties begin. */
+  /** Offset of the properties. */
   readonly at: number;
 }
 
@@ -219,7 +219,7 @@ function encode(header: NodeHeader, properties: PropertyBytes): Buffer {
   return bytes;
 }
 
-/** Bytes checksummed, searched or decoded between two rests. */
+/** Bytes checksummed, searched or decoded between two yields. */
 export const STEP_BYTES = 256 * 1024;
 
 function* encodeInSteps(header: NodeHeader, properties: PropertyPieces): Generator<undefined, Buffer> {
@@ -273,12 +273,12 @@ function layOut(
   return { bytes, at: textAt + frontBytes };
 }
 
-/** Makes a record of a header and properties. */
+/** Creates a record from a header and properties. */
 export function makeNodeRecord(header: NodeHeader, properties: JsonObject): NodeRecord {
   return new NodeRecord(encode(header, encodeProperties(properties)), header, properties);
 }
 
-/** As {@link makeNodeRecord}; yields where the work may rest, which it does only when the properties are large. */
+/** As {@link makeNodeRecord}, in steps: yields only when the properties are large. */
 export function* makeNodeRecordInSteps(
   header: NodeHeader,
   properties: JsonObject,
@@ -288,12 +288,12 @@ export function* makeNodeRecordInSteps(
   return new NodeRecord(yield* encodeInSteps(header, pieces), header, properties);
 }
 
-/** Makes a record with another header and the properties of an existing one, without decoding them. */
+/** Creates a record with another header and the properties of an existing one, without decoding them. */
 export function withHeader(record: NodeRecord, header: NodeHeader): NodeRecord {
   return new NodeRecord(encode(header, record.propertyBytes()), header, record.decoded);
 }
 
-/** As {@link withHeader}; yields where the work may rest, which it does only when the record is large. */
+/** As {@link withHeader}, in steps: yields only when the record is large. */
 export function* withHeaderInSteps(record: NodeRecord, header: NodeHeader): Generator<undefined, NodeRecord> {
   if (!record.isLarge) return withHeader(record, header);
   const { count, table, text } = record.propertyBytes();
@@ -305,25 +305,25 @@ export function* withHeaderInSteps(record: NodeRecord, header: NodeHeader): Gene
   return next;
 }
 
-/** What a node object shows that its record does not hold. */
+/** Fields of a node object that are not in its record. */
 export interface DerivedFields {
   readonly workspace: string;
   readonly hasChildren: boolean;
-  /** `"$supertypes":[…],"$mixins":[…]` of a node type. Asked when everything has been copied out of the record. */
+  /** `"$supertypes":[…],"$mixins":[…]` of a node type. Called after everything has been copied from the record. */
   typeText(nodeType: string): string;
-  /** Shown instead of the stored properties. */
+  /** Replace the stored properties. */
   readonly properties?: JsonObject;
-  /** Shown instead of the stored relations. */
+  /** Replace the stored relations. */
   readonly relations?: readonly Relation[] | undefined;
   /** As {@link properties}, as the text of a JSON object. */
   readonly text?: string;
-  /** Whether {@link text} is all of the node that is wanted: neither translations nor relations, nothing of the type. */
+  /** Whether {@link text} is the whole answer: without translations, relations and type fields. */
   readonly isPart?: boolean;
   /** JSON text of a further field `children`. */
   readonly children?: string;
 }
 
-/** One stored state of a node. Nothing but the checksum is looked at until it is asked for. */
+/** One stored state of a node. Only the checksum is verified at once; everything else is decoded on demand. */
 export class NodeRecord {
   readonly bytes: Buffer;
   readonly #tableAt: number;
@@ -331,14 +331,14 @@ export class NodeRecord {
   #header: NodeHeader | undefined;
   #properties: JsonObject | undefined;
   #indexTexts: Map<string, string | undefined> | undefined;
-  /** Whether there may be a reference among the properties; undefined until somebody has looked. */
+  /** Whether the properties may contain a reference; undefined before the first search. */
   #refers: boolean | undefined;
 
   /**
    * Reads a record.
    *
    * @param bytes kept, not copied
-   * @param header given by a writer that just made the bytes; otherwise the checksum is checked
+   * @param header given by a writer that just made the bytes; without it the checksum is verified
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
   constructor(bytes: Uint8Array, header?: NodeHeader, properties?: JsonObject) {
@@ -369,46 +369,46 @@ export class NodeRecord {
     return end < 0 ? this.header.revision : inner.slice(start, end);
   }
 
-  /** Whether there are relations, without decoding the header. */
+  /** Whether the node has relations, without decoding the header. */
   get hasRelations(): boolean {
     // The node object ends with `"relations":[…]`.
     return this.bytes[this.#textAt + this.bytes.readUInt32BE(BACK_END_AT) - 2] !== OPENING_BRACKET;
   }
 
-  /** Everything but the properties. */
+  /** All fields except the properties. */
   get header(): NodeHeader {
     this.#header ??= this.#decodeHeader();
     return this.#header;
   }
 
-  /** The properties as the text of a JSON object. */
+  /** The properties as JSON text of an object. */
   get propertiesText(): string {
     return `{${this.#slice(this.bytes.readUInt32BE(PROPERTIES_AT), this.bytes.readUInt32BE(FRONT_END_AT))}}`;
   }
 
-  /** As {@link propertiesText}; yields where the work may rest. */
+  /** As {@link propertiesText}, in steps. */
   *propertiesTextInSteps(): Generator<undefined, string> {
     const from = this.bytes.readUInt32BE(PROPERTIES_AT);
     return `{${yield* this.#sliceInSteps(from, this.bytes.readUInt32BE(FRONT_END_AT))}}`;
   }
 
-  /** All properties. Must not be changed. */
+  /** All properties. Must not be modified. */
   get properties(): JsonObject {
     this.#properties ??= parseExactJson(this.propertiesText) as JsonObject;
     return this.#properties;
   }
 
-  /** All properties, if they have been decoded. */
+  /** All properties, if they are decoded already. */
   get decoded(): JsonObject | undefined {
     return this.#properties;
   }
 
-  /** Whether it is so large that it is decoded and rendered in steps. */
+  /** Whether the record is so large that it is decoded and rendered in steps. */
   get isLarge(): boolean {
     return this.bytes.length > STEP_BYTES;
   }
 
-  /** Looks for and decodes what {@link indexedProperties} needs of a large record; yields where the work may rest. */
+  /** Decodes in steps what {@link indexedProperties} needs of a large record. */
   *prepareIndexed(): Generator<undefined, void> {
     if (!this.isLarge) return;
     if (this.#refers === undefined) {
@@ -424,19 +424,19 @@ export class NodeRecord {
     if (this.#refers) yield* this.decode();
   }
 
-  /** Takes over what was found out about the properties from a record that has the same. */
+  /** Takes the result of the search for references from a record with the same properties. */
   refersAs(record: NodeRecord): void {
     this.#refers = record.#refers;
     this.#indexTexts = record.#indexTexts;
   }
 
-  /** What indexes have of large properties, as far as it has been worked out; kept by `prepareIndexTexts`. */
+  /** Index texts of large properties computed so far; filled by `prepareIndexTexts`. */
   get indexTexts(): Map<string, string | undefined> {
     this.#indexTexts ??= new Map();
     return this.#indexTexts;
   }
 
-  /** As {@link properties}; yields where the work may rest, which it does only for a large record. */
+  /** As {@link properties}, in steps: yields only for a large record. */
   *decode(): Generator<undefined, JsonObject> {
     if (this.#properties === undefined && this.isLarge) {
       this.#properties = (yield* parseExactJsonInSteps(yield* this.propertiesTextInSteps())) as JsonObject;
@@ -445,8 +445,8 @@ export class NodeRecord {
   }
 
   /**
-   * What an index looks at: the properties of these names, and all of them where there may be a reference. Of a large
-   * record nothing else is decoded.
+   * The properties an index reads: those with the given names, or all of them where there may be a reference. Of a
+   * large record nothing else is decoded.
    */
   indexedProperties(names: readonly string[]): JsonObject {
     if (this.#properties !== undefined || !this.isLarge || this.#mayRefer) return this.properties;
@@ -463,7 +463,7 @@ export class NodeRecord {
     return this.#refers;
   }
 
-  /** One top-level property, decoding nothing else; undefined when absent. */
+  /** One top-level property, without decoding the others; undefined when absent. */
   property(name: string): JsonValue | undefined {
     const text = this.propertyText(name);
     return text === undefined ? undefined : parseValue(text);
@@ -475,7 +475,7 @@ export class NodeRecord {
     return place === undefined ? undefined : this.#slice(place.from, place.to);
   }
 
-  /** The stored texts of some top-level properties, `"key":value,…`, in their order. */
+  /** The stored texts of selected top-level properties, `"key":value,…`, in stored order. */
   propertyTexts(isWanted: (name: string) => boolean): string {
     const from = this.bytes.readUInt32BE(PROPERTIES_AT);
     const texts: string[] = [];
@@ -486,7 +486,7 @@ export class NodeRecord {
       const key = this.#slice(from + start, from + keyEnd);
       const name = key.includes('\\') ? (JSON.parse(key) as string) : key.slice(1, -1);
       if (isWanted(name)) texts.push(this.#slice(from + start, from + valueEnd));
-      // A comma stands before every key but the first.
+      // Every key but the first follows a comma.
       start = valueEnd + 1;
     }
     return texts.join(',');
@@ -508,18 +508,18 @@ export class NodeRecord {
       if (this.#slice(from + start, from + keyEnd) === wanted) {
         return { from: from + keyEnd + 1, to: from + valueEnd };
       }
-      // A comma stands before every key but the first.
+      // Every key but the first follows a comma.
       start = valueEnd + 1;
     }
     return undefined;
   }
 
-  /** Whether the stored texts of all properties are the same, byte for byte. */
+  /** Whether the stored texts of all properties are equal byte for byte. */
   hasSamePropertyText(other: NodeRecord): boolean {
     return Buffer.compare(this.propertyBytes().text, other.propertyBytes().text) === 0;
   }
 
-  /** The stored properties, to be put into another record. */
+  /** The stored properties, for use in another record. */
   propertyBytes(): PropertyBytes {
     const from = this.#textAt + this.bytes.readUInt32BE(PROPERTIES_AT);
     return {
@@ -529,7 +529,7 @@ export class NodeRecord {
     };
   }
 
-  /** The node object of a read as JSON text. @see docs/interface/nodes.md#the-node-object */
+  /** The node object of an answer as JSON text. @see docs/interface/nodes.md#the-node-object */
   render(derived: DerivedFields): string {
     const { isPart, properties, text } = derived;
     const shown = text ?? (properties === undefined ? undefined : JSON.stringify(properties));
@@ -540,10 +540,10 @@ export class NodeRecord {
       : this.#renderBehind(stored, shown, derived);
   }
 
-  /** As {@link render}; yields where the work may rest, which it does only for what is large. */
+  /** As {@link render}, in steps: yields only for a large record. */
   *renderInSteps(derived: DerivedFields): Generator<undefined, string> {
     const { properties, text } = derived;
-    // What is large of it has been made already.
+    // The large part of it exists already.
     if (!this.isLarge || text !== undefined) return this.render(derived);
     if (properties === undefined) {
       const stored = yield* this.#sliceInSteps(0, this.bytes.readUInt32BE(FRONT_END_AT));
@@ -562,8 +562,8 @@ export class NodeRecord {
   }
 
   /**
-   * @param before the text up to the properties, or behind them where `shown` does not replace them
-   * @param shown JSON of the properties to be shown instead
+   * @param before the text up to the properties, or after them where `shown` does not replace them
+   * @param shown JSON of the properties that replace the stored ones
    */
   #renderBehind(before: string, shown: string | undefined, derived: DerivedFields): string {
     const frontEnd = this.bytes.readUInt32BE(FRONT_END_AT);
@@ -581,7 +581,7 @@ export class NodeRecord {
     );
   }
 
-  /** @param stored the text up to the properties @param shown JSON of the properties to be shown instead */
+  /** @param stored the text up to the properties @param shown JSON of the properties that replace the stored ones */
   #renderPart(stored: string, shown: string, { children, hasChildren, workspace }: DerivedFields): string {
     const { header } = this;
     const frontEnd = this.bytes.readUInt32BE(FRONT_END_AT);
@@ -598,7 +598,7 @@ export class NodeRecord {
     const pieces: string[] = [];
     for (let from = start; from < end; ) {
       let to = Math.min(from + STEP_BYTES, end);
-      // Not within a character.
+      // Do not cut a character in two.
       while (to < end && ((this.bytes[this.#textAt + to] as number) & 0xc0) === 0x80) to -= 1;
       pieces.push(this.#slice(from, to));
       yield undefined;
@@ -617,7 +617,7 @@ export class NodeRecord {
     const front = this.#slice(0, this.bytes.readUInt32BE(PROPERTIES_AT));
     const node = JSON.parse(`${front}},${this.#slice(frontEnd, backEnd)}}`) as WireNode;
     const text = this.bytes.utf8Slice(this.#textAt + backEnd, this.bytes.length);
-    // Nothing but a translation holds numbers, and most nodes have none.
+    // Only translations contain numbers, and most nodes have none.
     const inner: unknown = text.endsWith(NO_TRANSLATIONS) ? JSON.parse(text) : parseExactJson(text);
     const [parentId, revision, operation, changedLocale, translations] = inner as InnerFields;
     return {
@@ -645,9 +645,9 @@ export class NodeRecord {
   }
 }
 
-/** The last part of a node object with other relations, which are the last of it. */
+/** The last part of a node object with other relations, which are its last field. */
 function withRelations(back: string, relations: readonly Relation[]): string {
-  // Within a text a quote stands behind a backslash.
+  // Inside a string a quote follows a backslash.
   const at = back.lastIndexOf(',"relations":[');
   return `${back.slice(0, at)},"relations":${JSON.stringify(relations)}`;
 }

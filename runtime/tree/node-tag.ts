@@ -3,28 +3,28 @@ import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import { derivedTypeText } from './render-node.ts';
 
 /**
- * Number of the way a node object is written. Raise it with every change to that: answers of the build before it then
- * count as changed.
+ * Version of the rendering of node objects. Raise it with every change of the rendering: tags of earlier builds then no
+ * longer match.
  */
 const RENDERING = 1;
 
-/** Characters of a hash in a tag: 48 bits, for values that few others are compared with. */
+/** Length of a hash in a tag: 48 bits, because each value is compared with few others. */
 const MARK_LENGTH = 8;
 
 const typeMarks = new WeakMap<ResolvedNodeType, string>();
 let noTypeMark: string | undefined;
 
 /**
- * The entity tag of a node object, without quotes: `{revision}.{mark}{children}`, and `.{variant}` behind it. The
- * revision is the one that wrote the state of the node, which with its address names the stored bytes; the mark stands
- * for what the answer takes from the node type; then 1 when it has children, else 0; then `-` and a mark where relations
- * are not shown.
+ * The entity tag of a node object, without quotes: `{revision}.{mark}{children}`, then optionally `.{variant}`. The
+ * revision is the one that wrote the state of the node; with the node's address it identifies the stored bytes. The
+ * mark stands for the fields derived from the node type. `children` is 1 when the node has children, else 0, followed
+ * by `-` and a mark when relations are left out.
  *
- * Nothing that is large is hashed.
+ * Nothing large is hashed.
  *
  * @param type undefined when it has been deleted
  * @param hidden mark of the relations that are left out, from `shownRelations`
- * @param variant from {@link variantMark}; absent: the node as it is stored, whole
+ * @param variant from {@link variantMark}; absent: the whole node as it is stored
  * @see docs/interface/conditions.md
  */
 export function nodeTag(
@@ -39,7 +39,7 @@ export function nodeTag(
   return variant === undefined ? tag : `${tag}.${variant}`;
 }
 
-/** Stands for everything that makes an answer differ from the whole node: locales, fields, nodes that were added. */
+/** A hash of everything that makes an answer differ from the whole node: locales, fields, added nodes. */
 export function variantMark(parts: readonly unknown[]): string {
   return markOf(JSON.stringify(parts));
 }

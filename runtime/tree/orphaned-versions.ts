@@ -18,37 +18,37 @@ import { HeadNodeReader } from './node-reader.ts';
 import { NodeRecord } from './node-record.ts';
 import type { DefinitionChange, NodeChange, RevisionRecord } from './revision-record.ts';
 
-/** How much of the orphaned versions was removed. */
+/** The progress of a removal. */
 export interface OrphansRemoved {
   /** Rows that were removed. */
   readonly rows: number;
-  /** Revisions of which nothing is left. */
+  /** Revisions removed completely. */
   readonly revisions: number;
-  /** Whether there are none any more. */
+  /** Whether none are left. */
   readonly isDone: boolean;
 }
 
-/** Nodes looked at between two rests. */
+/** Nodes processed between two yields. */
 const NODES_PER_SLICE = 32;
 
-/** Nodes one call looks at: more than a chunk of changes has, so that every call gets on. */
+/** Upper limit of nodes in one call: more than a chunk of changes has, so that every call makes progress. */
 const NODES_MAX = 2_000;
 
-/** Versions of a node taken at a time. */
+/** Versions of a node read at a time. */
 const VERSIONS_PER_BATCH = 64;
 
-/** The newest own states of a node that are looked at for where it stood before somebody else moved it. */
+/** Number of newest own states of a node searched for its position before the source moved it. */
 const OWN_STATES_MAX = 1_000;
 
 /**
- * Removes what a fork has of revisions that its source wrote after the fork revision: rows of the version tables,
- * audit entries, and the revision records, which say where the rows are and go last. Nobody ever sees any of it, so
- * the branch reads the same before, in between and afterwards. Cost follows what is removed.
+ * Removes what a fork holds of revisions that its source wrote after the fork revision: rows of the version tables,
+ * audit entries, and the revision records. The records locate the other rows and are removed last. These rows are never
+ * visible, so reads of the branch are the same before, during and after. Cost follows the rows removed.
  *
- * Stopping anywhere and going on later, also in a copy of the branch, does no harm. Manual versions made by the
- * source stay and stay hidden: no revision says where they are, and they are few.
+ * The removal may stop at any row and continue later, also in a copy of the branch. Manual versions made by the source
+ * stay and remain hidden: no revision locates them, and they are few.
  *
- * @param rowsMax rows after which it stops; a little more may be removed
+ * @param rowsMax rows after which it stops; slightly more may be removed
  * @see docs/decisions/0008-lines-and-forks.md
  */
 export function* removeOrphanedVersions(turn: Turn, rowsMax: number): Generator<undefined, OrphansRemoved> {
@@ -57,7 +57,7 @@ export function* removeOrphanedVersions(turn: Turn, rowsMax: number): Generator<
   return { rows: remover.rows, revisions: remover.revisions, isDone };
 }
 
-/** The stretches of `revisions` whose records are orphaned versions. */
+/** The ranges of `revisions` whose records are orphaned versions. */
 export function orphanedRanges(reader: TableReader): readonly Range[] {
   return readLineage(reader).foreign.map(({ from, to }) => ({
     start: revisionKey(from),
@@ -65,7 +65,7 @@ export function orphanedRanges(reader: TableReader): readonly Range[] {
   }));
 }
 
-/** Makes the stretch of a table's versions from those up to a revision, which are newest first. */
+/** Creates the range of versions up to a revision, newest first. */
 type VersionsUpTo = (at: Revision) => Range;
 
 class OrphanRemover {
@@ -75,7 +75,7 @@ class OrphanRemover {
   readonly #lineage: Lineage;
   readonly #rowsMax: number;
   readonly #head: HeadNodeReader;
-  /** Nodes nothing is left of. */
+  /** Nodes without any orphaned version. */
   readonly #clean = new Set<string>();
   #looked = 0;
 
@@ -90,7 +90,7 @@ class OrphanRemover {
     return this.rows >= this.#rowsMax || this.#looked >= NODES_MAX;
   }
 
-  /** @returns whether nothing is left */
+  /** @returns whether all are removed */
   *run(): Generator<undefined, boolean> {
     for (const { start, end } of orphanedRanges(this.#turn)) {
       for (let next = start; ; ) {
@@ -108,7 +108,7 @@ class OrphanRemover {
     return true;
   }
 
-  /** Removes what a revision wrote, and its chunks of changes. @returns false when it was interrupted */
+  /** Removes the rows of a revision and its chunks of changes. @returns false when it was interrupted */
   *#removeRevision(record: RevisionRecord): Generator<undefined, boolean> {
     for (const definition of record.definitions) this.#removeDefinition(definition);
     if (record.changes !== undefined) return yield* this.#removeChanges(record.changes);
@@ -137,8 +137,8 @@ class OrphanRemover {
   }
 
   /**
-   * Removes all orphaned versions of a node. Where it ever stood, paths, places and parents may have rows of the same
-   * revisions; a state is removed after those, so that what is interrupted is found again.
+   * Removes all orphaned versions of a node. Its earlier paths, positions and parents may have rows of the same
+   * revisions. A state is removed after those rows, so that an interrupted removal is found again.
    *
    * @returns false when it was interrupted
    */
@@ -203,12 +203,12 @@ class OrphanRemover {
   }
 }
 
-/** The versions written from the beginning to the end of an interval. */
+/** The versions written within an interval. */
 function between({ from, to }: Interval, versionsUpTo: VersionsUpTo): Range {
   return { start: versionsUpTo(to).start, end: `${versionsUpTo(from).start}\0` };
 }
 
-/** Versions of a node, so that others may be removed between two of them. */
+/** Versions of a node in batches, so that rows may be removed between two of them. */
 function* inBatches(reader: TableReader, { start, end }: Range): Generator<Row, void> {
   for (let next = start; ; ) {
     const batch: Row[] = [];

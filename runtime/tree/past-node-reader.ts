@@ -34,10 +34,10 @@ import {
 import { NodeRecord } from './node-record.ts';
 import { readBranchHead } from './revision-store.ts';
 
-/** Places looked at in one part of a listing: some 50 µs. */
+/** Positions read in one part of a listing: about 50 µs. */
 const PLACES_PER_PART = 64;
 
-/** What was written under a key, and when; empty bytes: taken away. */
+/** The value written under a key, and its revision; empty bytes mean removed. */
 interface Version {
   readonly since: Revision;
   readonly value: Uint8Array;
@@ -49,19 +49,18 @@ interface PlacedChild extends ChildEntry {
 }
 
 /**
- * The tree as of an earlier revision. Present state that is old enough answers at once; otherwise one seek in
- * the version tables. Listing a parent costs its children now and then, never the whole history.
+ * The tree at an earlier revision. Present state that is old enough answers at once; otherwise one seek in the version
+ * tables does. Listing a parent costs its present and past children, never the whole history.
  *
- * After the head of a branch was moved, present state need not be the newest that was there before a moment,
- * and not everything written before a moment belongs to it: then both places are looked at, and what is on
- * another line is passed over.
+ * After the head of a branch was moved, the present state need not be the newest one before a revision, and not every
+ * earlier write belongs to that revision. Then both present and versions are read, and rows of other lines are skipped.
  */
 export class PastNodeReader implements NodeReader {
   readonly #reader: TableReader;
   readonly #head: HeadNodeReader;
   readonly #at: Revision;
   readonly #intervals: readonly Interval[];
-  /** Whether present state that belongs to the moment is the newest that does. */
+  /** Whether present state that belongs to the revision is always the newest that does. */
   readonly #presentDecides: boolean;
 
   constructor(reader: TableReader, at: Revision) {
@@ -100,7 +99,7 @@ export class PastNodeReader implements NodeReader {
     return this.#isNewer(present?.since, earlier) ? present : bindingOf(earlier);
   }
 
-  /** The child at a place of a parent with the revision that put it there. */
+  /** The child at a position under a parent, with the revision that put it there. */
   placementAt(workspace: string, parentId: string, orderKey: string): Binding | undefined {
     const bytes = this.#reader.get(BranchTable.children, childKey(workspace, parentId, orderKey));
     const present = bytes === undefined ? undefined : decodeBinding(bytes);
@@ -126,13 +125,13 @@ export class PastNodeReader implements NodeReader {
     for (const place of this.#places(stretch(workspace, parentId, range))) {
       looked += 1;
       if (place.id !== '') entries.push(place);
-      // Places that were filled later are many where much was added since.
+      // Many positions may have been filled after this revision.
       if (entries.length >= most || looked >= PLACES_PER_PART) return { entries, next: place.orderKey };
     }
     return { entries };
   }
 
-  /** Every place that was ever filled, in order, with who stood there; id empty: nobody. */
+  /** Every position that was ever filled, in order, with the node that was there; empty id: none. */
   *#places(bounds: Stretch): Generator<ChildEntry, void> {
     const past = this.#pastChildren(bounds);
     try {
@@ -167,7 +166,7 @@ export class PastNodeReader implements NodeReader {
     return this.parentSince(workspace, parentId) !== undefined;
   }
 
-  /** Since when a parent had children without a break; undefined when it had none. */
+  /** The revision since which a parent had children without interruption; undefined when it had none. */
   parentSince(workspace: string, parentId: string): Revision | undefined {
     const since = parentEntry(this.#reader, workspace, parentId)?.since;
     if (this.#decides(since)) return since;
@@ -177,7 +176,7 @@ export class PastNodeReader implements NodeReader {
     return earlier === undefined || earlier.value.length === 0 ? undefined : earlier.since;
   }
 
-  /** For every place that has past placements, the newest one that belongs; id empty: nobody, or none belongs. */
+  /** For every position with past placements, the newest that belongs to the revision; empty id: none. */
   *#pastChildren(bounds: Stretch): Generator<PlacedChild, undefined> {
     let place: string | undefined;
     let found: PlacedChild | undefined;
@@ -193,14 +192,14 @@ export class PastNodeReader implements NodeReader {
       }
       const since = decodeRevisionDescending(key, revisionAt);
       if (!this.#belongs(since)) continue;
-      // Forwards the newest comes first, backwards it comes last.
+      // Forwards, the newest version comes first; backwards, it comes last.
       if (isUnknown || bounds.reverse) found = { ...(found as PlacedChild), id: idOf(value), since };
       isUnknown = false;
     }
     if (found !== undefined) yield found;
   }
 
-  /** The newest version in a range, newest first, that belongs to the moment. */
+  /** The newest version in a range, sorted newest first, that belongs to the revision. */
   #newest(table: number, range: Range): Version | undefined {
     for (const { key, value } of this.#reader.range(table, range)) {
       const since = decodeRevisionDescending(key, key.length - REVISION_BYTES);
@@ -217,14 +216,14 @@ export class PastNodeReader implements NodeReader {
     return this.#presentDecides && presentSince !== undefined && this.#belongs(presentSince);
   }
 
-  /** Whether what is present belongs to the moment and is newer than a version that does. */
+  /** Whether the present state belongs to the revision and is newer than the newest version that does. */
   #isNewer(presentSince: Revision | undefined, version: Version | undefined): boolean {
     if (presentSince === undefined || !this.#belongs(presentSince)) return false;
     return version === undefined || compareRevisions(presentSince, version.since) >= 0;
   }
 }
 
-/** Where a branch stands, and how it came there. */
+/** The head of a branch and its lineage. */
 interface BranchLines {
   readonly generation: number | undefined;
   readonly lineage: Lineage;
@@ -232,7 +231,7 @@ interface BranchLines {
   readonly tip: Revision;
 }
 
-/** What was read through a reader last: every read of the past needs it, and it changes with writes only. */
+/** The lineage last read through a reader: every read of the past needs it, and only writes change it. */
 const knownLines = new WeakMap<TableReader, BranchLines>();
 
 function branchLinesOf(reader: TableReader): BranchLines {
@@ -241,7 +240,7 @@ function branchLinesOf(reader: TableReader): BranchLines {
   if (known !== undefined && known.generation === generation) return known;
   const { head, tip } = readBranchHead(reader);
   const lines = { generation, lineage: readLineage(reader), head, tip };
-  // Who does not count generations may show something else the next time.
+  // A reader without generations may return something else the next time.
   if (generation !== undefined) knownLines.set(reader, lines);
   return lines;
 }

@@ -12,12 +12,11 @@ import { isWithin, readLineage } from './lineage.ts';
 import { hasRevision, readBranchHead, revisionRanges } from './revision-store.ts';
 
 /**
- * The revision that a read at a moment is of. That is the one asked for where the branch has it, on whichever of its
- * lines. Between two revisions of the line of the head it is the earlier one, so that a moment of the clock can be
- * asked for. The branch has nothing else: no revision of another branch, also none that was merged from there, and
- * none before its first or behind its newest.
+ * Resolves the revision of a read. A revision of the branch is returned as it is, whichever line it is on. A moment
+ * between two revisions of the head's line resolves to the earlier one, so that a clock time can be requested. Nothing
+ * else resolves: no revision of another branch, even a merged one, and none before the first or after the newest.
  *
- * @param line the revision whose line counts, and of which nothing later is seen; absent: the head
+ * @param line the revision whose line is used and after which nothing is visible; absent: the head
  * @throws {ServiceError} `REVISION_NOT_FOUND`
  */
 export function readableRevision(reader: TableReader, asked: Revision, line?: Revision): Revision {
@@ -33,12 +32,12 @@ export function readableRevision(reader: TableReader, asked: Revision, line?: Re
   throw new ServiceError('REVISION_NOT_FOUND', `The branch has no revision '${formatRevision(asked)}'`);
 }
 
-/** Whether it is known to be a revision of another branch. */
+/** Whether it is known as a revision of another branch. */
 function isMerged(reader: TableReader, revision: Revision): boolean {
   return reader.get(BranchTable.ancestry, ancestryKey(revision)) !== undefined;
 }
 
-/** The newest revision up to a moment of those that lead to `end`. Cost follows the number of lines. */
+/** The newest revision not after a moment among those that lead to `end`. Cost follows the number of lines. */
 function newestUpTo(reader: TableReader, moment: Revision, end: Revision): Revision | undefined {
   const before = `${revisionKey(moment)}\0`;
   for (const range of revisionRanges(reader, end)) {

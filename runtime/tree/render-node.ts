@@ -3,19 +3,19 @@ import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import type { DerivedFields, NodeRecord } from './node-record.ts';
 
-/** What a node object shows that its record does not hold. */
+/** Fields of a node object that are not in its record. */
 export interface RenderFacts {
   readonly workspace: string;
   readonly hasChildren: boolean;
   /** Undefined when the type has been deleted. */
   readonly type: ResolvedNodeType | undefined;
-  /** Replaces the stored properties, for a locale or where fields are withheld. */
+  /** Replace the stored properties, for a locale or where fields are withheld. */
   readonly properties?: JsonObject;
-  /** Replaces the stored relations, where some are not shown. */
+  /** Replace the stored relations, where some are not visible. */
   readonly relations?: readonly Relation[] | undefined;
   /** As {@link properties}, as the text of a JSON object. */
   readonly text?: string;
-  /** Whether nothing else is wanted that may be long, see `DerivedFields`. */
+  /** Whether no other field that may be long is requested, see `DerivedFields`. */
   readonly isPart?: boolean;
   /** JSON text of a further field `children`. */
   readonly children?: string;
@@ -24,7 +24,7 @@ export interface RenderFacts {
 const typeTexts = new WeakMap<ResolvedNodeType, string>();
 const NO_TYPE = '"$supertypes":[],"$mixins":[]';
 
-/** The fields `$supertypes` and `$mixins` as text: derived from the type at every read and never stored. */
+/** The fields `$supertypes` and `$mixins` as text: derived from the type at every read, never stored. */
 export function derivedTypeText(type: ResolvedNodeType | undefined): string {
   if (type === undefined) return NO_TYPE;
   let text = typeTexts.get(type);
@@ -36,7 +36,7 @@ export function derivedTypeText(type: ResolvedNodeType | undefined): string {
 }
 
 /**
- * The node object of a read as JSON text, made of the stored text without decoding properties.
+ * The node object of an answer as JSON text, built from the stored text without decoding properties.
  *
  * @see docs/interface/nodes.md#the-node-object
  */
@@ -44,7 +44,7 @@ export function renderNode(record: NodeRecord, facts: RenderFacts): string {
   return record.render(derivedFields(facts));
 }
 
-/** As {@link renderNode}; yields where the work may rest, which it does only for a large node. */
+/** As {@link renderNode}, in steps: yields only for a large node. */
 export function renderNodeInSteps(record: NodeRecord, facts: RenderFacts): Generator<undefined, string> {
   return record.renderInSteps(derivedFields(facts));
 }

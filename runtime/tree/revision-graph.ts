@@ -2,71 +2,71 @@ import { PriorityQueue } from '#runtime/base/priority-queue.ts';
 import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 
-/** A revision and what it was made from; a `RevisionRecord` is one. */
+/** A revision and its parents; a `RevisionRecord` is one. */
 export interface GraphRecord {
   readonly revision: string;
-  /** Null at the beginning of a history. */
+  /** Null for the first revision of a history. */
   readonly parent: string | null;
   /** Head of the source of a merge. */
   readonly mergeParent: string | null;
-  /** What else it contains: a merge commit that a fast-forward took over continues another history here. */
+  /** Further parents: a merge commit that a fast-forward took over also continues the history of this branch. */
   readonly besides?: readonly string[];
-  /** Actor of the branch that has its content, where it came in by a merge. */
+  /** Actor of the branch that has its content, when it came from a merge. */
   readonly home?: string;
 }
 
-/** Everything a revision was made from. */
+/** All parents of a revision. */
 export function parentsOf({ besides, mergeParent, parent }: GraphRecord): readonly string[] {
   return [parent, mergeParent, ...(besides ?? [])].filter((one) => one !== null);
 }
 
-/** Looks revisions up. */
+/** Looks up revisions. */
 export interface RevisionSource {
-  /** Undefined for a revision that is not known: history then ends there. */
+  /** Undefined for an unknown revision: the history ends there. */
   record(revision: Revision): GraphRecord | undefined;
 }
 
-/** What two revisions do not share of their histories, and where they met last. */
+/** The revisions two histories do not share, and their merge bases. */
 export interface Divergence {
   /** Reachable from the left one only, newest first. */
   readonly left: readonly GraphRecord[];
   /** Reachable from the right one only, newest first. */
   readonly right: readonly GraphRecord[];
   /**
-   * The merge bases, newest first: shared revisions that no other shared revision contains. The first is the
-   * greatest revision shared at all. Several after merges that cross; none of unrelated histories.
+   * The merge bases, newest first: shared revisions that no other shared revision contains. The first is the greatest
+   * shared revision. There may be several after criss-cross merges, and none for unrelated histories.
    */
   readonly bases: readonly GraphRecord[];
 }
 
-/** Revisions one walk may visit. */
+/** Upper limit of revisions in one walk. */
 export const REVISIONS_WALKED_MAX = 1_000_000;
 
-/** Revisions visited between two rests. */
+/** Revisions visited between two yields. */
 const REVISIONS_PER_SLICE = 32;
 
 const LEFT = 1;
 const RIGHT = 2;
 const SHARED = LEFT | RIGHT;
-/** Contained in a merge base that was found. */
+/** Contained in a known merge base. */
 const BELOW_BASE = 4;
 
 interface Reached {
   readonly revision: Revision;
-  /** From where it can be reached. */
+  /** The sides from which it is reachable. */
   marks: number;
 }
 
 /**
- * Compares the ancestors, through `parent` and `mergeParent`, of two revisions.
+ * Compares the ancestors of two revisions, through `parent` and `mergeParent`.
  *
- * Revisions rise along both links, so walking both histories newest first meets every revision after everything
- * it is contained in. The walk ends where nothing but shared history is left: it costs the revisions since the
- * oldest place where the two still differ, never the whole history.
+ * Parents are always smaller, so a walk through both histories newest first visits every revision after all its
+ * descendants. The walk ends when only shared history is left. Its cost follows the revisions since the oldest
+ * difference, never the whole history.
  *
  * @param left undefined for a history without revisions
- * @returns yields wherever the work may rest
- * @throws {ServiceError} `VALIDATION_FAILED` when there are more than {@link REVISIONS_WALKED_MAX} to look at
+ * @returns a generator that yields between steps of bounded length
+ * @throws {ServiceError} `VALIDATION_FAILED` when the walk exceeds {@link REVISIONS_WALKED_MAX}
  * @see docs/interface/branches.md#comparing-branches
  */
 export function* findDivergence(
@@ -97,19 +97,19 @@ export function* findDivergence(
   return found;
 }
 
-/** Revisions that were reached and not yet visited. */
+/** Revisions that were reached and not visited yet. */
 class Frontier {
   readonly #queue = new PriorityQueue<Reached>((a, b) => compareRevisions(a.revision, b.revision) > 0);
   readonly #reached = new Map<string, Reached>();
-  /** How many of them are not known to be below a merge base. */
+  /** Number of them not known to be below a merge base. */
   #undecided = 0;
 
-  /** Whether some revision may still belong to one side only, or be a merge base. */
+  /** Whether any revision may still belong to one side only, or be a merge base. */
   get isOpen(): boolean {
     return this.#undecided > 0;
   }
 
-  /** Adds marks to a revision. `0-0` is before every revision and none itself. */
+  /** Adds marks to a revision. `0-0` means no revision. */
   reach(revision: Revision, marks: number, text = formatRevision(revision)): void {
     if (revision.ms === 0 && revision.counter === 0) return;
     const known = this.#reached.get(text);
@@ -124,7 +124,7 @@ class Frontier {
     known.marks |= marks;
   }
 
-  /** Takes the newest one. */
+  /** Removes and returns the newest one. */
   take(): Reached & { readonly text: string } {
     const reached = this.#queue.pop() as Reached;
     const text = formatRevision(reached.revision);

@@ -1,6 +1,6 @@
 import type { ChangeOperation } from '#runtime/content/content-node.ts';
 
-/** One node a revision touched. `locale` when only the overlay of that locale was written. */
+/** One node changed by a revision. `locale` when only the overlay of that locale was written. */
 export interface NodeChange {
   readonly node_id: string;
   readonly workspace: string;
@@ -10,14 +10,14 @@ export interface NodeChange {
   readonly translation_locale?: string;
 }
 
-/** One schema definition a revision touched. */
+/** One schema definition changed by a revision. */
 export interface DefinitionChange {
   readonly kind: 'node_type' | 'archetype' | 'element_type';
   readonly name: string;
   readonly operation: 'added' | 'modified' | 'deleted';
 }
 
-/** What a commit says about itself. @see docs/interface/revisions.md#revision-records */
+/** The record of a commit. @see docs/interface/revisions.md#revision-records */
 export interface RevisionRecord {
   readonly revision: string;
   readonly parent: string | null;
@@ -26,15 +26,15 @@ export interface RevisionRecord {
   readonly actor: string;
   readonly message: string;
   readonly isSystem: boolean;
-  /** The branch it was made on, where a fast-forward took it over; of others the lineage knows. */
+  /** The branch it was made on, for a revision taken over by a fast-forward; for others the lineage has it. */
   readonly branch?: string;
   readonly definitions: readonly DefinitionChange[];
   readonly changeCount: number;
   /**
-   * How many revisions led to it, itself included, and how many of them were made by the system. Absent in records of
-   * the first builds.
+   * Number of revisions that led to it, itself included, and how many of them were made by the system. Absent in
+   * records of the first builds.
    */
   readonly ordinals?: readonly [revisions: number, systemRevisions: number];
-  /** Inline when there are few; otherwise in chunks of their own. */
+  /** Inline when there are few; otherwise stored in chunks. */
   readonly changes?: readonly NodeChange[];
 }

@@ -15,13 +15,13 @@ import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import { revisionCommitted } from './branch-events.ts';
 import { Lineage, readLineage, writeLineage } from './lineage.ts';
 
-/** Changes kept inside the record; more go to chunks, so that listing revisions stays cheap. */
+/** Changes stored inside the record. More go to chunks, so that listing revisions stays cheap. */
 const INLINE_CHANGES_MAX = 16;
 
 /** Changes in one chunk. */
 const CHUNK_CHANGES = 1000;
 
-/** Where a branch stands and how many revisions lead there. */
+/** The head of a branch and the number of revisions that lead to it. */
 export interface BranchHead {
   readonly head: Revision;
   readonly revisions: number;
@@ -32,21 +32,21 @@ export interface BranchHead {
 
 const HEAD_KEY = 'head';
 
-/** What rows say that were written a moment ago: while they wait to be applied, a read gets the same bytes again. */
+/** Decoded rows by their bytes: a row that was just written is read as the same bytes until it is applied. */
 const branchHeads = new WeakMap<Uint8Array, BranchHead>();
 
-/** Reads where the branch stands; an empty branch stands at `0-0`. */
+/** Reads the head of the branch; `0-0` for an empty branch. */
 export function readBranchHead(reader: TableReader): BranchHead {
   const bytes = reader.get(CommonTable.meta, HEAD_KEY);
   if (bytes === undefined) return { head: revisionZero, revisions: 0, systemRevisions: 0, tip: revisionZero };
   const known = branchHeads.get(bytes);
   if (known !== undefined) return known;
   const [head, revisions, systemRevisions, tip] = decodeJsonRow(bytes) as [string, number, number, string?];
-  // Rows of the first builds have no tip: a head could not be moved then.
+  // Rows of the first builds have no tip, because a head could not be moved then.
   return { head: parseRevision(head), revisions, systemRevisions, tip: parseRevision(tip ?? head) };
 }
 
-/** Stores where a branch stands. */
+/** Stores the head of the branch. */
 export function writeBranchHead(turn: Turn, branchHead: BranchHead): void {
   const { head, revisions, systemRevisions, tip } = branchHead;
   const bytes = encodeJsonRow([formatRevision(head), revisions, systemRevisions, formatRevision(tip)]);
@@ -54,7 +54,7 @@ export function writeBranchHead(turn: Turn, branchHead: BranchHead): void {
   turn.put(CommonTable.meta, HEAD_KEY, bytes);
 }
 
-/** What the writer of a revision gives. */
+/** What the writer of a revision provides. */
 export interface RevisionFacts {
   readonly actor: string;
   readonly message: string;
@@ -65,9 +65,9 @@ export interface RevisionFacts {
 }
 
 /**
- * Writes the record of the turn's revision, moves the head to it and tells subscribers.
+ * Writes the record of the turn's revision, moves the head to it and publishes the event.
  *
- * @param changes not to be changed any more
+ * @param changes must not be modified afterwards
  */
 export function writeRevision(
   turn: Turn,
@@ -79,7 +79,7 @@ export function writeRevision(
   else writeRecord(turn, facts, changes, definitions);
 }
 
-/** As {@link writeRevision}, for revisions that may have many changes; yields where the work may rest. */
+/** As {@link writeRevision}, in steps, for revisions that may have many changes. */
 export function* writeRevisionInSteps(
   turn: Turn,
   facts: RevisionFacts,
@@ -97,7 +97,7 @@ export function* writeRevisionInSteps(
   writeRecord(turn, facts, changes, definitions);
 }
 
-/** Everything of a revision but changes that do not fit its record. */
+/** Writes everything of a revision except the changes that do not fit into its record. */
 function writeRecord(
   turn: Turn,
   facts: RevisionFacts,
@@ -106,7 +106,7 @@ function writeRecord(
 ): void {
   const { head, revisions, systemRevisions, tip } = readBranchHead(turn);
   if (compareRevisions(head, tip) !== 0) {
-    // The first write after the head was moved back: what lies between continues to be readable, as another line.
+    // The first write after the head was moved back: revisions in between stay readable, as another line.
     const { lines, inherited } = readLineage(turn);
     writeLineage(turn, new Lineage([...lines, { start: turn.revision, parent: head }], inherited));
   }
@@ -136,7 +136,7 @@ function writeRecord(
   turn.emit(revisionCommitted(record, previous, changes));
 }
 
-/** The record of a revision; undefined when this branch has no such revision. */
+/** The record of a revision; undefined when it does not belong to this branch. */
 export function readRevision(reader: TableReader, revision: Revision): RevisionRecord | undefined {
   const bytes = reader.get(BranchTable.revisions, revisionKey(revision));
   // A fork keeps the records of its source's later revisions until their orphaned versions are removed.
@@ -144,15 +144,15 @@ export function readRevision(reader: TableReader, revision: Revision): RevisionR
   return decodeJsonRow(bytes) as RevisionRecord;
 }
 
-/** Whether {@link readRevision} has something to answer. */
+/** Whether {@link readRevision} returns a record. */
 export function hasRevision(reader: TableReader, revision: Revision): boolean {
   if (reader.get(BranchTable.revisions, revisionKey(revision)) === undefined) return false;
   return !readLineage(reader).isForeign(revision);
 }
 
 /**
- * The node changes of a record, some at a time. Cost follows their number. No range is open between two parts, so
- * a reader that is pinned may rest there.
+ * The node changes of a record, in parts. Cost follows their number. No range is open between two parts, so a pinned
+ * reader may pause there.
  */
 export function* readChangeParts(
   reader: TableReader,
@@ -165,7 +165,7 @@ export function* readChangeParts(
   }
 }
 
-/** One part of {@link readChangeParts} by its number; undefined behind the last. */
+/** One part of {@link readChangeParts} by its number; undefined after the last. */
 export function readChangePart(
   reader: TableReader,
   record: RevisionRecord,
@@ -184,7 +184,7 @@ export function readChanges(reader: TableReader, record: RevisionRecord): readon
   return [...readChangeParts(reader, record)].flat();
 }
 
-/** Records newest first, from a revision backwards: those the state at that revision is made of. */
+/** Records from a revision backwards, newest first: the revisions that lead to the state at that revision. */
 export function* revisionsUpTo(reader: TableReader, from: Revision): Generator<RevisionRecord, undefined> {
   for (const range of revisionRanges(reader, from)) {
     for (const { value } of reader.range(BranchTable.revisions, range))
@@ -192,7 +192,7 @@ export function* revisionsUpTo(reader: TableReader, from: Revision): Generator<R
   }
 }
 
-/** The stretches of `revisions` that lead to a revision, newest first and each to be walked backwards. */
+/** The ranges of `revisions` that lead to a revision, newest first, each to be read backwards. */
 export function revisionRanges(reader: TableReader, upTo: Revision): readonly Range[] {
   return readLineage(reader)
     .intervals(upTo)

@@ -26,7 +26,7 @@ import { isWithin, readLineage } from './lineage.ts';
 /** Families of stored definitions; mixins are node types with `is_mixin`. */
 export type StoredKind = 'node_type' | 'archetype' | 'element_type';
 
-/** What each family stores. */
+/** The stored type of each family. */
 export interface DefinitionOf {
   node_type: NodeType;
   archetype: Archetype;
@@ -40,20 +40,20 @@ export interface StoredDefinition<K extends StoredKind> {
   readonly definition: DefinitionOf[K];
 }
 
-/** Name of the meta row that holds the revision of the newest schema change. */
+/** Key of the meta row with the revision of the newest schema change. */
 const STAMP_KEY = 'schema';
 
 function parse<K extends StoredKind>(bytes: Uint8Array): StoredDefinition<K> {
   return decodeExactJsonRow(bytes) as StoredDefinition<K>;
 }
 
-/** The revision of the newest schema change; it names one state of the schema. */
+/** The revision of the newest schema change; it identifies one state of the schema. */
 export function schemaStamp(reader: TableReader): string {
   const bytes = reader.get(CommonTable.meta, STAMP_KEY);
   return bytes === undefined ? '' : Buffer.from(bytes).toString('latin1');
 }
 
-/** A definition as of the head, or of a revision. */
+/** A definition at the head, or at a revision. */
 export function readDefinition<K extends StoredKind>(
   reader: TableReader,
   kind: K,
@@ -80,7 +80,7 @@ export function storedDefinition<K extends StoredKind>(
   for (const { key, value } of reader.range(BranchTable.definitionVersions, range)) {
     const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
     if (!isWithin(reader, intervals, written)) continue;
-    // What is present is the newer one, unless the head was moved back behind this version.
+    // The present definition is the newer one, unless the head was moved back before this version.
     if (belongs && compareRevisions(since, written) >= 0) return present;
     return value.length === 0 ? undefined : parse<K>(value);
   }
@@ -88,8 +88,8 @@ export function storedDefinition<K extends StoredKind>(
 }
 
 /**
- * Puts a definition back as an earlier revision left it, or takes it away. What is present stays readable at
- * the revisions it belongs to; no version of the present is made.
+ * Restores a definition to its state at an earlier revision, or removes it. The present definition stays readable at
+ * the revisions it belongs to; no version of it is written.
  */
 export function restoreDefinition<K extends StoredKind>(
   turn: Turn,
@@ -108,7 +108,7 @@ export function restoreDefinition<K extends StoredKind>(
   stamp(turn);
 }
 
-/** Every definition of a family, sorted by name. Cost follows their number, and for a past moment that of their versions. */
+/** All definitions of a family, sorted by name. Cost follows their number; for the past, the number of versions. */
 export function listDefinitions<K extends StoredKind>(
   reader: TableReader,
   kind: K,
@@ -125,14 +125,14 @@ export function listDefinitions<K extends StoredKind>(
   for (const { key } of reader.range(BranchTable.definitions, underParts(kind)))
     names.add(bytesText(key.slice(start)));
   for (const { key } of reader.range(BranchTable.definitionVersions, underParts(kind))) {
-    // Behind the name: a zero byte and ten bytes of revision.
+    // The name is followed by a zero byte and ten bytes of revision.
     names.add(bytesText(key.slice(start, key.length - 11)));
   }
   const found = [...names].sort().map((name) => readDefinition(reader, kind, name, at));
   return found.filter((definition) => definition !== undefined);
 }
 
-/** Stores a definition as of the turn's revision; what it replaces becomes history. */
+/** Stores a definition at the turn's revision; the replaced one becomes history. */
 export function writeDefinition<K extends StoredKind>(
   turn: Turn,
   kind: K,
@@ -144,7 +144,7 @@ export function writeDefinition<K extends StoredKind>(
   stamp(turn);
 }
 
-/** Removes a definition as of the turn's revision. */
+/** Removes a definition at the turn's revision. */
 export function removeDefinition(turn: Turn, kind: StoredKind, name: string): void {
   keepVersion(turn, kind, name);
   turn.remove(BranchTable.definitions, definitionKey(kind, name));
@@ -168,33 +168,32 @@ function stamp(turn: Turn): void {
   turn.put(CommonTable.meta, STAMP_KEY, Buffer.from(formatRevision(turn.revision), 'latin1'));
 }
 
-/** Resolved schemas kept at a time; each is one state of the schema, seen through one set of pins. */
+/** Resolved schemas in the cache; each is one state of the schema with one set of pins. */
 const RESOLVERS_MAX = 24;
 
-/** Which state of the schema is meant. */
+/** Identifies a state of the schema. */
 export interface SchemaMoment {
   /** Absent: the head. */
   readonly at?: Revision;
-  /** Node types fixed to an earlier revision by a workspace. */
+  /** Node types that a workspace pins to an earlier revision. */
   readonly pins?: Readonly<Record<string, string | null>>;
 }
 
 /**
- * Resolved schemas, remembered by the stamp of the schema they were made from. A stamp is never used twice, so
- * nothing has to be dropped when a command is taken back; only a command that changes the schema and then
- * reads it must call {@link forget} first.
+ * A cache of resolved schemas, by the stamp of the schema. A stamp is never used twice, so nothing must be invalidated
+ * when a command is rolled back. Only a command that changes the schema and then reads it must call {@link forget}.
  *
- * One cache serves readers of one kind (commands, or durable queries): definitions are read when first asked
- * for, through the reader given last, which shows the state its stamp names.
+ * One cache serves readers of one kind (commands, or durable queries). Definitions are read on first use, through the
+ * reader given last, which shows the state its stamp names.
  */
 export class SchemaCache {
   readonly #resolvers = new Map<string, ResolvedSource>();
   #reader: TableReader | undefined;
-  /** Of the reader given last; a command's has none: what it shows of the schema changes with {@link forget} only. */
+  /** Generation of the reader given last. A command's reader has none: its schema changes only with {@link forget}. */
   #generation: number | undefined;
   #stamp = '';
 
-  /** The schema as a reader shows it. Use it within the same turn of the event loop. */
+  /** The schema as a reader sees it. Use it within the same turn of the event loop. */
   get(reader: TableReader, moment: SchemaMoment = {}): ResolvedSource {
     if (reader !== this.#reader || reader.generation !== this.#generation) {
       this.#reader = reader;
@@ -212,19 +211,19 @@ export class SchemaCache {
     return made;
   }
 
-  /** Lets go of the reader given last, which may hold everything that a command wrote; for when no command is under way. */
+  /** Releases the reader given last, which may hold all writes of a command; for when no command is running. */
   release(): void {
     this.#reader = undefined;
   }
 
-  /** Drops everything remembered. */
+  /** Clears the cache. */
   forget(): void {
     this.#resolvers.clear();
     this.#reader = undefined;
   }
 }
 
-/** Pins as text, by identity: a workspace hands out the same object until it is changed. */
+/** Pins as text, by identity: a workspace returns the same object until it is changed. */
 const pinsTexts = new WeakMap<object, string>();
 
 function pinsText(pins: SchemaMoment['pins']): string {
@@ -237,7 +236,7 @@ function pinsText(pins: SchemaMoment['pins']): string {
   return text;
 }
 
-/** The schema as a reader shows it, for reads that keep their reader over several turns (pinned ones). */
+/** The schema as a reader sees it, for reads that keep a pinned reader over several turns. */
 export function resolverOver(reader: () => TableReader, moment: SchemaMoment): ResolvedSource {
   const { pins = {} } = moment;
   const pinOf = (name: string): string | undefined =>

@@ -2,25 +2,25 @@ import type { Relation } from '#runtime/content/content-node.ts';
 import type { NodeRecord } from './node-record.ts';
 import { variantMark } from './node-tag.ts';
 
-/** What is shown of the relations of a node when some lead to nothing. */
+/** The visible relations of a node when some of them are left out. */
 export interface ShownRelations {
   readonly relations: readonly Relation[];
-  /** Stands for which ones are left out, in entity tags. */
+  /** Identifies the relations left out, for entity tags. */
   readonly mark: string;
 }
 
-/** Whether the caller may know of a node. */
+/** Whether a node exists and is visible to the caller. */
 export type SeesNode = (workspace: string, id: string) => boolean;
 
-/** Targets looked up between two rests. */
+/** Targets looked up between two yields. */
 const STEP_TARGETS = 64;
 
 /**
- * Leaves out relations whose target is not there. They stay stored with their source, which did not change: when the
- * target comes back, as by a revert, they are shown again.
+ * Leaves out relations whose target is missing. They stay stored with their unchanged source, and are shown again when
+ * the target returns, for example by a revert.
  *
- * @param sees whether a target is there
- * @returns undefined when all are shown; yields where the work may rest
+ * @param sees whether a target exists
+ * @returns undefined when all are shown; yields between steps of bounded length
  * @see docs/interface/nodes.md#relations
  */
 export function* shownRelations(

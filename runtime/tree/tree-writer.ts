@@ -46,20 +46,20 @@ import { UniqueClaims, type UniqueClash } from './unique-claims.ts';
 const nothing = new Uint8Array(0);
 const hadChildren = Uint8Array.of(1);
 
-/** How node types are looked up while writing; undefined for a workspace that is gone. */
+/** Resolves node types during a write; undefined for a deleted workspace. */
 export type TypeSource = (workspace: string) => ResolvedSource | undefined;
 
-/** Nodes reindexed between two looks at the clock. */
+/** Nodes reindexed between two checks of the clock. */
 const NODES_PER_SLICE = 4;
 
 /**
- * Writes nodes: keeps head tables, version tables and indexes of a branch in step and gathers what the
- * revision changed. It knows no rules of content; those are checked before.
+ * Writes nodes. Keeps the head tables, version tables and indexes of a branch consistent and collects the changes of
+ * the revision. It does not check content; the callers do.
  *
  * Invariants:
- * 1. For every node there is exactly one path binding, one placement under its parent and the index rows of
- *    {@link indexEntries}; nothing else points to it.
- * 2. What a revision replaces is in the version tables under the revision that wrote it, exactly once.
+ * 1. Every node has exactly one path binding, one placement under its parent and the index rows of
+ *    {@link indexEntries}; no other row points to it.
+ * 2. A state that a revision replaces is in the version tables under the revision that wrote it, exactly once.
  * 3. The cost of a write follows what it changes.
  *
  * Enforcement: test/runtime/tree/tree-writer.test.ts, tree-model.fuzz.test.ts.
@@ -72,7 +72,7 @@ export class TreeWriter {
   readonly #changes = new Map<string, NodeChange>();
   #claims: UniqueClaims | undefined;
 
-  /** @param sees nodes that an error about another node may name; default: none */
+  /** @param sees whether an error about another node may name it; default: never */
   constructor(turn: Turn, types: TypeSource, sees: SeesNode = () => false) {
     this.#turn = turn;
     this.#types = types;
@@ -80,7 +80,7 @@ export class TreeWriter {
     this.head = new HeadNodeReader(turn);
   }
 
-  /** What has been changed so far, net: one entry per node (and locale). */
+  /** The net changes so far: one entry per node (and locale). */
   get changes(): readonly NodeChange[] {
     return [...this.#changes.values()];
   }
@@ -96,29 +96,28 @@ export class TreeWriter {
   }
 
   /**
-   * From now on unique values are not compared with each write, but all together by {@link settleUniques}, which has to
-   * follow the last write.
+   * Defers the comparison of unique values: {@link settleUniques} compares them all and must follow the last write.
    */
   deferUniques(): UniqueClaims {
     this.#claims ??= new UniqueClaims();
     return this.#claims;
   }
 
-  /** Compares unique values that were deferred. @returns a value that two nodes have; undefined when there is none */
+  /** Compares the deferred unique values. @returns a value that two nodes have; undefined when there is none */
   *settleUniques(): Generator<undefined, UniqueClash | undefined> {
     return this.#claims === undefined ? undefined : yield* this.#claims.settle(this.#turn);
   }
 
-  /** The error about a unique value that two nodes have. */
+  /** The error for a unique value that two nodes have. */
   duplicateValue(clash: Omit<UniqueClash, 'operation'>): ServiceError {
     return duplicateValue(this.head, this.#sees, clash);
   }
 
   /**
-   * Works out what the indexes have of a node that is going to be stored, replaced or removed; without it the work is
-   * done there in one step.
+   * Computes the index rows of a node before it is stored, replaced or removed. Without it that write computes them in
+   * one step.
    *
-   * @returns yields wherever the work may rest, which it does only for a large node
+   * @returns a generator that yields only for a large node
    */
   *prepare(workspace: string, record: NodeRecord): Generator<undefined, void> {
     if (record.isLarge) yield* prepareEntries(record, this.#fieldsOf(workspace, record.nodeType));
@@ -141,7 +140,7 @@ export class TreeWriter {
   }
 
   /**
-   * Replaces the state of a node; path, place, type and properties may all differ.
+   * Replaces the state of a node; path, order, type and properties may all differ.
    *
    * @throws {ServiceError} `VALIDATION_FAILED` when a unique property is taken
    */
@@ -167,7 +166,7 @@ export class TreeWriter {
     this.#note(workspace, next);
   }
 
-  /** Removes a node. Its children must be gone. */
+  /** Removes a node. Its children must be removed before. */
   remove(workspace: string, old: NodeRecord): void {
     const { header } = old;
     this.#keepVersion(workspace, old);
@@ -183,8 +182,8 @@ export class TreeWriter {
   }
 
   /**
-   * Brings the index rows of every node up to what their types want, after types or pins changed. Cost follows
-   * the nodes of the types whose indexed properties changed, as with any new index.
+   * Updates the index rows of all nodes after types or pins changed. Cost follows the number of nodes whose type
+   * changed its indexed properties.
    *
    * @throws {ServiceError} `VALIDATION_FAILED` when values that must now be unique are not
    */
@@ -286,14 +285,14 @@ export class TreeWriter {
   #bindPath(workspace: string, path: string, id: string): void {
     const key = pathKey(workspace, path);
     const bytes = this.#turn.get(BranchTable.paths, key);
-    // Taken over from a node that has yet to leave: it stays readable there at earlier revisions.
+    // The path was taken from a node that moves later: it stays readable there at earlier revisions.
     if (bytes !== undefined) this.#keepBinding(workspace, path, decodeBinding(bytes));
     this.#turn.put(BranchTable.paths, key, encodeBinding(this.revision, id));
   }
 
-  /** Moves a binding to the versions, with the mark that it ends now. */
+  /** Moves a binding to the versions, with a mark that it ends at this revision. */
   #keepBinding(workspace: string, path: string, bound: Binding): void {
-    // Bound by this very revision: nobody ever saw it, and what was there before is in the versions already.
+    // Bound by this same revision: it was never visible, and the state before it is in the versions already.
     if (compareRevisions(bound.since, this.revision) === 0) return;
     const earlier = pathVersionKey(workspace, path, bound.since);
     this.#turn.put(BranchTable.pathVersions, earlier, Buffer.from(textBytes(bound.id), 'latin1'));
@@ -357,9 +356,9 @@ export class TreeWriter {
     );
   }
 
-  /** Notes that a parent had children until now. */
+  /** Records that a parent had children until now. */
   #keepParent(workspace: string, parentId: string, since: Revision): void {
-    // Filled by this very revision: nobody ever saw it, and what was before is in the versions already.
+    // Written by this same revision: it was never visible, and the state before it is in the versions already.
     if (compareRevisions(since, this.revision) === 0) return;
     const { parentVersions } = BranchTable;
     this.#turn.put(parentVersions, parentVersionKey(workspace, parentId, since), hadChildren);
@@ -402,7 +401,7 @@ export class TreeWriter {
     });
   }
 
-  /** Whether a node was made by this very revision: when it is removed again, nobody outside ever saw it. */
+  /** Whether this same revision created the node: if it removes it again, the node was never visible outside. */
   #isNew(workspace: string, id: string): boolean {
     return this.#changes.get(`${workspace}\0${id}`)?.operation === 'added';
   }

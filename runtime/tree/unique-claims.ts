@@ -8,53 +8,53 @@ import { BranchTable } from '#runtime/shard/key-layout.ts';
 export interface UniqueClash {
   readonly workspace: string;
   readonly property: string;
-  /** First the node that got the value last. */
+  /** The node that got the value last comes first. */
   readonly ids: readonly [string, string];
-  /** The operation that gave it the value, counted from 0. */
+  /** The operation that assigned the value, counted from 0. */
   readonly operation: number;
 }
 
-/** What became of one value. */
+/** The claims on one value. */
 interface ClaimedValue {
   readonly workspace: string;
   readonly property: string;
-  /** By the id of a node. */
+  /** By node id. */
   readonly nodes: Map<string, Claim>;
 }
 
 interface Claim {
-  /** 1: the node got the value, -1: it gave the value up, 0: it has the value as it had it before, or never had it. */
+  /** 1: the node got the value; -1: it lost the value; 0: unchanged from before the commit. */
   readonly net: number;
-  /** The last operation that gave it the value, counted from 0; -1: none did. */
+  /** The last operation that assigned it the value, counted from 0; -1: none. */
   readonly operation: number;
 }
 
 const untouched: Claim = Object.freeze({ net: 0, operation: -1 });
 
-/** Values settled between two rests. */
+/** Values settled between two yields. */
 const VALUES_PER_STEP = 256;
 
 /**
- * The unique values that the operations of one commit give to nodes and take from them. Nothing is compared or written
- * before {@link settle}, so that in between two nodes may have one value. The unique index then becomes what the nodes
- * have at the end, in whatever order they came to it.
+ * The unique values that the operations of one commit assign to nodes and remove from them. Nothing is compared or
+ * written before {@link settle}, so two nodes may have the same value in between. The index then has the final values,
+ * whatever the order of the operations.
  *
- * Invariant: until it is settled, the index has what it had before the commit.
+ * Invariant: until {@link settle}, the index is as it was before the commit.
  *
  * Enforcement: test/runtime/tree/unique-claims.test.ts.
  */
 export class UniqueClaims {
-  /** The operation that writes now, counted from 0. */
+  /** The present operation, counted from 0. */
   operation = 0;
   /** By the key of the value in the index. */
   readonly #values = new Map<string, ClaimedValue>();
 
-  /** A node gets a value. @param key of the value in the unique index */
+  /** Records that a node gets a value. @param key of the value in the unique index */
   claim(workspace: string, property: string, key: string, id: string): void {
     this.#change(workspace, property, key, id, 1);
   }
 
-  /** A node that has a value gives it up. */
+  /** Records that a node loses a value. */
   release(workspace: string, property: string, key: string, id: string): void {
     this.#change(workspace, property, key, id, -1);
   }
@@ -72,7 +72,7 @@ export class UniqueClaims {
   }
 
   /**
-   * Compares the values as they are now, and writes the index.
+   * Compares the final values and writes the index.
    *
    * @returns a value that two nodes have; undefined when there is none
    */
@@ -96,7 +96,7 @@ export class UniqueClaims {
   }
 }
 
-/** The nodes that have a value in the end. @param before the one that had it before */
+/** The nodes that have a value at the end. @param before the node that had it before the commit */
 function holdersOf({ nodes }: ClaimedValue, before: string | undefined): readonly string[] {
   const holders: string[] = [];
   if (before !== undefined && nodes.get(before)?.net !== -1) holders.push(before);

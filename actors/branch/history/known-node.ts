@@ -13,20 +13,22 @@ import type { BranchState } from '../branch-state.ts';
 import type { NodePlace } from '../read-messages.ts';
 import { readerAt } from '../reads/moment-readers.ts';
 
-/** Where something that once was is looked for: the tree of a moment, and what had been before it. */
+/** The state in which a past node is looked up: the tree at a moment and the versions before it. */
 interface Past {
   readonly view: TableReader;
   readonly tree: NodeReader;
   readonly moment: Revision;
-  /** What belongs to the moment: not what was written on another line, or by the source of a fork after it. */
+  /**
+   * The revisions that belong to the moment, without those of other lines and those of the source made after the fork.
+   */
   readonly intervals: readonly Interval[];
 }
 
 /**
- * A node that is there or once was: what history and audit are about. A path means the node that stands there
- * now, else the one that stood there last. What decides on access is where the node is, or was last.
+ * A node that exists or once existed, for history and audit. A path names the node that is there now, or else the last
+ * one that was there. Access is decided by the current path of the node, or by its last one.
  *
- * @param at the moment that counts as now; absent: the head
+ * @param at the moment to read at; absent: the head
  * @returns the newest state that is not a deletion
  * @throws {ServiceError} `NODE_NOT_FOUND`, also when it may not be read; `WORKSPACE_NOT_FOUND`
  */
@@ -46,7 +48,7 @@ export function requireKnownNode(
   const header = id === undefined ? undefined : lastHeader(past, workspace, id);
   if (header === undefined) throw nodeNotFound(place);
   const { path, nodeType } = header;
-  // The refusal names what the caller asked for, not where the node has gone.
+  // The error names the node as the caller did and does not reveal its current path.
   if (!context.caller.policy.allows('read', { workspace, path, nodeType })) throw nodeNotFound(place);
   return header;
 }
@@ -67,7 +69,7 @@ function lastHeader(past: Past, workspace: string, id: string): NodeHeader | und
   return value === undefined ? undefined : new NodeRecord(value).header;
 }
 
-/** The newest version of a key that is not its removal. */
+/** The newest version of a key that is not a deletion. */
 function lastValue({ intervals, view }: Past, table: number, range: Range): Uint8Array | undefined {
   for (const { key, value } of view.range(table, range)) {
     if (value.length === 0) continue;

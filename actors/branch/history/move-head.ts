@@ -28,19 +28,19 @@ import { eachInSlices } from '../each-in-slices.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { BecomeFork, ForkMade, HeadMoved, MoveHead } from '../messages.ts';
 
-/** What lies between two revisions of a branch. */
+/** The changes between two revisions of a branch. */
 interface Way {
-  /** `workspace\0id` of every node some revision on the way changed. */
+  /** By `workspace\0id`: every node that a revision between the two changed. */
   readonly nodes: ReadonlyMap<string, { readonly workspace: string; readonly id: string }>;
   readonly definitions: ReadonlyMap<string, DefinitionChange>;
-  /** By how much the number of revisions that lead to the head changes. */
+  /** The difference in the number of revisions that lead to the head. */
   readonly revisions: number;
   readonly systemRevisions: number;
 }
 
 /**
- * Moves the head of the branch to another of its revisions, back or forward. Content, indexes and schema become
- * those of that revision; later revisions stay readable. Cost follows what the revisions between changed.
+ * Moves the head of the branch to another of its revisions, back or forward. Content, indexes and schema become those
+ * of that revision; later revisions stay readable. The cost grows with the changes of the revisions in between.
  *
  * @see messages.ts, MoveHead; docs/interface/branches.md#moving-the-head
  */
@@ -57,9 +57,8 @@ export function* moveHead(edit: EditScope, command: MoveHead): Generator<undefin
 }
 
 /**
- * Makes a fresh copy of another branch a branch of its own: at a revision, with the history up to there, and
- * without what belongs to the source alone: of that nothing is to be seen from now on. Cost follows what changed
- * since that revision.
+ * Turns a fresh copy of another branch into an independent branch at a revision, with the history up to it. What
+ * belongs only to the source is no longer visible. The cost grows with the changes since that revision.
  *
  * @see messages.ts, BecomeFork; docs/decisions/0008-lines-and-forks.md
  */
@@ -74,8 +73,9 @@ export function* becomeFork(edit: EditScope, command: BecomeFork): Generator<und
   forgetOutbox(turn);
   const { lines, inherited } = readLineage(turn);
   const kept = lines.filter(({ start }) => compareRevisions(start, target) <= 0);
-  // Rows written after the fork are still in the version tables, also those that the source, a fork itself, has
-  // of others; they belong to nobody here. Later revision records stay until those rows are removed, see orphaned versions.ts.
+  // Rows written after the fork are still in the version tables, including orphaned rows of the source if it is a fork
+  // itself. They belong to no revision of this branch. Later revision records stay until those rows are removed, see
+  // orphaned-versions.ts.
   const newest = newestOf([tip, ...lines.map(({ hiddenUpTo }) => hiddenUpTo ?? tip)]);
   const leftOver = compareRevisions(newest, target) > 0;
   const gap = { start: successor(target), parent: target, hiddenUpTo: newest };
@@ -101,7 +101,7 @@ function requireRevision(reader: TableReader, revision: Revision): void {
 }
 
 /**
- * Makes the state of a revision of this branch the present one.
+ * Restores the state of a revision of this branch at the head.
  *
  * @throws {ServiceError} `COMMIT_TOO_LARGE`
  */
@@ -117,7 +117,7 @@ export function* restoreHead(edit: EditScope, target: Revision): Generator<undef
   for (const { workspace, id } of way.nodes.values()) {
     const move = restorer.plan(past, workspace, id);
     if (move !== undefined) moves.push(move);
-    // At once: what is planned holds the records of both states.
+    // Checked early: the plan holds the records of both states in memory.
     if (moves.length > state.limits.commitNodesMax) {
       throw new ServiceError(
         'COMMIT_TOO_LARGE',
@@ -150,7 +150,7 @@ export function* restoreHead(edit: EditScope, target: Revision): Generator<undef
   });
 }
 
-/** The revisions that are undone going back to the common ancestor, and those done again from there. */
+/** Collects the revisions to undo back to the common ancestor, and those to redo from there. */
 function* wayTo(reader: TableReader, from: Revision, to: Revision): Generator<undefined, Way> {
   const nodes = new Map<string, { workspace: string; id: string }>();
   const definitions = new Map<string, DefinitionChange>();

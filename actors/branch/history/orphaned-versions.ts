@@ -13,10 +13,10 @@ import type { EditScope } from '../edit-scope.ts';
 import { settle } from '../long-answer.ts';
 import type { CountOrphanedVersions, RemoveOrphanedVersions } from '../orphan-messages.ts';
 
-/** Revisions counted between two rests. */
+/** Revisions counted between two pauses. */
 const REVISIONS_PER_SLICE = 64;
 
-/** @see leftover-messages.ts, RemoveOrphanedVersions */
+/** @see orphan-messages.ts, RemoveOrphanedVersions */
 export function removeSomeOrphanedVersions(
   { turn }: EditScope,
   { rowsMax }: RemoveOrphanedVersions,
@@ -25,14 +25,17 @@ export function removeSomeOrphanedVersions(
   return removeOrphanedVersions(turn, rowsMax);
 }
 
-/** Removes every leftover, because a place among them is to be taken. Cost follows what is left. */
+/**
+ * Removes all orphaned versions, because a revision with the number of an orphaned one is about to be written. The cost
+ * grows with their number.
+ */
 export function* removeAllOrphanedVersions({ turn }: EditScope): Generator<undefined, void> {
   for (let isDone = false; !isDone; ) {
     ({ isDone } = yield* removeOrphanedVersions(turn, Number.POSITIVE_INFINITY));
   }
 }
 
-/** @see leftover-messages.ts, CountOrphanedVersions */
+/** @see orphan-messages.ts, CountOrphanedVersions */
 export function countOrphanedVersions(
   _state: BranchState,
   context: QueryContext,

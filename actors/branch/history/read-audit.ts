@@ -12,8 +12,8 @@ import { answerText } from '../long-answer.ts';
 import type { JsonAnswer, ReadAudit } from '../messages.ts';
 
 /**
- * The audit entries of a node, newest first. Only writes of nodes whose type was auditable at the time left any,
- * and those stay when the type stops being so: a log that shrinks proves nothing.
+ * The audit entries of a node, newest first. Only writes of nodes whose type was auditable at the time made entries.
+ * Entries stay when the type is no longer auditable: a log that shrinks proves nothing.
  *
  * @see messages.ts, ReadAudit; docs/interface/revisions.md#audit-log
  */

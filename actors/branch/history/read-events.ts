@@ -17,17 +17,17 @@ import type { RevisionRecord } from '#runtime/tree/revision-record.ts';
 import type { BranchState } from '../branch-state.ts';
 import { requireEngine } from '../pair/pair-queries.ts';
 
-/** Revisions in one answer. */
+/** Most revisions in one answer. */
 export const EVENTS_PAGE = 64;
 
-/** Node changes after which an answer takes no further revision. */
+/** After this many node changes, no further revision is added to an answer. */
 const CHANGES_PAGE = 2_000;
 
 /**
- * What a subscriber missed, as the events it would have been told. Every answer is bounded and comes at once; cost
- * follows what it tells.
+ * The events that a subscriber missed. Every answer is bounded and computed without a pause; the cost grows with the
+ * events in it.
  *
- * @throws {ServiceError} `FORBIDDEN` for anybody but the engine; `INVALID_REVISION_NUMBER`
+ * @throws {ServiceError} `FORBIDDEN` for any caller except the engine; `INVALID_REVISION_NUMBER`
  * @see history-messages.ts, ReadEventsAfter
  */
 export function readEventsAfter(
@@ -60,7 +60,10 @@ export function readEventsAfter(
   return { ...position, isContinued: true, events, isComplete: true };
 }
 
-/** The stretches of revisions from behind one up to the head, oldest first; undefined when it leads not there. */
+/**
+ * The intervals of revisions after `start` up to the head, oldest first; undefined when `start` does not lead to the
+ * head.
+ */
 function stretchesAfter(view: TableReader, start: Revision, head: Revision): Interval[] | undefined {
   const isZero = compareRevisions(start, revisionZero) === 0;
   if (!isZero && readRevision(view, start) === undefined) return undefined;

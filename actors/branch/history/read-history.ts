@@ -19,14 +19,14 @@ import { requireKnownNode } from './known-node.ts';
 import { answerText } from '../long-answer.ts';
 import type { JsonAnswer, ReadHistory } from '../messages.ts';
 
-/** One state a node had: the revision that wrote it, and the record; undefined when it was deleted. */
+/** One past state of a node: the revision that wrote it, and the record; undefined for a deletion. */
 interface PastState {
   readonly revision: string;
   readonly record: NodeRecord | undefined;
 }
 
 /**
- * Every revision that wrote a node, newest first, whatever its type says of auditing.
+ * Every revision that wrote a node, newest first, whether or not its type is auditable.
  *
  * @see messages.ts, ReadHistory; docs/interface/revisions.md#history
  */
@@ -68,7 +68,7 @@ function* statesOf(
   const isPlain = intervals.length === 1 && compareRevisions(moment, tip) === 0;
   let left = most;
   let present = presentState(reader, workspace, id, intervals);
-  // After the head was moved, some versions belong to other lines, and one may be the present state once more.
+  // After the head was moved, some versions belong to other lines, and one may be the current state again.
   const range = nodeVersionsUpTo(workspace, id, moment);
   const rows = rowsInBatches(reader, BranchTable.nodeVersions, range, isPlain ? left : undefined);
   for (const { key, value } of rows) {

@@ -49,7 +49,7 @@ export function readVersions(
       return versionsText(reader, workspace, id, isShown, (kept) => render(reader, kept));
     });
   }
-  // Read again where it waits for room: whoever waits must hold nothing of it.
+  // Read again after a wait for room: a waiting request must not keep the value in memory.
   const one = function* (reader: TableReader): Generator<undefined, JsonText> {
     const stored = readManualVersion(reader, workspace, id, version);
     const kept = stored === undefined ? undefined : yield* decodeManualVersion(stored);

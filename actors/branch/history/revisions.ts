@@ -18,10 +18,10 @@ import type { BranchState } from '../branch-state.ts';
 import { answerText } from '../long-answer.ts';
 import type { JsonAnswer, ListRevisions, ReadRevision, ReadRevisionChanges } from '../messages.ts';
 
-/** Revisions in one answer at most. */
+/** Most revisions in one answer. */
 const REVISIONS_MAX = 1000;
 
-/** Changes made into text between two rests. */
+/** Changes rendered between two pauses. */
 const CHANGES_PER_PIECE = 200;
 
 /**
@@ -48,7 +48,7 @@ function* listText(
   const from = at ?? branchHead.head;
   const { revisions, systemRevisions } = at === undefined ? branchHead : yield* countUpTo(reader, at);
   const total = includeSystem ? revisions : revisions - systemRevisions;
-  // Where none is left out, those before the offset need no look.
+  // If none is omitted, revisions before the offset need not be read.
   const isPlain = includeSystem || systemRevisions === 0;
   let met = 0;
   let opening = '{"revisions":[';
@@ -72,7 +72,7 @@ function* listText(
   yield `${opening === ',' ? '' : opening}],"total":${total},"has_more":${offset + limit < total}}`;
 }
 
-/** How many revisions lead to one. Records of the first builds do not say it: those cost a look at each. */
+/** The number of revisions that lead to one. Records of the first builds do not store it: then each is read. */
 function* countUpTo(
   reader: TableReader,
   at: Revision,
@@ -119,7 +119,7 @@ export function readRevision(
 }
 
 /**
- * What a revision did to nodes.
+ * The node changes of a revision.
  *
  * @returns undefined when this branch has no such revision
  * @throws {ServiceError} `UNAUTHORIZED` without a login
@@ -154,7 +154,7 @@ function briefChange({ node_id, workspace, operation }: NodeChange): unknown {
   return { node_id, workspace, operation };
 }
 
-/** Writes revisions as text. Changes of nodes the caller may not read are left out. */
+/** Renders revisions. Changes of nodes the caller may not read are omitted. */
 class RevisionText {
   readonly #branch: string;
   readonly #lineage: Lineage;
@@ -168,7 +168,7 @@ class RevisionText {
     this.#reader = reader;
   }
 
-  /** The record as it goes over the wire. */
+  /** The record in its wire form. */
   *record(record: RevisionRecord): Generator<string, void> {
     const { revision, parent, mergeParent, timestamp, actor, message, isSystem } = record;
     const head = {

@@ -6,21 +6,24 @@ import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts
 import type { ConflictType, MergeConflict } from '../merge-messages.ts';
 import { definitionId, definitionPath } from '../pair/definition-names.ts';
 
-/** Conflicts of one merge or revert that are listed; with more it is not done in one go. */
+/** Most conflicts that one merge or revert lists; with more it is refused. */
 export const CONFLICTS_MAX = 10_000;
 
-/** What base, target and source make of one thing; undefined where it is not there. */
+/** The states of one node or definition in base, target and source; undefined where it does not exist. */
 export interface ThreeStates<T> {
   readonly base: T | undefined;
   readonly target: T | undefined;
   readonly source: T | undefined;
 }
 
-/** Conflicts as they are found, each aspect (node, locale of a node, definition) once. */
+/** Collects conflicts, one for each aspect (node, locale of a node, definition). */
 export class FoundConflicts {
   readonly #found = new Map<string, MergeConflict>();
 
-  /** The first one noted about an aspect counts. @throws {ServiceError} `VALIDATION_FAILED` beyond {@link CONFLICTS_MAX} */
+  /**
+   * Adds a conflict. Only the first one about an aspect is kept. @throws {ServiceError} `VALIDATION_FAILED` beyond
+   * {@link CONFLICTS_MAX}
+   */
   note(conflict: MergeConflict): void {
     const { node_id: id, translation_locale: locale, workspace } = conflict;
     const key = `${workspace ?? ''}\0${id}\0${locale ?? ''}`;
@@ -29,7 +32,7 @@ export class FoundConflicts {
     this.#found.set(key, conflict);
   }
 
-  /** By workspace, path and locale. */
+  /** Sorted by workspace, path and locale. */
   get sorted(): readonly MergeConflict[] {
     return [...this.#found.values()].sort(byPlace);
   }
@@ -63,7 +66,7 @@ function isPublished(state: NodeRecord | undefined): boolean | null {
   return state === undefined ? null : state.header.publishedAt !== null;
 }
 
-/** As {@link nodeConflict}; yields where the work may rest, which it does only for large nodes. */
+/** As {@link nodeConflict}; yields where the work may pause, which it does only for large nodes. */
 export function* nodeConflictInSteps(
   type: ConflictType,
   workspace: string,
@@ -97,7 +100,7 @@ export function localeConflict(
   };
 }
 
-/** Translated values by pointer; null where there are none to see, in a locale the node is hidden in as well. */
+/** Translated values by pointer; null if there are none, or if the node is hidden in the locale. */
 function overlayValues(record: NodeRecord | undefined, locale: string): JsonObject | null {
   const overlay = overlayOf(record?.header.translations ?? null, locale);
   return overlay?.type === 'properties' ? overlay.data : null;
@@ -131,7 +134,7 @@ function definitionJson(stored: StoredDefinition<StoredKind> | undefined): JsonO
   return stored === undefined ? null : (stored.definition as unknown as JsonObject);
 }
 
-/** Conflicts are listed by workspace, path and locale. */
+/** Compares conflicts by workspace, path and locale. */
 export function byPlace(a: MergeConflict, b: MergeConflict): number {
   return (
     compareTexts(a.workspace ?? '', b.workspace ?? '') ||

@@ -9,20 +9,20 @@ import type { NodeDecision } from './merged-tree.ts';
 import type { NodeAddress } from '../pair-messages.ts';
 import type { PlannedWrite, PlannedWrites } from './planned-writes.ts';
 
-/** What a merge makes of a node's translations. */
+/** The translations of a node that result from a merge. */
 export interface MergedTranslations {
   readonly translations: JsonObject | null;
   /** Locales that differ from the target's. */
   readonly changed: readonly string[];
   /** Values of manual resolutions, which are checked when the node is written. */
   readonly given: ReadonlyMap<string, JsonObject>;
-  /** Whether somebody decided about a locale. */
+  /** Whether there is a decision about a locale. */
   readonly isDecided: boolean;
 }
 
 /**
- * The translations of a node that both sides have: the source's locales but for those that the target changed, unless
- * it was decided otherwise.
+ * The translations of a node that both sides have: the source's locales, except those that the target changed, unless a
+ * decision says otherwise.
  */
 export function mergedTranslations(
   node: NodeAddress,
@@ -55,9 +55,9 @@ export function mergedTranslations(
 }
 
 /**
- * Plans what was decided about a node. It is written also where nothing changes, and a node that does not come is
- * noted as deleted: the merge commit then says where it differs from the source, and merging the other way brings
- * what was decided there.
+ * Plans the write for a decision about a node. It is written even if nothing changes, and a source node that is not
+ * taken is recorded as deleted. The merge commit then records where it differs from the source, and a merge in the
+ * other direction transfers the decision.
  */
 export function planDecided(
   edit: EditScope,
@@ -101,7 +101,7 @@ export function planDecided(
   });
 }
 
-/** A node that is not there and is noted as deleted, or goes. @param named the state that says which it is */
+/** The write for a node that is removed, or is absent and recorded as deleted. @param named the state that names it */
 export function goneWrite(
   workspace: string,
   present: NodeRecord | undefined,
@@ -112,7 +112,7 @@ export function goneWrite(
   return { workspace, id, present, operation: 'deleted', named, ...gone };
 }
 
-/** Lets a node keep its stamps that would have moved with another one, which now stays where it is. */
+/** Lets a node keep its version, time and author if it would have moved with another node that now stays in place. */
 export function keepWhatStays(writes: PlannedWrites, write: PlannedWrite): void {
   const { content, id, present, workspace } = write;
   if (content === undefined || present === undefined) return;
@@ -121,7 +121,7 @@ export function keepWhatStays(writes: PlannedWrites, write: PlannedWrite): void 
   }
 }
 
-/** Whether a write brings nothing but a place that the node has already. */
+/** Whether a write has no effect except a path and position that the node already has. */
 function isAsItWas({ content, given, isPlaced, present, translations }: PlannedWrite, path: string): boolean {
   if (content === undefined || present === undefined || content === present) return false;
   if (isPlaced || given?.properties !== undefined || given?.translations !== undefined) return false;

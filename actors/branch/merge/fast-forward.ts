@@ -24,15 +24,15 @@ import type { DefinitionAddress, NodeAddress, RecordPart } from '../pair-message
 import { STATES_MAX } from '../pair/pair-queries.ts';
 
 /**
- * Takes the source's revisions over, each with its own number, time and message, so that the target stands where the
- * source does and every one of them can be read here. Cost follows what they changed.
+ * Applies the source's revisions to the target, each with its own number, time and message. The target then has the
+ * head of the source, and every one of them can be read here. The cost grows with their changes.
  *
- * Where the source came to contain the target by a merge of its own, that merge commit is the first one taken over:
- * here it continues the target, and what it had been made of on the source is its merge parent.
+ * If the source contains the target through a merge of its own, that merge commit is the first one applied: here its
+ * parent is the head of the target, and its parent on the source becomes its merge parent.
  *
- * @param pair target and source; the source has something the target lacks
- * @throws {ServiceError} `VALIDATION_FAILED` when the target has revisions of its own, also behind a head that was
- *   moved back, where a revision of the source would have to come before them; `COMMIT_TOO_LARGE`
+ * @param pair target and source; the source has revisions that the target lacks
+ * @throws {ServiceError} `VALIDATION_FAILED` when the target has revisions of its own, also after a head that was moved
+ *   back, and a revision of the source would have to come before them; `COMMIT_TOO_LARGE`
  * @see docs/interface/merges.md#fast-forward
  */
 export function* fastForward(
@@ -42,7 +42,7 @@ export function* fastForward(
 ): Generator<undefined, void> {
   const { turn } = edit;
   const way = yield* wayOf(edit, pair, source);
-  // What the target has already, behind a head that was moved back, it only goes forward to.
+  // To revisions that the target already has, after a head that was moved back, the head is only moved forward.
   const known = way.findLastIndex((revision) => readRevision(turn, revision) !== undefined);
   const fresh = way.slice(known + 1);
   const [first] = fresh;
@@ -70,8 +70,8 @@ export function* fastForward(
 }
 
 /**
- * The source's revisions that contain the target's head, oldest first, along `parent` as the source has it: a merge
- * commit that a fast-forward took over has another parent elsewhere.
+ * The source's revisions that contain the target's head, oldest first, along `parent` on the source: a merge commit
+ * that a fast-forward applied has another parent on other branches.
  */
 function* wayOf(
   edit: EditScope,
@@ -99,14 +99,14 @@ function* wayOf(
   return way.reverse();
 }
 
-/** A revision of another branch and those before it there. */
+/** A revision of another branch and its ancestors there. */
 function graphPage(edit: EditScope, actor: string, revision: string): readonly GraphRecord[] {
   return edit.state.askBranch(actor, { type: 'ReadGraph', revision }) as readonly GraphRecord[];
 }
 
 interface SourceRecord {
   readonly record: RevisionRecord;
-  /** Name of the branch it was made on. */
+  /** Name of the branch that made the revision. */
   readonly branch: string;
   readonly changes: readonly NodeChange[];
 }
@@ -123,11 +123,11 @@ function recordOf(edit: EditScope, source: string, revision: Revision): SourceRe
   }
 }
 
-/** Writes one revision of the source again. @returns the number of nodes it changed */
+/** Writes one revision of the source to the target. @returns the number of nodes it changed */
 function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Generator<undefined, number> {
   const { branch, record } = source;
   const start = formatRevision(step.heads.own);
-  // A merge of the source changed something else there than here, where it continues the other side.
+  // A merge commit of the source has other changes here, because here its parent is the other side.
   const isContinued = record.parent === start || record.parent === null;
   const { changes, definitions } = isContinued
     ? { ...source, definitions: record.definitions }
@@ -168,7 +168,7 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
     written += 1;
     if (written % SLICE_NODES === 0) yield;
   }
-  // One of the two is what it continues here.
+  // One of the two is its parent here.
   const mergeParent =
     [record.parent, record.mergeParent].find((one) => one !== null && one !== start) ?? null;
   const facts = { actor: record.actor, message: record.message, isSystem: record.isSystem, branch };
@@ -177,7 +177,7 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   return nodes.length;
 }
 
-/** What differs between the target and the source. */
+/** The differences between the target and the source. */
 function* netChanges(
   step: BranchPair,
 ): Generator<undefined, { changes: readonly NodeChange[]; definitions: readonly DefinitionChange[] }> {
@@ -199,7 +199,10 @@ function* netChanges(
   return { changes, definitions };
 }
 
-/** What differs from where the target stands, and what the revision wrote besides: stamps and versions move on too. */
+/**
+ * The nodes and definitions that differ from the target, and all others that the revision wrote: their times and
+ * versions change too.
+ */
 function* touched(
   step: BranchPair,
   changes: readonly NodeChange[],
@@ -223,7 +226,7 @@ function* touched(
   return { nodes: [...nodes.values()], addresses: [...definitions.values()] };
 }
 
-/** A turn that writes under a revision that was made elsewhere before. */
+/** A turn that writes under a revision already made on another branch. */
 class ReplayTurn implements Turn {
   readonly revision: Revision;
   readonly wallMs: number;

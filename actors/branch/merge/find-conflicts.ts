@@ -11,23 +11,23 @@ import { MergedSchemas } from './violations/merged-schemas.ts';
 import type { MergeView } from './violations/merge-view.ts';
 import { violationConflicts } from './violations/violation-entries.ts';
 
-/** Everything that keeps a merge from being written. */
+/** All conflicts that prevent a merge from being written. */
 export interface FoundConflicts {
-  /** What both sides changed differently. */
+  /** Conflicts where both sides changed the same thing differently. */
   readonly disputes: Disputes;
   /** Nodes and definitions that are invalid only in the merged state, although one side alone changed each of them. */
   readonly violations: readonly MergeConflict[];
-  /** All of it, by workspace, path and locale. */
+  /** All conflicts, sorted by workspace, path and locale. */
   readonly conflicts: readonly MergeConflict[];
 }
 
 /**
- * Finds everything that keeps the source of a merge from being merged into the target. Cost follows the changes of both
- * sides. A list of conflicts, a merge, its dry run and a merge with resolutions all find the same.
+ * Finds all conflicts that prevent the source of a merge from being merged into the target. The cost grows with the
+ * changes of both sides. A list of conflicts, a merge, its dry run and a merge with resolutions all find the same.
  *
- * A violation that depends on another conflict is found once that conflict is settled.
+ * A violation that depends on another conflict is found once that conflict is resolved.
  *
- * @returns yields wherever the work may rest
+ * @returns yields where the work may pause
  * @throws {ServiceError} `VALIDATION_FAILED` when both sides changed more than `CONFLICTS_MAX` things differently;
  *   `REQUEST_TOO_EXPENSIVE`
  * @see docs/interface/merges.md#conflicts
@@ -53,7 +53,7 @@ export function* mergeView(
   }: {
     readonly tree: MergedTree;
     readonly definitions: ReadonlyMap<string, DefinitionDecision>;
-    /** Conflicts that nothing is decided about. */
+    /** Conflicts without a decision. */
     readonly open: readonly MergeConflict[];
   },
 ): Generator<undefined, MergeView> {

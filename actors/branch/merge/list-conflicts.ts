@@ -12,9 +12,9 @@ import { gatherSides } from './merge-sides.ts';
 import type { ConflictList, ListConflicts } from '../merge-messages.ts';
 
 /**
- * What would stop a merge of another branch into this one.
+ * The conflicts a merge of another branch into this one would have.
  *
- * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `VALIDATION_FAILED` when they are too far apart;
+ * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `VALIDATION_FAILED` when they have diverged too far;
  *   `REQUEST_TOO_EXPENSIVE`
  * @see merge-messages.ts, ListConflicts; docs/interface/merges.md#conflicts
  */

@@ -12,13 +12,13 @@ import { gatherSides, type MergeSides } from './merge-sides.ts';
 import { MergeWriter } from './merge-writer.ts';
 
 /**
- * Brings what another branch changed since the two last met to this one, as one merge commit, also where this one has
- * no revisions of its own; or takes the other's revisions over as they are (`FastForward`). With conflicts nothing is
+ * Merges the changes of another branch since the common ancestor into this one, as one merge commit, even if this one
+ * has no revisions of its own; or applies the other's revisions unchanged (`FastForward`). With conflicts nothing is
  * written. The source is only read.
  *
  * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `NOT_FOUND` for a missing source; `COMMIT_TOO_LARGE`;
- *   `VALIDATION_FAILED` for a fast-forward of branches that have diverged, when they are too far apart, and when what
- *   both sides made would not be a valid tree together
+ *   `VALIDATION_FAILED` for a fast-forward of branches that have diverged, when they have diverged too far, and when
+ *   the changes of both sides would not form a valid tree
  * @see merge-messages.ts, MergeBranch; docs/interface/merges.md#merging
  */
 export function* mergeBranch(edit: EditScope, command: MergeBranch): Generator<undefined, MergeResult> {
@@ -37,16 +37,16 @@ export function* mergeBranch(edit: EditScope, command: MergeBranch): Generator<u
   return yield* commitMerge(edit, pair, new MergeWriter(edit, pair, sides, command.sourceName), command);
 }
 
-/** What a merge into the branch that is edited is worked out of. */
+/** The input of a merge into the edited branch. */
 export function mergeInput(edit: EditScope, pair: BranchPair, sides: MergeSides): MergeInput {
   const { head, state, turn } = edit;
   return { state, pair, sides, target: head, reader: turn, budget: turn.budget };
 }
 
 /**
- * Writes a merge commit; a dry run takes it back.
+ * Writes a merge commit; a dry run rolls it back.
  *
- * @throws {ServiceError} `COMMIT_TOO_LARGE`; `VALIDATION_FAILED` when what comes out would not be a valid tree
+ * @throws {ServiceError} `COMMIT_TOO_LARGE`; `VALIDATION_FAILED` when the result would not be a valid tree
  */
 export function* commitMerge(
   edit: EditScope,
@@ -74,7 +74,7 @@ export function* commitMerge(
   return mergeResult(pair, { head: edit.revision, ...changed });
 }
 
-/** The answer to a merge. @param facts what differs from a merge that had nothing to do */
+/** The answer to a merge. @param facts fields that differ from the result of a merge without changes */
 export function mergeResult({ heads }: BranchPair, facts: Partial<MergeResult>): MergeResult {
   const head = facts.head ?? formatRevision(heads.own);
   return {

@@ -21,24 +21,24 @@ import type { NodeAddress } from '../pair-messages.ts';
 import type { MergeInput } from './merge-input.ts';
 import { type Changes, type MergeSides, nodeKeyOf } from './merge-sides.ts';
 
-/** What both sides changed differently, and what conflicts are about besides the nodes they name. */
+/** Conflicts where both sides changed the same thing differently, and the further nodes they involve. */
 export interface Disputes {
-  /** By workspace, path and locale. */
+  /** Sorted by workspace, path and locale. */
   readonly conflicts: readonly MergeConflict[];
-  /** By {@link nodeKeyOf} of a node in conflict: nodes that the other side has at a place of its. */
+  /** By {@link nodeKeyOf} of a node in conflict: nodes of the other side at one of its paths. */
   readonly rivals: ReadonlyMap<string, readonly NodeAddress[]>;
 }
 
 /**
- * What the source of a merge, `other` of the pair, and the target, `own`, made of the same thing, and where the nodes of
- * both do not fit together in one tree. Cost follows the changes of both sides.
+ * Compares the changes of the source of a merge (`other` of the pair) and of the target (`own`) to the same thing, and
+ * finds where the nodes of both do not form one tree. The cost grows with the changes of both sides.
  *
- * The node itself and each of its locales are aspects of their own: an aspect is in conflict when both sides changed
- * it and did not end up with the same. A place among siblings never is. Besides these, what each side did may not fit
- * together in one tree: a node placed below one that the other side deleted, two nodes at one place, and moves that
- * make a node its own ancestor.
+ * The node itself and each of its locales are separate aspects: an aspect is in conflict when both sides changed it
+ * with different results. A position among siblings never conflicts. In addition, the changes of both sides may not
+ * form one tree: a node placed below one that the other side deleted, two nodes at one path, and moves that make a node
+ * its own ancestor.
  *
- * @returns yields wherever the work may rest
+ * @returns yields where the work may pause
  * @throws {ServiceError} `VALIDATION_FAILED` when there are more than `CONFLICTS_MAX`
  * @see docs/interface/merges.md#conflicts
  */
@@ -58,7 +58,7 @@ class ConflictFinder implements Disputes {
   readonly #own: Changes;
   readonly #other: Changes;
   readonly #found = new FoundConflicts();
-  /** Nodes that are in conflict themselves; nothing is concluded from where they stand. */
+  /** Nodes that are in conflict themselves; no conflicts are derived from their paths. */
   readonly #disputed = new Set<string>();
 
   constructor(target: NodeReader, own: Changes, other: Changes) {
@@ -85,7 +85,7 @@ class ConflictFinder implements Disputes {
     if (workspace !== null && locale === undefined) this.#disputed.add(nodeKeyOf(workspace, id));
   }
 
-  /** What both sides did to the same node. */
+  /** Compares the changes of both sides to the same node. */
   *#compareAspects(theirs: NetChange): Generator<undefined, void> {
     const { workspace, nodeId } = theirs;
     const ours = this.#own.get(nodeKeyOf(workspace, nodeId));
@@ -111,7 +111,7 @@ class ConflictFinder implements Disputes {
     }
   }
 
-  /** A node that one side placed somewhere must find its parent there: the opposite side may have deleted it. */
+  /** The parent of a node that one side placed must exist: the opposite side may have deleted it. */
   *#requireParent({ workspace, before, after }: NetChange, opposite: Changes): Generator<undefined, void> {
     if (after === undefined || after.header.parentId === before?.header.parentId) return;
     const parent = opposite.get(nodeKeyOf(workspace, after.header.parentId));
@@ -124,7 +124,7 @@ class ConflictFinder implements Disputes {
       yield* this.#noteNode('DeletedBySourceModifiedByTarget', workspace, parent.before, kept, undefined);
   }
 
-  /** Where the source put a node, the target may have put another one. */
+  /** The target may have another node at the path where the source placed one. */
   *#requireFreePlace(theirs: NetChange): Generator<undefined, void> {
     const { workspace, nodeId, before, after } = theirs;
     if (after === undefined || !isPlacedAnew(theirs)) return;
@@ -153,21 +153,21 @@ class ConflictFinder implements Disputes {
     else known.push(rival);
   }
 
-  /** What stands on the target where the source has a node. */
+  /** The node of the target at the path of a source node. */
   #holderOf(workspace: string, { header }: NodeRecord): NodeRecord | undefined {
     const { name, parentId } = header;
     const parent = parentId === ROOT_ID ? '/' : this.#target.byId(workspace, parentId)?.header.path;
     return parent === undefined ? undefined : this.#target.byPath(workspace, joinPath(parent, name));
   }
 
-  /** Going up from a node the source moved, by where it stands once both sides' moves are done, must end at the root. */
+  /** The ancestors of a node that the source moved, after the moves of both sides, must end at the root. */
   *#requireNoCycle({ workspace, nodeId, before, after }: NetChange): Generator<undefined, void> {
     if (before === undefined || after === undefined) return;
     if (before.header.parentId === after.header.parentId) return;
     const way = new Set<string>();
     for (let id: string | undefined = nodeId; id !== undefined && id !== ROOT_ID; ) {
       if (way.has(id)) {
-        // A cycle further up is found from the nodes on it.
+        // A cycle further up is found from its own nodes.
         if (id === nodeId) yield* this.#noteCycle(workspace, way);
         return;
       }
@@ -205,7 +205,7 @@ class ConflictFinder implements Disputes {
   }
 }
 
-/** Whether a change gave a node another parent or another name; always for a new one. */
+/** Whether a change gave a node another parent or another name; always true for a new node. */
 function isPlacedAnew({ before, after }: NetChange): boolean {
   if (after === undefined) return false;
   return before?.header.parentId !== after.header.parentId || before.header.name !== after.header.name;

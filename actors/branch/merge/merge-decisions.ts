@@ -17,28 +17,28 @@ import { definitionOfId } from '../pair/definition-names.ts';
 import type { DefinitionAddress, NodeAddress } from '../pair-messages.ts';
 import type { Resolutions } from './resolutions.ts';
 
-/** What was decided about a locale of a node, or about a definition. `values`: those of a manual resolution. */
+/** The decision about a locale of a node, or about a definition. `values`: those of a manual resolution. */
 export interface AspectDecision {
   readonly choice: 'ours' | 'theirs' | 'manual';
   readonly values: JsonObject | null;
 }
 
-/** What was decided about a definition. */
+/** The decision about a definition. */
 export interface DefinitionDecision extends DefinitionAddress {
   readonly choice: AspectDecision['choice'];
-  /** Of a manual resolution; undefined: it is not to be there. */
+  /** From a manual resolution; undefined: delete it. */
   readonly given?: StoredDefinition<StoredKind> | undefined;
 }
 
-/** Everything that was decided about a merge. */
+/** All decisions about a merge. */
 export interface MergeDecisions {
-  /** Where nodes stand, with what was decided about them. */
+  /** The tree of the nodes, with the decisions about them. */
   readonly tree: MergedTree;
   /** By {@link localeKeyOf}. */
   readonly locales: ReadonlyMap<string, AspectDecision>;
   /** By kind and name, as `nodeKeyOf` joins them. */
   readonly definitions: ReadonlyMap<string, DefinitionDecision>;
-  /** Conflicts that nothing was decided about; nothing can be written then. */
+  /** Conflicts without a decision; if there are any, nothing can be written. */
   readonly open: readonly MergeConflict[];
 }
 
@@ -47,7 +47,7 @@ export function localeKeyOf({ id, workspace }: NodeAddress, locale: string): str
   return `${nodeKeyOf(workspace, id)}\0${locale}`;
 }
 
-/** What decisions are made of. */
+/** The input of the decisions. */
 export interface MergeQuestion {
   readonly input: MergeInput;
   readonly disputes: Disputes;
@@ -62,31 +62,31 @@ export interface MergeQuestion {
   checkSize(nodes: number): void;
 }
 
-/** Decisions besides those about what both sides changed differently. */
+/** Decisions about conflicts other than those in `Disputes`. */
 export interface FurtherDecisions {
   /** Conflicts made of violations that have a resolution. */
   readonly conflicts: readonly MergeConflict[];
-  /** Nodes that follow another one. */
+  /** Nodes whose decision follows that of another node. */
   readonly following: readonly NodeDecision[];
 }
 
 /**
- * Settles conflicts by resolutions, and with them everything that follows.
+ * Applies resolutions to conflicts, and decides everything that follows from them.
  *
- * - A resolution is about the node itself, one of its locales, or a definition. `keep-ours` leaves what the target
- *   has, `keep-theirs` takes what the source has, its place included. `manual` gives the target's node other
- *   properties, or the source's where the target has none; with null it goes, and what the target has below it.
- * - Where one side deleted a node and the other one is kept, what was deleted below it is kept with it, unless the
- *   keeping side had changed that: it is in conflict itself. A node that is kept keeps the nodes above it, too.
- * - What the losing side put below a node that goes gets the state of the winning side: a new node goes as well, one
- *   that was moved there stays where the winner has it.
- * - Of two nodes at one place the one that is not named by the conflict goes the way of the one that is. Where a
- *   resolution puts a node where another one is that no conflict was about so far, that is a conflict of its own; so
- *   is a move that only a resolution makes one in a circle.
+ * - A resolution is about the node itself, one of its locales, or a definition. `keep-ours` keeps the target's state,
+ *   `keep-theirs` takes the source's state, including its path. `manual` gives the target's node other properties, or
+ *   the source's node if the target has none; null deletes it with the target's nodes below it.
+ * - If one side deleted a node and the other side's state is kept, the nodes deleted below it are kept with it. Nodes
+ *   that the keeping side changed are in conflict themselves. A kept node keeps its ancestors, too.
+ * - A node that the losing side placed below a removed node gets the state of the winning side: a new node is removed
+ *   as well, a moved one stays where the winner has it.
+ * - Of two nodes at one path, the one that the conflict does not name follows the decision about the one it names. If a
+ *   resolution places a node at the path of another one without a conflict so far, that is a new conflict; so is a move
+ *   that closes a cycle only because of a resolution.
  *
- * @returns yields wherever the work may rest
- * @throws {ServiceError} `VALIDATION_FAILED` for resolutions that cannot all be followed: a node kept below one that
- *   goes, two nodes at one place, nodes that are their own ancestors
+ * @returns yields where the work may pause
+ * @throws {ServiceError} `VALIDATION_FAILED` for resolutions that contradict each other: a node kept below a removed
+ *   one, two nodes at one path, nodes that are their own ancestors
  * @see docs/interface/merges.md#resolving-conflicts
  */
 export function* resolveConflicts(
@@ -108,7 +108,7 @@ class ConflictResolver implements MergeDecisions {
   readonly definitions = new Map<string, DefinitionDecision>();
   readonly open: MergeConflict[] = [];
   readonly #question: MergeQuestion;
-  /** Nodes that go whose children have not been looked at. */
+  /** Removed nodes whose children have not been processed. */
   readonly #going: NodeAddress[] = [];
   #gone = 0;
 
@@ -117,7 +117,7 @@ class ConflictResolver implements MergeDecisions {
     this.tree = new MergedTree(question.input.sides, question.input.target);
   }
 
-  /** Looks for the resolution of a conflict. @returns whether there was one */
+  /** Takes the resolution of a conflict. @returns whether there was one */
   ask(conflict: MergeConflict): boolean {
     const resolution = this.#question.resolutions.take(conflict);
     if (resolution === undefined) {
@@ -132,7 +132,7 @@ class ConflictResolver implements MergeDecisions {
     return true;
   }
 
-  /** Lets a node follow another one, unless there is a decision about it. */
+  /** Lets a node follow the decision about another one, unless it has its own. */
   follow(decision: NodeDecision): void {
     if (this.tree.decisionOf(decision) === undefined) this.#decide(decision);
   }
@@ -142,7 +142,7 @@ class ConflictResolver implements MergeDecisions {
     yield* this.#keepWhatWasBelow('ours', other);
     yield* this.#keepWhatWasBelow('theirs', own);
     const nodes = yield* topFirst(other, own);
-    // Every round decides about another node at least, so there is an end.
+    // Every round decides about at least one more node, so the loop ends.
     for (;;) {
       yield* this.#removeBelow();
       let isSettled = true;
@@ -179,7 +179,7 @@ class ConflictResolver implements MergeDecisions {
     if (decision.choice === 'gone') this.#going.push(decision);
   }
 
-  /** Nodes that the loser deleted together with one that is kept, and that the keeping side has as they were. */
+  /** Keeps nodes that the loser deleted together with a kept one, and that the keeping side did not change. */
   *#keepWhatWasBelow(winner: 'ours' | 'theirs', losing: Changes): Generator<undefined, void> {
     const { tree } = this;
     const stateOf = (node: NodeAddress): NodeRecord | undefined =>
@@ -204,7 +204,7 @@ class ConflictResolver implements MergeDecisions {
     });
   }
 
-  /** What the target has below a node that goes, goes. */
+  /** Removes the target's nodes below a removed node. */
   *#removeBelow(): Generator<undefined, void> {
     const { target } = this.#question.input;
     for (let node = this.#going.pop(); node !== undefined; node = this.#going.pop()) {
@@ -222,7 +222,7 @@ class ConflictResolver implements MergeDecisions {
     }
   }
 
-  /** Sees to it that a node that is there stands below one that is there. @returns whether that took a decision */
+  /** Ensures that an existing node is below an existing one. @returns whether that needed a decision */
   #attach(node: NodeAddress): boolean {
     const { tree } = this;
     const state = tree.stateOf(node);
@@ -232,7 +232,7 @@ class ConflictResolver implements MergeDecisions {
     const decided = tree.decisionOf(node);
     const above = tree.decisionOf(parent);
     if (above === undefined) {
-      // The side that has the node where it is has its parent there, too; the other one deleted it.
+      // The side that placed the node here has its parent, too; the other side deleted the parent.
       if (decided === undefined) throw this.#keptBelow(node, parent);
       this.#decide({ ...parent, choice: tree.sideOf(node), origin: 'follows' });
       return true;
@@ -252,7 +252,7 @@ class ConflictResolver implements MergeDecisions {
     return true;
   }
 
-  /** Sees to it that no two nodes stand at one place. @returns whether that took no decision */
+  /** Ensures that no two nodes are at one path. @returns whether that needed no decision */
   *#clearPlaces(nodes: readonly NodeAddress[]): Generator<undefined, boolean> {
     const holders = new Map<string, NodeAddress>();
     let isSettled = true;
@@ -268,7 +268,7 @@ class ConflictResolver implements MergeDecisions {
     return isSettled;
   }
 
-  /** One of two nodes at a place has to give way. @returns whether it was decided how */
+  /** Decides which of two nodes at a path gives way. @returns whether it could be decided */
   *#clear(node: NodeAddress, other: NodeAddress): Generator<undefined, boolean> {
     const isFirst = this.tree.decisionOf(node) === undefined;
     const [named, holder] = isFirst ? [node, other] : [other, node];
@@ -286,7 +286,7 @@ class ConflictResolver implements MergeDecisions {
     const base = (own.get(key) ?? other.get(key))?.before;
     const target = tree.targetState(node);
     const source = tree.sourceState(node);
-    // Of a new node, the side that does not have it has the other one there.
+    // If a node is new, the side that does not have it has the other node at this path.
     const states =
       base === undefined
         ? { base, target: target ?? holder, source: source ?? holder }
@@ -295,7 +295,7 @@ class ConflictResolver implements MergeDecisions {
     return { ...(yield* nodeConflictInSteps(type, node.workspace, states)), node_id: node.id };
   }
 
-  /** Sees to it that going up from any node ends at the root. @returns whether that took no decision */
+  /** Ensures that the ancestors of every node end at the root. @returns whether that needed no decision */
   *#openCycles(nodes: readonly NodeAddress[]): Generator<undefined, boolean> {
     const visited = new Set<string>();
     let isSettled = true;
@@ -321,7 +321,7 @@ class ConflictResolver implements MergeDecisions {
     return isSettled;
   }
 
-  /** One of the moves that make nodes their own ancestors has to give way. @returns whether it was decided which */
+  /** Decides which move of a cycle gives way. @returns whether it could be decided */
   *#open(cycle: readonly NodeAddress[]): Generator<undefined, boolean> {
     let isDecided = false;
     let isUndecided = false;
@@ -355,12 +355,12 @@ function aspect({ properties, type }: MergeResolution): AspectDecision {
   return { choice: type === 'keep-ours' ? 'ours' : 'theirs', values: null };
 }
 
-/** The error for resolutions that cannot all be followed. */
+/** The error for resolutions that contradict each other. */
 export function unfit(why: string, details: JsonObject = {}): ServiceError {
   return invalid(`The resolutions do not fit together: ${why}`, { field: 'resolutions', details });
 }
 
-/** Every node either side changed, those nearer to the root first. */
+/** Every node either side changed, sorted from the root down. */
 function* topFirst(...sides: readonly Changes[]): Generator<undefined, readonly NodeAddress[]> {
   const found = new Map<string, { readonly depth: number; readonly node: NodeAddress }>();
   for (const changes of sides) {

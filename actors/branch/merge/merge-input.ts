@@ -8,22 +8,22 @@ import type { BranchState } from '../branch-state.ts';
 import type { BranchPair } from '../pair/branch-pair.ts';
 import type { MergeSides } from './merge-sides.ts';
 
-/** What a merge is worked out of. Nothing of it has been written yet. */
+/** The input of a merge. Nothing has been written yet. */
 export interface MergeInput {
   readonly state: BranchState;
   /** Target and source. */
   readonly pair: BranchPair;
   readonly sides: MergeSides;
-  /** Tree of the target, in the state the sides were gathered in. */
+  /** Tree of the target, in the state in which the sides were collected. */
   readonly target: NodeReader;
   /** Tables of the target. */
   readonly reader: TableReader;
-  /** The revision of the target that is looked at; absent: its head. */
+  /** The revision of the target that is merged; absent: its head. */
   readonly at?: Revision | undefined;
   readonly budget: RequestBudget;
 }
 
-/** A workspace of the repository; undefined when it is gone. */
+/** A workspace of the repository; undefined when it no longer exists. */
 export function workspaceOf({ state }: MergeInput, name: string): Workspace | undefined {
   try {
     return state.workspace(name);

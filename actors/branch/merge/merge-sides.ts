@@ -7,13 +7,13 @@ export type Changes = ReadonlyMap<string, NetChange>;
 /** Changed definitions, by {@link nodeKeyOf} of kind and name. */
 export type DefinitionChanges = ReadonlyMap<string, DefinitionNetChange>;
 
-/** What both sides of a merge did; a new place of a node among the same siblings is kept apart. */
+/** The changes of both sides of a merge; reorderings among the same siblings are listed separately. */
 export interface MergeSides {
   readonly own: Changes;
   readonly other: Changes;
   /** Nodes the source only reordered. */
   readonly reordered: Changes;
-  /** As {@link MergeSides.reordered}, of the target. */
+  /** As {@link MergeSides.reordered}, for the target. */
   readonly ownReordered: Changes;
   readonly ownDefinitions: DefinitionChanges;
   readonly otherDefinitions: DefinitionChanges;
@@ -25,7 +25,7 @@ export function nodeKeyOf(workspace: string, id: string): string {
 }
 
 /**
- * Gathers what both sides did.
+ * Collects the changes of both sides.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` when there are too many changes
  */

@@ -18,8 +18,8 @@ import { type MergeSides, nodeKeyOf } from './merge-sides.ts';
 import { PlannedWrites } from './planned-writes.ts';
 
 /**
- * Writes what the source of a merge changed into the target. There must be no conflicts, or decisions about all of
- * them. Nodes that only the target has below a moved one follow it.
+ * Writes the changes of the source of a merge into the target. All conflicts must have been decided. Nodes that only
+ * the target has below a moved node move with it.
  */
 export class MergeWriter {
   readonly #edit: EditScope;
@@ -44,7 +44,7 @@ export class MergeWriter {
     this.#writes = new PlannedWrites(edit, { noun: 'merge', details: { merged_from: sourceName } });
   }
 
-  /** What the merge commit says it changed; good once planned. */
+  /** The changes recorded in the merge commit; valid after {@link MergeWriter.plan}. */
   get changes(): readonly NodeChange[] {
     return this.#writes.changes;
   }
@@ -53,12 +53,12 @@ export class MergeWriter {
     return this.#writes.definitions;
   }
 
-  /** Decides what is written. @throws {ServiceError} `COMMIT_TOO_LARGE`, `VALIDATION_FAILED` for a path too long */
+  /** Plans all writes. @throws {ServiceError} `COMMIT_TOO_LARGE`, `VALIDATION_FAILED` for a path too long */
   *plan(): Generator<undefined, void> {
     const { other, otherDefinitions, own, ownDefinitions, ownReordered, reordered } = this.#sides;
     yield* eachInSlices(otherDefinitions.values(), (change) => this.#planDefinition(change));
     yield* eachInSlices(ownDefinitions, ([key, change]) => {
-      // The source has it as it was when the two last met.
+      // The source did not change it since the common base.
       const isDecided = this.#decisions?.definitions.has(key) === true && !otherDefinitions.has(key);
       if (isDecided) this.#planDefinition({ ...change, after: change.before });
     });
@@ -79,7 +79,7 @@ export class MergeWriter {
       }
     }
     if (this.#decisions !== undefined) {
-      // Otherwise whatever moves is a change of the side that moved it.
+      // Otherwise every move is a change of the side that made it.
       for (const write of this.#writes.nodes) {
         yield* prepareComparison([write.content, write.present]);
         keepWhatStays(this.#writes, write);
@@ -90,7 +90,10 @@ export class MergeWriter {
     this.#edit.checkSize(this.#writes.size);
   }
 
-  /** @throws {ServiceError} `VALIDATION_FAILED`, naming the node, for a unique value or a place that is taken; `FORBIDDEN` */
+  /**
+   * @throws {ServiceError} `VALIDATION_FAILED`, naming the node, for a unique value or a path that is taken;
+   *   `FORBIDDEN`
+   */
   *write(): Generator<undefined, void> {
     const shipped = yield* shippedPartsBefore(this.#edit.turn, this.#givenTypes);
     yield* this.#writes.write();
@@ -105,7 +108,7 @@ export class MergeWriter {
     const decided = this.#decisions?.definitions.get(nodeKeyOf(kind, name));
     const [present] = this.#pair.definitions('own', [{ kind, name }]);
     const after = decided === undefined ? change.after : decidedDefinition(change, present, decided);
-    // What was decided is written also where nothing changes, see planDecided.
+    // A decision is written even if nothing changes, see planDecided.
     if (sameDefinition(present, after) && decided === undefined) return;
     const operation = after === undefined ? 'deleted' : present === undefined ? 'added' : 'modified';
     this.#writes.setDefinition({ ...change, after, operation });
@@ -168,9 +171,9 @@ export class MergeWriter {
   }
 
   /**
-   * Notes a node that stays as the target has it and not as the source does. The revision that made the difference
-   * may have been merged into the source already, where something else was made of it: merges see what the revisions
-   * of a side touched, and without this the other direction would not learn which of the two came out.
+   * Records a node that keeps the target's state although the source has another one. The revision that made the
+   * difference may have been merged into the source already, with another result there. Merges read what the revisions
+   * of a side touched: without this record, a merge in the other direction would not see the outcome.
    */
   *#noteKept({ before, nodeId: id, workspace }: NetChange): Generator<undefined, void> {
     if (this.#writes.of(workspace, id) !== undefined) return;
@@ -206,7 +209,7 @@ export class MergeWriter {
     this.#writes.setDefinition({ ...ours, operation: after === undefined ? 'deleted' : 'modified' });
   }
 
-  /** The target's own place for a node wins, and so does another parent it gave it. */
+  /** Whether the target gave a node another position or parent, which then takes precedence. */
   #isReorderedHere({ before }: NetChange, present: NodeRecord): boolean {
     return (
       before?.header.orderKey !== present.header.orderKey ||
@@ -215,7 +218,7 @@ export class MergeWriter {
   }
 }
 
-/** @param theirs what the source has @param present what the target has */
+/** @param theirs the source's state @param present the target's state */
 function decidedDefinition(
   { after: theirs }: DefinitionNetChange,
   present: DefinitionNetChange['after'],

@@ -5,31 +5,31 @@ import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { type MergeSides, nodeKeyOf } from './merge-sides.ts';
 import type { NodeAddress } from '../pair-messages.ts';
 
-/** What becomes of a node: the target's state, the source's, or it is not there. Either state may be its absence. */
+/** The result for a node: the target's state, the source's, or its removal. The node may be absent in either state. */
 export type NodeChoice = 'ours' | 'theirs' | 'gone';
 
-/** What was decided about a node, its locales and its place among its siblings left out. */
+/** The decision about a node, without its locales and its position among siblings. */
 export interface NodeDecision extends NodeAddress {
   readonly choice: NodeChoice;
   /**
-   * `given`: a resolution says so. `follows`: it goes the way of another node that was decided about. `removed`: it
-   * is, or was about to come, below one that goes.
+   * `given`: from a resolution. `follows`: follows the decision about another node. `removed`: the node is, or would be
+   * placed, below a removed one.
    */
   readonly origin: 'given' | 'follows' | 'removed';
-  /** Instead of those of the chosen state. */
+  /** Replaces the properties of the chosen state. */
   readonly properties?: JsonObject;
 }
 
 /**
- * The nodes of a merge as they will be: what was decided, else what a merge makes of both sides. It is good for
- * where nodes stand; what an undecided node has in it may come from both sides.
+ * The tree that results from a merge: the decisions, or else the merge of both sides. Use it only for the paths of
+ * nodes; the content of an undecided node may come from both sides.
  */
 export class MergedTree {
   readonly #sides: MergeSides;
   readonly #target: NodeReader;
   readonly #decisions = new Map<string, NodeDecision>();
 
-  /** @param target its tree, in the state the sides were gathered in */
+  /** @param target its tree, in the state in which the sides were collected */
   constructor(sides: MergeSides, target: NodeReader) {
     this.#sides = sides;
     this.#target = target;
@@ -47,23 +47,23 @@ export class MergedTree {
     return this.#decisions.get(nodeKeyOf(workspace, id));
   }
 
-  /** A node as the target has it. */
+  /** The target's state of a node. */
   targetState({ id, workspace }: NodeAddress): NodeRecord | undefined {
     const ours = this.#sides.own.get(nodeKeyOf(workspace, id));
     return ours === undefined ? this.#target.byId(workspace, id) : ours.after;
   }
 
-  /** A node as the source has it. */
+  /** The source's state of a node. */
   sourceState(node: NodeAddress): NodeRecord | undefined {
     const key = nodeKeyOf(node.workspace, node.id);
     const theirs = this.#sides.other.get(key) ?? this.#sides.reordered.get(key);
     if (theirs !== undefined) return theirs.after;
     const ours = this.#sides.own.get(key);
-    // What the source did not change is as it was when the two last met.
+    // A node that the source did not change has its state of the common base.
     return ours === undefined ? this.targetState(node) : ours.before;
   }
 
-  /** The side that says where a node stands, or that it does not. */
+  /** The side that decides the path of a node, or its absence. */
   sideOf(node: NodeAddress): 'ours' | 'theirs' {
     const decided = this.decisionOf(node);
     if (decided !== undefined) return decided.choice === 'theirs' ? 'theirs' : 'ours';
@@ -72,13 +72,13 @@ export class MergedTree {
     return isTheirs ? 'theirs' : 'ours';
   }
 
-  /** The state that says where a node stands; undefined when it is not there. */
+  /** The state that decides the path of a node; undefined when it is absent. */
   stateOf(node: NodeAddress): NodeRecord | undefined {
     if (this.decisionOf(node)?.choice === 'gone') return undefined;
     return this.sideOf(node) === 'ours' ? this.targetState(node) : this.sourceState(node);
   }
 
-  /** Whether a node is there; the root always is. */
+  /** Whether a node exists; the root always does. */
   has(node: NodeAddress): boolean {
     return node.id === ROOT_ID || this.stateOf(node) !== undefined;
   }

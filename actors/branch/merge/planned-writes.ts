@@ -19,34 +19,34 @@ import { type EditScope, unmoved } from '../edit-scope.ts';
 import { resolveReferences } from '../nodes/resolve-references.ts';
 import { changedNode } from '../nodes/update-node.ts';
 
-/** One node that is written; `present` undefined: it is new here, `content` undefined: it goes. */
+/** One node to be written; `present` undefined: it is new here, `content` undefined: it is removed. */
 export interface PlannedWrite {
   readonly workspace: string;
   readonly id: string;
   readonly present: NodeRecord | undefined;
-  /** Its content as it will be, but for path and place. */
+  /** Its new content, except path and position. */
   readonly content: NodeRecord | undefined;
   readonly translations: JsonObject | null;
   readonly operation: NodeChange['operation'];
   readonly changedLocale: string | null;
-  /** Whether it gets the order key of `content`, or one right behind it. */
+  /** Whether it gets the order key of `content`, or one right after it. */
   readonly isPlaced: boolean;
-  /** Whether it only goes along with a node above it, or stays as it is: version and stamps stay. */
+  /** Whether it only moves with an ancestor, or stays unchanged: it keeps its version, time and author. */
   readonly isFollower?: boolean;
-  /** What somebody gives instead of what `content` has. */
+  /** Content given by the caller in place of that of `content`. */
   readonly given?: GivenContent;
-  /** What the revision calls a node that neither is here nor comes. */
+  /** The state that names the node in the revision if it neither exists here nor is added. */
   readonly named?: NodeRecord;
 }
 
-/** Content as a caller gives it. It is checked when it is written, against the schema of then. */
+/** Content as a caller gives it. It is checked against the schema when it is written. */
 export interface GivenContent {
   readonly properties?: JsonObject;
-  /** By locale, as the field `translations` of a node has it. */
+  /** By locale, in the form of the field `translations` of a node. */
   readonly translations?: ReadonlyMap<string, JsonObject>;
 }
 
-/** What the writes belong to, in words. */
+/** The purpose of the writes, for messages. */
 export interface WritesPurpose {
   /** As in "The merge would …". */
   readonly noun: 'merge' | 'revert';
@@ -55,12 +55,12 @@ export interface WritesPurpose {
 }
 
 /**
- * Many nodes and definitions that become what they are to be in one step. First everything is planned, then
- * written: all that changes is taken out of the tree before anything is put in, so nodes may trade places, paths
- * and unique values. The plan must be free of conflicts.
+ * Writes many nodes and definitions in one step. First everything is planned, then written: all changed nodes are
+ * removed from the tree before any is inserted, so nodes may swap positions, paths and unique values. The plan must be
+ * free of conflicts.
  */
 export class PlannedWrites {
-  /** By node, in the order they were planned. */
+  /** By node, in the order of planning. */
   readonly #nodes = new Map<string, PlannedWrite>();
   readonly #definitions: DefinitionNetChange[] = [];
   readonly #paths = new Map<string, string>();
@@ -76,12 +76,12 @@ export class PlannedWrites {
     return [...this.#nodes.values()];
   }
 
-  /** Number of nodes that are written. */
+  /** Number of nodes to be written. */
   get size(): number {
     return this.#nodes.size;
   }
 
-  /** What the revision says it changed. */
+  /** The node changes recorded in the revision. */
   get changes(): readonly NodeChange[] {
     return this.nodes.map(({ changedLocale, content, id, named, operation, present, workspace }) => {
       const { nodeType, path } = (content ?? present ?? (named as NodeRecord)).header;
@@ -96,7 +96,7 @@ export class PlannedWrites {
     });
   }
 
-  /** As {@link PlannedWrites.changes}, of definitions. */
+  /** As {@link PlannedWrites.changes}, for definitions. */
   get definitions(): readonly DefinitionChange[] {
     return this.#definitions.map(({ kind, name, operation }) => ({ kind, name, operation }));
   }
@@ -114,7 +114,7 @@ export class PlannedWrites {
     this.#definitions.push(change);
   }
 
-  /** Takes a node that nobody else changes along to where it will stand. Everything above it must be planned. */
+  /** Moves an otherwise unchanged node along with its ancestors. Writes of all its ancestors must be planned. */
   follow(workspace: string, present: NodeRecord): void {
     const { id, path, translations } = present.header;
     if (this.#nodes.has(keyOf(workspace, id)) || this.pathOf(workspace, id) === path) return;
@@ -132,8 +132,8 @@ export class PlannedWrites {
   }
 
   /**
-   * Takes along whatever stands below the nodes that get another path. Everything else must be planned. Cost follows
-   * the subtrees.
+   * Moves the descendants of nodes that get another path. All other writes must be planned. The cost grows with the
+   * subtrees.
    *
    * @throws {ServiceError} `COMMIT_TOO_LARGE`, `VALIDATION_FAILED` for a path too long
    */
@@ -145,7 +145,7 @@ export class PlannedWrites {
       if (this.pathOf(workspace, id) !== present.header.path) moved.push(write);
     });
     const walked = new Set<string>();
-    // Tops first: whatever is below one of them has been walked with it.
+    // Top nodes first: the walk of a top node includes all moved nodes below it.
     for (const { id, present, workspace } of yield* sortInSlices(moved, byPresentPath)) {
       if (walked.has(keyOf(workspace, id))) continue;
       for (const record of yield* subtree(this.#edit, workspace, present as NodeRecord)) {
@@ -158,12 +158,12 @@ export class PlannedWrites {
 
   /**
    * @throws {ServiceError} `VALIDATION_FAILED`, naming the node, for a unique value that is taken, a path too long,
-   *   given content that is not valid, and when what comes out would be no tree
+   *   given content that is not valid, and when the result would not be a tree
    */
   *write(): Generator<undefined, void> {
     const { turn, writer, state } = this.#edit;
     const { nodes } = this;
-    // Where a node goes is worked out while everything still stands where it stood.
+    // The new paths are computed before anything is moved.
     yield* eachInSlices(nodes, ({ content, id, workspace }) => {
       if (content !== undefined) this.pathOf(workspace, id);
     });
@@ -175,13 +175,13 @@ export class PlannedWrites {
     }
     state.commandSchemas.forget();
     if (this.#definitions.length > 0) yield* writer.reindex();
-    // Nodes that keep their place go first, so that the others find it taken.
+    // Nodes that keep their position are inserted first, so that it is taken for the others.
     const kept = nodes.filter(({ content, isPlaced }) => content !== undefined && !isPlaced);
     const placed = nodes.filter(({ content, isPlaced }) => content !== undefined && isPlaced);
     const ordered = yield* sortInSlices(placed, byOrderKey);
     const following = followingKeys(ordered);
     yield* eachInSlices([...kept, ...ordered], (write) => this.#put(write, following.get(write) ?? null));
-    // Given references may name what has only now come.
+    // Given references may name nodes that were inserted just now.
     const given = nodes.filter((write) => write.given?.properties !== undefined);
     yield* eachInSlices(given, (write) => this.#resolveReferences(write));
     for (const [index, write] of nodes.entries()) {
@@ -191,9 +191,9 @@ export class PlannedWrites {
   }
 
   /**
-   * Holds nodes against the schema as it is now. To be called after {@link PlannedWrites.write}.
+   * Validates nodes against the current schema. To be called after {@link PlannedWrites.write}.
    *
-   * @throws {ServiceError} `VALIDATION_FAILED`, naming the node that is not valid
+   * @throws {ServiceError} `VALIDATION_FAILED`, naming the invalid node
    */
   *requireValid(
     nodes: Iterable<{ readonly workspace: string; readonly id: string }>,
@@ -218,7 +218,7 @@ export class PlannedWrites {
     }
   }
 
-  /** Where a node stands once everything is written. @throws {ServiceError} `VALIDATION_FAILED` when it is nowhere */
+  /** The path of a node after all writes. @throws {ServiceError} `VALIDATION_FAILED` when it has none */
   pathOf(workspace: string, id: string): string {
     if (id === ROOT_ID) return '/';
     const key = keyOf(workspace, id);
@@ -289,9 +289,9 @@ export class PlannedWrites {
   }
 
   /**
-   * The wanted key, or one right behind it.
+   * The wanted key, or one right after it.
    *
-   * @param following key wanted by the next one that is placed there, which is to stay behind; null for the last
+   * @param following key wanted by the next node under this parent, which must stay greater; null for the last
    */
   #freeOrderKey(workspace: string, parentId: string, wanted: string, following: string | null): string {
     const { head, turn } = this.#edit;
@@ -302,7 +302,7 @@ export class PlannedWrites {
     return orderKeyBetween(wanted, following);
   }
 
-  /** The same error, saying which node of the new tree it is about. */
+  /** The same error, naming the node of the new tree. */
   #naming(path: string, error: unknown): unknown {
     if (!(error instanceof ServiceError) || error.code !== 'VALIDATION_FAILED') return error;
     return invalid(`The ${this.#purpose.noun} would make '${path}' invalid: ${error.message}`, {
@@ -314,9 +314,9 @@ export class PlannedWrites {
 }
 
 /**
- * The properties and translations a node gets.
+ * The new properties and translations of a node.
  *
- * @returns properties undefined: those it has
+ * @returns properties undefined: unchanged
  * @throws {ServiceError} `VALIDATION_FAILED` when given ones are not valid
  */
 function* givenContent(
@@ -337,9 +337,9 @@ function* givenContent(
     budget: edit.turn.budget,
   };
   let translations = planned;
-  // Together: what may be stored of one node, and hashed for it, is bounded.
+  // Checked together: the bound applies to all that is stored and hashed for one node.
   const fields = Object.fromEntries(given.translations ?? []);
-  // The locales are those of conflicts: whatever the repository supports by now, they are there.
+  // The locales come from conflicts: they exist on the node even if the repository no longer supports them.
   const stored = yield* storedTranslations(
     { properties: valid.properties, now: edit.now, rules },
     fields,
@@ -352,7 +352,7 @@ function* givenContent(
 }
 
 /**
- * Holds a node against the schema: its properties, and whether it may stand where it stands.
+ * Validates a node against the schema: its properties, and whether it is allowed under its parent.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
@@ -375,12 +375,12 @@ function keyOf(workspace: string, id: string): string {
   return `${workspace}\0${id}`;
 }
 
-/** Shorter paths first: a node comes before what is below it. */
+/** Shorter paths first: a node comes before its descendants. */
 function byPresentPath(a: PlannedWrite, b: PlannedWrite): number {
   return (a.present as NodeRecord).header.path.length - (b.present as NodeRecord).header.path.length;
 }
 
-/** By write: the key wanted by the next one under the same parent. @param placed by order key */
+/** By write: the key wanted by the next node under the same parent. @param placed by order key */
 function followingKeys(placed: readonly PlannedWrite[]): ReadonlyMap<PlannedWrite, string> {
   const following = new Map<PlannedWrite, string>();
   const next = new Map<string, string>();

@@ -2,8 +2,8 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import type { MergeConflict, MergeResolution } from '../merge-messages.ts';
 
 /**
- * Resolutions, each to be taken by the conflict it is about. A conflict is named by the id of its node and its
- * locale, and by its workspace where two workspaces have nodes of the same id.
+ * Resolutions, each to be taken by its conflict. A conflict is identified by the id of its node and its locale, and by
+ * its workspace if two workspaces have nodes of the same id.
  */
 export class Resolutions {
   readonly #given = new Map<string, Given[]>();
@@ -25,7 +25,7 @@ export class Resolutions {
   /**
    * The resolution of a conflict; undefined when there is none.
    *
-   * @throws {ServiceError} `VALIDATION_FAILED` when it could as well be about another conflict
+   * @throws {ServiceError} `VALIDATION_FAILED` when it could also apply to another conflict
    */
   take(conflict: MergeConflict): MergeResolution | undefined {
     const { node_id: id, path, translation_locale: locale, workspace } = conflict;

@@ -16,13 +16,13 @@ import { manualDefinition } from '../schema/definitions.ts';
 import { settleConflicts } from './settle-conflicts.ts';
 
 /**
- * Merges another branch into this one and settles conflicts as the caller says, all as one merge commit. Where
- * conflicts are left nothing is written.
+ * Merges another branch into this one and resolves conflicts with the caller's resolutions, as one merge commit. If
+ * conflicts remain, nothing is written.
  *
- * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `NOT_FOUND` for a missing source; `CONFLICT` when a branch is
- *   not at the head the resolutions were made for; `COMMIT_TOO_LARGE`; `VALIDATION_FAILED` for a resolution without
- *   a conflict, for resolutions that do not fit together, for given properties that are not valid, and when what
- *   comes out would not be a valid tree
+ * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `NOT_FOUND` for a missing source; `CONFLICT` when the head of a
+ *   branch is not the one the resolutions were made for; `COMMIT_TOO_LARGE`; `VALIDATION_FAILED` for a resolution
+ *   without a conflict, for resolutions that contradict each other, for invalid given properties, and when the result
+ *   would not be a valid tree
  * @see merge-messages.ts, ResolveMerge; merge-decisions.ts; docs/interface/merges.md#resolving-conflicts
  */
 export function* resolveMerge(edit: EditScope, command: ResolveMerge): Generator<undefined, MergeResult> {
@@ -48,7 +48,9 @@ export function* resolveMerge(edit: EditScope, command: ResolveMerge): Generator
   return yield* commitMerge(edit, pair, writer, command);
 }
 
-/** Definitions that resolutions give. The same values give the same definition: it gets its id once. */
+/**
+ * Creates definitions from resolutions. The same values give the same definition, so that its id is assigned only once.
+ */
 function definitionGiver(edit: EditScope, pair: BranchPair): MergeQuestion['giveDefinition'] {
   const given = new Map<JsonObject, StoredDefinition<StoredKind>>();
   return (address, values) => {

@@ -12,25 +12,26 @@ import { type MergeView, partyLabel } from './violations/merge-view.ts';
 import { isDefinition, type Party, partyKey, type Violation } from './violations/violation.ts';
 import { isDecidable, violationConflicts } from './violations/violation-entries.ts';
 
-/** What is wrong that one error tells in its message; its details have all of it. */
+/** Most violations in the message of one error; its details have more. */
 const WRONGS_IN_MESSAGE_MAX = 5;
 
-/** What is wrong that one error tells in its details. */
+/** Most violations in the details of one error. */
 const WRONGS_LISTED_MAX = 100;
 
 /**
- * Settles conflicts by resolutions, see {@link resolveConflicts}, then looks for violations in the result. If the request
+ * Applies resolutions to conflicts, see {@link resolveConflicts}, then checks the result for violations. If the request
  * has resolutions for those, they are applied too, and the result is checked again.
  *
- * - A violation is settled by resolutions for any of its parties, as soon as the result is valid. If it remains, its
- *   parties without a resolution are conflicts that are left. A resolution for a node never changes a definition.
- * - If two nodes have one unique value, a node without a resolution follows the side that the other one is kept by.
- * - A node whose type the workspace does not allow is brought only if a resolution says so.
+ * - A violation can be resolved by resolutions for any of its parties that make the result valid. If it remains, its
+ *   parties without a resolution are remaining conflicts. A resolution for a node never changes a definition.
+ * - If two nodes have the same unique value, a node without a resolution follows the side of the other node's
+ *   resolution.
+ * - A node whose type the workspace does not allow is added only if a resolution says so.
  *
  * @param found the conflicts before any decision
- * @returns yields wherever the work may rest
- * @throws {ServiceError} `VALIDATION_FAILED` for a resolution without a conflict, for resolutions that cannot all be
- *   followed, and for given properties or definitions that do not fit
+ * @returns yields where the work may pause
+ * @throws {ServiceError} `VALIDATION_FAILED` for a resolution without a conflict, for resolutions that contradict each
+ *   other, and for given properties or definitions that are invalid
  * @see docs/decisions/0048-merge-violations.md
  */
 export function* settleConflicts(
@@ -38,7 +39,7 @@ export function* settleConflicts(
   found: FoundConflicts,
 ): Generator<undefined, MergeDecisions> {
   const settler = new ConflictSettler(question);
-  // Every listed conflict may have a resolution, also if the resolution of another one settles it.
+  // Every listed conflict may have a resolution, even if the resolution of another one resolves it.
   yield* settler.take(found.violations);
   for (;;) {
     const decisions = yield* settler.settle();
@@ -52,7 +53,7 @@ class ConflictSettler {
   readonly #question: MergeQuestion;
   /** Conflicts made of violations that have a resolution, by node and workspace. */
   readonly #taken = new Map<string, MergeConflict>();
-  /** Nodes that follow another one, by {@link partyKey}. */
+  /** Nodes that follow the decision about another one, by {@link partyKey}. */
   readonly #following = new Map<string, NodeDecision>();
 
   constructor(question: MergeQuestion) {
@@ -69,7 +70,7 @@ class ConflictSettler {
     return this.#taken.size > before;
   }
 
-  /** @returns undefined if further resolutions apply; each call applies at least one more, so there is an end */
+  /** @returns undefined if further resolutions apply; each call applies at least one more, so the calls end */
   *settle(): Generator<undefined, MergeDecisions | undefined> {
     const decisions = yield* resolveConflicts(this.#question, {
       conflicts: [...this.#taken.values()],
@@ -101,11 +102,11 @@ class ConflictSettler {
 
 /** The violations that remain after all resolutions have been applied. */
 class StandingViolations {
-  /** Violations that the resolutions leave no way to settle. */
+  /** Violations that the given resolutions make impossible to resolve. */
   readonly unfit: Violation[] = [];
-  /** Nodes that follow another one with the same value. */
+  /** Nodes that follow the decision about another one with the same value. */
   readonly following: NodeDecision[] = [];
-  /** Whether some party has no resolution yet. */
+  /** Whether a party has no resolution yet. */
   isLeft = false;
   readonly #view: MergeView;
   readonly #decisions: MergeDecisions;
@@ -125,12 +126,12 @@ class StandingViolations {
     }
   }
 
-  /** Whether a party is a conflict that is left. */
+  /** Whether a party is a remaining conflict. */
   isOpen(party: Party): boolean {
     return this.#open.has(partyKey(party));
   }
 
-  /** All of them in one error. */
+  /** One error for all of them. */
   refusal(): ServiceError {
     const wrongs = this.unfit
       .slice(0, WRONGS_LISTED_MAX)
@@ -160,7 +161,7 @@ class StandingViolations {
     this.#followSide(violation);
   }
 
-  /** If two nodes have one value, the one without a resolution follows the one with a resolution. */
+  /** If two nodes have the same value, the one without a resolution follows the one with a resolution. */
   #followSide({ others, subject, type }: Violation): void {
     if (type !== 'DuplicateValue' || isDefinition(subject)) return;
     const decided = this.#view.tree.decisionOf(subject);

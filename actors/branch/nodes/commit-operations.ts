@@ -13,13 +13,13 @@ import { requireFewValues } from './values-bound.ts';
 const rootPlace = { path: '/' } as const;
 
 /**
- * Carries out several operations in order as one revision; each sees what those before it did. When one fails,
- * none has happened, and the error says which one it was, counted from 0.
+ * Executes several operations in order as one revision; each sees the effects of those before it. If one fails, none is
+ * applied, and the error has the index of that operation, counted from 0.
  *
- * Unique values are compared as the operations leave them, so that two nodes can trade theirs. The error is then that of
- * the operation which gave a node a value that another node has.
+ * Unique values are compared after the last operation, so that two nodes can swap values. The error is then reported
+ * for the operation that gave a node a value of another node.
  *
- * Operations that undo each other leave nothing to record: the revision is then null.
+ * If the operations cancel each other out, there is nothing to record and the revision is null.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` for an empty list, an empty message or an unknown operation;
  *   `COMMIT_TOO_LARGE`; what an operation throws, with `details.operation`
@@ -37,7 +37,7 @@ export function* commitOperations(
     throw invalid('A commit needs at least one operation', { field: 'operations' });
   if (commit.message.trim() === '') throw invalid('A commit needs a message', { field: 'message' });
   edit.checkSize(operations.length);
-  // Compared at the end only, so that nodes can trade values.
+  // Compared only at the end, so that nodes can swap values.
   const uniques = edit.writer.deferUniques();
   for (let index = 0; index < operations.length; index++) {
     const operation = operations[index] as CommitOperation;
@@ -100,7 +100,7 @@ function* carryOut(
   }
 }
 
-/** Protocols hand over what a caller wrote, so a type the compiler rules out may still arrive. */
+/** Protocols pass on the caller's input, so a type that the compiler excludes may still arrive. */
 function unknownOperation(operation: never): never {
   const { type } = operation as { type?: unknown };
   throw invalid(`Unknown operation type ${JSON.stringify(type)}`, { field: 'type' });
@@ -120,7 +120,7 @@ function* mergeProperties(
   edit.audit(workspace, next, 'Update');
 }
 
-/** The same error, naming the operation. Anything but a caller's error stays as it is. */
+/** The same error with the operation in its details. Errors that are not the caller's stay unchanged. */
 function ofOperation(error: unknown, operation: CommitOperation, index: number): unknown {
   if (!(error instanceof ServiceError)) return error;
   const place = `operations.${index}`;

@@ -29,15 +29,15 @@ export function* copyNode(edit: EditScope, command: CopyNode): Generator<undefin
 }
 
 /**
- * Copies a node or a subtree behind the last child of the destination, with new ids at every level, fresh stamps
- * and nothing published. Properties, translations, archetype, owner and order among siblings are the source's.
- * So are references and relations: they go on pointing to what the source points to, also where that is inside
- * the copied subtree. Descendants the caller may not read are left out with what is below them.
+ * Copies a node or a subtree after the last child of the destination, with new ids at every level, new timestamps and
+ * authors, and nothing published. Properties, translations, archetype, owner and order among siblings are those of the
+ * source. So are references and relations: they point to the same nodes as the source, even inside the copied subtree.
+ * Descendants the caller may not read are omitted with their subtrees.
  *
- * @returns the copy of the top
+ * @returns the copy of the top node
  * @throws {ServiceError} `NODE_NOT_FOUND` for a missing parent; `VALIDATION_FAILED` for a destination inside the
- *   source, a type that is gone or not allowed there, a unique value (the source has it already), a path that
- *   would be too long; `NODE_ALREADY_EXISTS`; `PERMISSION_DENIED`
+ *   source, a type that is deleted or not allowed there, a unique value (the source has it already), a path that would
+ *   be too long; `NODE_ALREADY_EXISTS`; `PERMISSION_DENIED`
  * @see docs/interface/nodes.md#copying
  */
 export function* copySubtree(
@@ -73,8 +73,8 @@ export function* copySubtree(
 }
 
 /**
- * What of a subtree is copied. Refused before anything is written where the commit would have too many nodes or bytes
- * with it: copies of copies double, and the last ones would be most of the work of a commit that is refused.
+ * The nodes of a subtree to copy. Refused before anything is written if the commit would have too many nodes or bytes.
+ * Repeated copies double the size, so the last ones would be most of the work of a refused commit.
  *
  * @throws {ServiceError} `COMMIT_TOO_LARGE`
  */

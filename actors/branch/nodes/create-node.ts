@@ -15,13 +15,13 @@ import type { CreateNode, NewNode, NodeWritten } from '../messages.ts';
 import { requireShortOwner } from './owner-bound.ts';
 import { resolveReferences } from './resolve-references.ts';
 
-/** The type missing parents get with `deep`. */
+/** The type of missing parents created with `deep`. */
 const FOLDER = 'svc:Folder';
 
-/** Missing parents made between two looks at the clock. */
+/** Missing parents created between two checks of the clock. */
 const PARENTS_PER_STEP = 4;
 
-/** Where a node is put. */
+/** The parent a node is placed under. */
 export interface Parent {
   readonly id: string;
   readonly path: string;
@@ -37,7 +37,7 @@ export function* createNode(edit: EditScope, command: CreateNode): Generator<und
   const record = yield* insertNode(edit, workspace, parentPath, command.node, deep);
   const message = `Created node: ${record.header.id}`;
   const revision = (yield* edit.finishInSteps(command.commit, message)) as string;
-  // Looking for children that cannot be there would cost as much as storing the node's path.
+  // A lookup of children that cannot exist would cost as much as storing the node's path.
   const isLeaf = edit.requireType(workspace, record.header.nodeType).initialStructure === null;
   const hasChildren = isLeaf ? false : undefined;
   const node = yield* edit.renderInSteps(workspace, record, hasChildren);
@@ -45,8 +45,8 @@ export function* createNode(edit: EditScope, command: CreateNode): Generator<und
 }
 
 /**
- * Checks and stores a new node with the initial structure of its type, without ending the revision. It rests only when
- * the node is large, or many parents are made.
+ * Checks and stores a new node with the initial structure of its type, without ending the revision. It pauses only when
+ * the node is large or many parents are created.
  *
  * @param deep creates missing parents as folders
  * @throws {ServiceError} `NODE_NOT_FOUND` for a missing parent; `VALIDATION_FAILED`; `NODE_ALREADY_EXISTS`
@@ -72,7 +72,7 @@ export function* insertNode(
   return record;
 }
 
-/** Stores a planned node with everything below it. Nodes that are there already stay as they are. */
+/** Stores a planned node with its descendants. Existing nodes stay unchanged. */
 export function addPlanned(edit: EditScope, workspace: string, parent: Parent, planned: InitialNode): void {
   const path = joinPath(parent.path, planned.name);
   const existing = edit.head.byPath(workspace, path);
@@ -94,7 +94,7 @@ export function addPlanned(edit: EditScope, workspace: string, parent: Parent, p
 /** The root of a workspace as a parent. */
 export const rootParent: Parent = { id: ROOT_ID, path: '/', nodeType: undefined };
 
-/** A place for a node. @throws {ServiceError} `NODE_NOT_FOUND` */
+/** The parent at a path. @throws {ServiceError} `NODE_NOT_FOUND` */
 export function requireParent(edit: EditScope, workspace: string, path: string): Parent {
   const found = findParent(edit, workspace, path);
   if (found === undefined) throw nodeNotFound({ path });
@@ -102,13 +102,13 @@ export function requireParent(edit: EditScope, workspace: string, path: string):
 }
 
 /**
- * @returns undefined when nothing is there
+ * @returns undefined when there is no node at the path
  * @throws {ServiceError} `NODE_NOT_FOUND` for a node the caller may not read
  */
 function findParent(edit: EditScope, workspace: string, path: string): Parent | undefined {
   if (path === '/') return rootParent;
   const id = edit.head.idAt(workspace, path);
-  // Its type is all that is wanted of it; what was read is good only until the next read.
+  // Only its type is needed, and the record is valid only until the next read.
   const nodeType = id === undefined ? undefined : edit.head.peekById(workspace, id)?.nodeType;
   if (id === undefined || nodeType === undefined) return undefined;
   if (
@@ -121,10 +121,10 @@ function findParent(edit: EditScope, workspace: string, path: string): Parent | 
 }
 
 /**
- * As {@link requireParent}; what is missing is made as folders. Two thousand fit the longest path, each of which names all
- * above it: made in one step they held the event loop for 300 ms.
+ * As {@link requireParent}; missing parents are created as folders. The longest path has room for two thousand, each of
+ * which stores its full path: created in one step they blocked the event loop for 300 ms.
  *
- * @returns yields where the work may rest
+ * @returns yields where the work may pause
  */
 function* makeParents(edit: EditScope, workspace: string, path: string): Generator<undefined, Parent> {
   const found = findParent(edit, workspace, path);
@@ -143,7 +143,7 @@ function* makeParents(edit: EditScope, workspace: string, path: string): Generat
   return parent;
 }
 
-/** Everything that is checked before a node may stand at a place, apart from its own content. */
+/** All checks of a node at a path, except those of its own content. */
 export function requirePlace(
   edit: EditScope,
   workspace: string,
@@ -156,7 +156,7 @@ export function requirePlace(
   requireFreePath(edit, workspace, parent.id, path);
 }
 
-/** The workspace and the parent must take nodes of the type. @throws {ServiceError} `VALIDATION_FAILED` */
+/** The workspace and the parent must allow nodes of the type. @throws {ServiceError} `VALIDATION_FAILED` */
 export function requireAllowed(edit: EditScope, workspace: string, parent: Parent, nodeType: string): void {
   requireAllowedInWorkspace(edit.workspace(workspace), nodeType, parent.id === ROOT_ID);
   if (parent.nodeType === undefined) return;
@@ -165,7 +165,7 @@ export function requireAllowed(edit: EditScope, workspace: string, parent: Paren
 }
 
 /**
- * @throws {ServiceError} when a node is there: `VALIDATION_FAILED` at the root, `NODE_ALREADY_EXISTS` elsewhere
+ * @throws {ServiceError} when the path is taken: `VALIDATION_FAILED` at the root, `NODE_ALREADY_EXISTS` elsewhere
  * @see docs/interface/nodes.md#creating-a-node
  */
 export function requireFreePath(edit: EditScope, workspace: string, parentId: string, path: string): void {
@@ -174,7 +174,7 @@ export function requireFreePath(edit: EditScope, workspace: string, parentId: st
   throw new ServiceError('NODE_ALREADY_EXISTS', `Node '${path}' already exists`);
 }
 
-/** The order key behind the last child. */
+/** An order key after the last child. */
 export function lastOrderKey(edit: EditScope, workspace: string, parentId: string): string {
   return orderKeyBetween(parentEntry(edit.turn, workspace, parentId)?.lastOrderKey ?? null, null);
 }

@@ -14,9 +14,9 @@ export function* deleteNode(edit: EditScope, command: DeleteNode): Generator<und
 }
 
 /**
- * Removes a node and everything below it, children before parents. Cost follows the subtree.
+ * Removes a node and everything below it, children before parents. The cost grows with the subtree.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` when something in it is published, `PERMISSION_DENIED`
+ * @throws {ServiceError} `VALIDATION_FAILED` when a node in it is published, `PERMISSION_DENIED`
  */
 export function* removeSubtree(
   edit: EditScope,
@@ -28,8 +28,8 @@ export function* removeSubtree(
     edit.authorize(workspace, 'delete', record.header);
     requireUnpublished(record, 'delete', top.header.path);
   }
-  // Backwards, so that children go before parents and the first sibling goes first: a parent whose last child
-  // went would have to look for another last one each time.
+  // Backwards, so that children are removed before parents, and the first sibling first: after the removal of its last
+  // child, a parent would have to look up the new last child each time.
   for (let index = doomed.length - 1; index >= 0; index--) {
     const record = doomed[index] as NodeRecord;
     yield* edit.writer.prepare(workspace, record);
@@ -39,18 +39,18 @@ export function* removeSubtree(
   }
 }
 
-/** Nodes handled between two looks at the clock. */
+/** Nodes handled between two checks of the clock. */
 export const SLICE_NODES = 4;
 
-/** Children listed between two looks at the clock. */
+/** Children listed between two checks of the clock. */
 const SLICE_CHILDREN = 512;
 
 /**
  * A node and everything below it, parents before children.
  *
  * @param siblings `first-first` for tree order
- * @param onFound told of each; whether it is wanted, else it is left out with everything below it. Default: all are
- * @throws {ServiceError} `COMMIT_TOO_LARGE` when there are more than one commit may change
+ * @param onFound called for each node; false omits the node with its subtree. Default: all nodes
+ * @throws {ServiceError} `COMMIT_TOO_LARGE` when there are more nodes than one commit may change
  */
 export function* subtree(
   edit: EditScope,
@@ -70,7 +70,7 @@ export function* subtree(
     if (!onFound(record)) continue;
     found.push(record);
     if (!edit.head.hasChildren(workspace, id)) continue;
-    // What is pushed last comes out first.
+    // Last in, first out.
     yield* pushChildren(edit, workspace, id, siblings === 'first-first', waiting);
     edit.checkSize(found.length + waiting.length);
   }
@@ -100,7 +100,7 @@ function* pushChildren(
 }
 
 /**
- * A published node is not deleted, moved or renamed.
+ * Refuses to delete, move or rename a published node.
  *
  * @param top path of the node the caller named
  * @throws {ServiceError} `VALIDATION_FAILED`

@@ -16,7 +16,7 @@ import { resolveReferences } from './resolve-references.ts';
 const NOTE_CHARACTERS_MAX = 10_000;
 
 /**
- * Keeps the present state of a node as a manual version. The node does not change, so this makes no revision.
+ * Stores the current state of a node as a manual version. The node does not change, so this makes no revision.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`; `VALIDATION_FAILED` for a type with `versionable` false, a long note
  * @see messages.ts, CreateVersion
@@ -39,9 +39,8 @@ export function* createVersion(
 }
 
 /**
- * Brings properties, translations, node type and archetype of a manual version back as a new state of the node.
- * Name, place, publication, owner and relations stay as they are. What came back must satisfy the types as they
- * are now.
+ * Restores properties, translations, node type and archetype from a manual version as a new state of the node. Name,
+ * path, publication, owner and relations stay. The restored state must satisfy the current types.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`; `NOT_FOUND` for an unknown version; `VALIDATION_FAILED`
  * @see messages.ts, RestoreVersion
@@ -58,7 +57,7 @@ export function* restoreVersion(edit: EditScope, command: RestoreVersion): Gener
   const version = yield* decodeManualVersion(stored);
   const { nodeType, archetype: archetypeName, translations } = version.header;
   const type = edit.requireType(workspace, nodeType);
-  // Types differ only when the id belonged to another node before.
+  // Types differ only when another node had the id before.
   if (nodeType !== old.header.nodeType) {
     requireAllowed(edit, workspace, requireParent(edit, workspace, parentPath(path)), nodeType);
   }

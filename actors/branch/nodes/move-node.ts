@@ -29,11 +29,11 @@ export function* moveNode(edit: EditScope, command: MoveNode): Generator<undefin
 }
 
 /**
- * Renames a node; it keeps its place among its siblings. The name it has already changes nothing.
+ * Renames a node; it keeps its position among its siblings. Its current name as `newName` changes nothing.
  *
  * @param newName is sanitised
- * @throws {ServiceError} `VALIDATION_FAILED`, also when something in the subtree is published or a path would be
- *   too long; `NODE_ALREADY_EXISTS`
+ * @throws {ServiceError} `VALIDATION_FAILED`, also when a node in the subtree is published or a path would be too long;
+ *   `NODE_ALREADY_EXISTS`
  * @see docs/interface/nodes.md#renaming-and-moving
  */
 export function* renameSubtree(
@@ -57,13 +57,13 @@ export function* renameSubtree(
 }
 
 /**
- * Moves a subtree. Its top goes behind the last child of the new parent; under the same parent it keeps its place. The
- * path it has already changes nothing.
+ * Moves a subtree. Its top node is placed after the last child of the new parent; under the same parent it keeps its
+ * position. Its current path as `targetPath` changes nothing.
  *
  * @param targetPath full new path; the name at its end is sanitised
- * @throws {ServiceError} `NODE_NOT_FOUND` for a missing parent; `VALIDATION_FAILED` for a target inside the
- *   subtree, a type that is not allowed there, something published, a path that would be too long;
- *   `NODE_ALREADY_EXISTS`; `PERMISSION_DENIED`
+ * @throws {ServiceError} `NODE_NOT_FOUND` for a missing parent; `VALIDATION_FAILED` for a target inside the subtree, a
+ *   type that is not allowed there, a published node, a path that would be too long; `NODE_ALREADY_EXISTS`;
+ *   `PERMISSION_DENIED`
  * @see docs/interface/nodes.md#renaming-and-moving
  */
 export function* moveSubtree(
@@ -101,10 +101,11 @@ export function* moveSubtree(
 }
 
 /**
- * Writes every node of a subtree under its new path. The old and the new paths have none in common, since the
- * new top is free and not inside the subtree, so the order of the writes does not matter.
+ * Writes every node of a subtree under its new path. The old and the new paths are disjoint, since the new top path is
+ * free and not inside the subtree. So the order of the writes does not matter.
  *
- * The top is what somebody changed: its version and stamps move on. Of the others only the path differs.
+ * The top node is the one the caller changed: it gets a new version, time and author. For the others, only the path
+ * differs.
  */
 function* rebase(
   edit: EditScope,

@@ -6,15 +6,15 @@ import { SLICE_NODES, subtree } from './delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { PublishNode, Written } from '../messages.ts';
 
-/** Note of the manual version that publishing takes. */
+/** Note of the manual version that publishing creates. */
 const PUBLISH_NOTE = 'pre-publish';
 
 /**
  * Publishes or unpublishes a node, alone or with its subtree.
  *
- * Publishing a published node publishes it anew: it may have been edited since, and the stamps and the version
- * taken say which state went out. Unpublishing one that is not published changes nothing. In a subtree, nodes
- * whose type is not publishable are passed over.
+ * Publishing a published node publishes it again: it may have been edited since, and the timestamps and the manual
+ * version record which state was published. Unpublishing a node that is not published changes nothing. In a subtree,
+ * nodes whose type is not publishable are skipped.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`; `VALIDATION_FAILED` for a single node of a type
  *   with `publishable` false

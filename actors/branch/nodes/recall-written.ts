@@ -13,17 +13,17 @@ interface ShortWritten extends Omit<NodeWritten, 'node'> {
   readonly node: null;
 }
 
-/** What is kept of the result of a command: not the node it has just stored, if that is longer than `wholeMax`. */
+/** The part of a command's result to keep: omits the node just stored if it is longer than `wholeMax`. */
 export function shortenWritten(result: unknown, wholeMax: number): unknown {
   if (!isWritten(result) || result.node.length <= wholeMax) return result;
   return { ...result, node: null } satisfies ShortWritten;
 }
 
 /**
- * The result of a command again, from what is kept of it.
+ * Rebuilds the result of a command from the kept part.
  *
  * @param view durable state; the node may have been changed since
- * @throws {ServiceError} `NODE_NOT_FOUND` when the head was moved back behind the command since
+ * @throws {ServiceError} `NODE_NOT_FOUND` when the head has since been moved back to before the command
  */
 export function recallWritten(
   state: BranchState,

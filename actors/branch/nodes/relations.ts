@@ -10,7 +10,7 @@ import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { AddRelation, RelationRemoved, RemoveRelation, Written } from '../messages.ts';
 
-/** Outgoing relations of one node; they are stored with it and rewritten with every write of it. */
+/** Most outgoing relations of one node; they are stored in the node and rewritten with every write of it. */
 export const RELATIONS_MAX = 4_096;
 
 /** Longest relation type, in UTF-8 bytes. */
@@ -19,12 +19,11 @@ const RELATION_TYPE_BYTES_MAX = 255;
 const controlCharacters = /[\x00-\x1f\x7f]/;
 
 /**
- * Relates a node to another one, of any workspace. There is one relation for a source, target and type: adding it
- * again updates the weight, with the same weight it changes nothing.
+ * Adds a relation from a node to another one in any workspace. There is one relation for a source, target and type:
+ * adding it again updates the weight, and with the same weight changes nothing.
  *
- * A relation is part of its source. When the target is deleted the relation stays there and is not shown, until
- * somebody removes it or there is no room for others; a target that is moved or renamed stays related, since relations
- * name ids.
+ * A relation is part of its source. When the target is deleted, the relation stays there but is not shown, until it is
+ * removed or its room is needed for others. A target that is moved or renamed stays related, since relations name ids.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND` for the source or the target, `WORKSPACE_NOT_FOUND`,
  *   `PERMISSION_DENIED`, `VALIDATION_FAILED`
@@ -51,10 +50,10 @@ export function* addRelation(edit: EditScope, command: AddRelation): Generator<u
 }
 
 /**
- * Relations with one added, or with its weight where it is among them already. Where there is no room for it, those to
- * deleted nodes go.
+ * The relations with one added, or with its weight updated if it exists. If there is no room for it, relations to
+ * deleted nodes are removed.
  *
- * @param isThere whether there is a node
+ * @param isThere whether a node exists
  * @returns null when nothing would change
  * @throws {ServiceError} `VALIDATION_FAILED` above {@link RELATIONS_MAX}
  */
@@ -79,8 +78,8 @@ export function withRelation(
 }
 
 /**
- * Removes the relations from a node to a target: all of them, or those of one type. A target that was deleted is
- * found by the path it had last.
+ * Removes the relations from a node to a target: all of them, or those of one type. A deleted target is found by its
+ * last path.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND` for the source, `PERMISSION_DENIED`
  * @see messages.ts, RemoveRelation

@@ -9,8 +9,8 @@ import { type EditScope, unmoved } from '../edit-scope.ts';
 import type { ReorderNode, Written } from '../messages.ts';
 
 /**
- * Places a node before or after a sibling. Where it stands already, nothing happens. Version and stamps of the
- * node move on; neighbours that get new keys to make room keep theirs.
+ * Places a node before or after a sibling. If it is there already, nothing changes. The node gets a new version, time
+ * and author; neighbours that get new keys to make room keep theirs.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`; `VALIDATION_FAILED` for a node under another parent
  * @see messages.ts, ReorderNode; docs/interface/nodes.md#reordering
@@ -50,8 +50,8 @@ function firstChild(
 }
 
 /**
- * Gives a node and some of its neighbours short keys. They are not held against the bound on nodes of one commit:
- * nobody asked for them, and refusing would make the place unusable for good.
+ * Gives a node and some of its neighbours short keys. They do not count towards the bound on nodes of one commit: the
+ * caller did not request them, and refusing them would make the position unusable forever.
  */
 function* relabelAround(edit: EditScope, workspace: string, middle: NodeRecord): Generator<undefined, void> {
   const { id, parentId, orderKey } = middle.header;

@@ -19,7 +19,7 @@ import type { AcknowledgeStaleness, ChangeLocale, Translated, TranslateNode, Wri
 import type { CommitInfo } from '../commit-messages.ts';
 
 /**
- * Replaces the overlay of a locale. The values are checked as the properties whose place they take.
+ * Replaces the translation overlay of a locale. The values are checked like the properties they replace.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`; `VALIDATION_FAILED` for a malformed locale or one the
  *   repository does not support, an empty map, a bad pointer, values the type or the archetype of the node does not
@@ -41,7 +41,7 @@ export function* translateNode(edit: EditScope, command: TranslateNode): Generat
 
 /**
  * Removes the overlay of a locale, hides the node in it or shows it again. Hiding keeps the translation, so that
- * showing the node again brings it back. Removing or showing where there is nothing to do changes nothing.
+ * showing the node again restores it. Removing or showing when there is nothing to do changes nothing.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`; `VALIDATION_FAILED` for a malformed locale, hiding in
  *   one the repository does not support, a node of an immutable type
@@ -67,11 +67,11 @@ export function* changeLocale(edit: EditScope, command: ChangeLocale): Generator
 }
 
 /**
- * Says that a translated value is right for the source as it is now. The value itself stays, so a node of an
- * immutable type takes it too.
+ * Records that a translated value is up to date with the current source. The value itself stays, so this is allowed on
+ * a node of an immutable type.
  *
- * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`; `VALIDATION_FAILED` when the pointer is not
- *   translated in this locale or its source is gone
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`; `VALIDATION_FAILED` when the pointer is not translated
+ *   in this locale or its source no longer exists
  * @see messages.ts, AcknowledgeStaleness
  */
 export function* acknowledgeStaleness(
@@ -93,7 +93,7 @@ function requireSupported(edit: EditScope, locale: string): void {
   if (complaint !== null) throw invalid(complaint, { field: 'locale' });
 }
 
-/** What the values of a node must satisfy; null when its type is gone. */
+/** The rules for the values of a node; null when its type no longer exists. */
 function rulesOf(edit: EditScope, workspace: string, { header }: NodeRecord): TranslationRules | null {
   const source = edit.schema(workspace);
   const type = source.nodeType(header.nodeType);
@@ -102,7 +102,7 @@ function rulesOf(edit: EditScope, workspace: string, { header }: NodeRecord): Tr
   return { type, archetype, source, budget: edit.turn.budget };
 }
 
-/** Stores an overlay (null removes it) as a change of this locale alone. */
+/** Stores an overlay (null removes it) as a change of only this locale. */
 function* written(
   edit: EditScope,
   command: { readonly workspace: string; readonly commit?: CommitInfo },

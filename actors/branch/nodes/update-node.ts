@@ -97,13 +97,14 @@ export function* setNodeProperty(edit: EditScope, command: SetProperty): Generat
 function requireStorable(properties: JsonObject, keys: readonly string[]): void {
   const [name] = keys;
   if (name === undefined || !isDerivedName(name)) return;
-  // A stored property may have a name with dots that begins so.
+  // A stored property may have a name with dots that starts this way.
   if (keys.length > 1 && Object.hasOwn(properties, keys.join('.'))) return;
   throw invalid(`'${name}' comes from the node type and cannot be written`, { field: 'property' });
 }
 
 /**
- * The state of a node with other properties, checked against its type and archetype. It rests only when they are large.
+ * The state of a node with other properties, checked against its type and archetype. It pauses only when they are
+ * large.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  */

@@ -3,10 +3,13 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';
 
-/** Values of a body where the branch is told no bound: the default of the option. */
+/** Bound on the values of a body if the branch is given none: the default of the option. */
 const BODY_VALUES_MAX = 200_000;
 
-/** Bodies a node may have the values of: references by path are stored with their ids, as five values instead of three. */
+/**
+ * A node may have the values of this many bodies: references by path are stored with ids, as five values instead of
+ * three.
+ */
 const BODIES_PER_NODE = 2;
 
 /**
@@ -15,8 +18,8 @@ const BODIES_PER_NODE = 2;
  * it is received, but the parts that many small bodies add are not. A node with more values from before may be
  * written as long as its properties do not get longer.
  *
- * @param next the state that is about to be stored
- * @returns yields where the work may rest
+ * @param next the state to be stored
+ * @returns yields where the work may pause
  * @throws {ServiceError} `PAYLOAD_TOO_LARGE`
  */
 export function* requireFewValues(

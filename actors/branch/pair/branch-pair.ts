@@ -39,60 +39,57 @@ import {
   statesAt,
 } from './pair-queries.ts';
 
-/** One of the two branches of a pair: the one that looks, or the one it looks at. */
+/** One of the two branches of a pair: the one that runs the comparison, or the one it is compared with. */
 export type Side = 'own' | 'other';
 
-/** Nodes one side may have changed. */
+/** Most nodes one side may have changed. */
 export const CHANGED_NODES_MAX = 500_000;
 
-/** Merge bases that are looked at; of more, the newest. */
+/** Most merge bases that are used; if there are more, the newest. */
 const BASES_MAX = 8;
 
-/** The revisions a pair is compared at. Absent: the heads. */
+/** The revisions at which a pair is compared. Absent: the heads. */
 export interface PairMoments {
   readonly own?: Revision | undefined;
   readonly other?: Revision | undefined;
 }
 
-/**
- * A merge base, and where its history meets that of the newest one; absent for the newest, and where they do not
- * meet.
- */
+/** A merge base, and its common ancestor with the newest one; undefined for the newest, and if they have none. */
 interface Base {
   readonly at: Revision;
   readonly meeting: Revision | undefined;
-  /** What either has besides: a merge may have decided about it without writing anything. */
+  /** The further revisions of both: a merge may have decided about their changes without writing anything. */
   readonly since: readonly GraphRecord[];
 }
 
 /**
- * Two branches of a repository, each at one revision: where their histories meet and what each changed since.
- * Compare, diff and merge stand on it.
+ * Two branches of a repository, each at one revision: their common ancestor and the changes of each since. Compare,
+ * diff and merge are built on it.
  *
- * What it reads never changes: records of revisions, and states as of a revision. So the other branch may go on
- * being written while this one looks, also over several turns of the event loop.
+ * It reads only immutable data: records of revisions, and states as of a revision. So writes to the other branch may
+ * continue while this one reads, even over several turns of the event loop.
  *
  * Invariants:
  * 1. Both sides' changes are net changes against the same base, node by node; a node that neither side changed is
  *    never read.
- * 2. What a merge brought over is no change of either side, unless somebody changed it besides.
- * 3. Cost follows the revisions of both sides since the oldest place where they differ, and the nodes these changed.
+ * 2. A change that a merge transferred is no change of either side, unless a side changed the node further.
+ * 3. The cost grows with the revisions of both sides since their oldest difference, and with the nodes these changed.
  *
- * Where histories cross, several merge bases have an equal right. The base of a node is then what merging them
- * would make of it, see {@link virtualBaseState}. Nodes that differ between bases are looked at on both sides.
+ * If histories cross, there are several equal merge bases. The base of a node is then the result of merging them, see
+ * {@link virtualBaseState}. Nodes that differ between bases are examined on both sides.
  *
  * Enforcement: test/actors/branch/pair/branch-pair.fuzz.test.ts.
  *
  * @see docs/interface/branches.md#comparing-branches; docs/decisions/0009-net-changes.md
  */
 export class BranchPair {
-  /** Where both stand. */
+  /** The compared revision of each side. */
   readonly heads: Readonly<Record<Side, Revision>>;
   /** `left` is own, `right` the other. */
   readonly divergence: Divergence;
   readonly #sources: PairSources;
   readonly #bases: readonly Base[];
-  /** Looked up once: a merge asks for the nodes and the definitions of both sides, some of them several times. */
+  /** Cached: a merge reads the nodes and the definitions of both sides, some of them several times. */
   readonly #touchedBy = new Map<Side, Touched>();
   #virtualPaths: VirtualBasePaths | undefined;
 
@@ -109,12 +106,12 @@ export class BranchPair {
   }
 
   /**
-   * Brings two branches together.
+   * Compares the histories of two branches.
    *
-   * @param reader own state; it may be a turn
+   * @param reader state of this branch; may be a turn
    * @param other actor of the other branch
-   * @returns yields wherever the work may rest
-   * @throws {ServiceError} `NOT_FOUND` when there is no such actor; `VALIDATION_FAILED` when they are too far apart
+   * @returns yields where the work may pause
+   * @throws {ServiceError} `NOT_FOUND` when there is no such actor; `VALIDATION_FAILED` when they have diverged too far
    */
   static *of(
     state: BranchState,
@@ -131,29 +128,31 @@ export class BranchPair {
     return new BranchPair(sources, heads, divergence, yield* basesOf(sources, divergence));
   }
 
-  /** Whether they met more than once last: each was merged into the other before it had what the other one made of it. */
+  /**
+   * Whether there is more than one merge base: each was merged into the other before it had the other's merge commit.
+   */
   get isCrossed(): boolean {
     return this.#bases.length > 1;
   }
 
-  /** The greatest revision both have; `0-0` when there is none. */
+  /** The greatest common revision; `0-0` when there is none. */
   get commonAncestor(): Revision {
     const [newest] = this.divergence.bases;
     return newest === undefined ? revisionZero : parseRevision(newest.revision);
   }
 
   /**
-   * What a side did to nodes since the base, net, each node once.
+   * The net changes of a side to nodes since the base, each node once.
    *
-   * @returns yields undefined wherever the work may rest
-   * @throws {ServiceError} `VALIDATION_FAILED` when it touched more than {@link CHANGED_NODES_MAX}
+   * @returns yields undefined where the work may pause
+   * @throws {ServiceError} `VALIDATION_FAILED` when it changed more than {@link CHANGED_NODES_MAX}
    */
   *changes(side: Side): Generator<NetChange | undefined, void> {
     const { nodes } = yield* this.#touched(side);
     yield* this.changesOf(side, nodes);
   }
 
-  /** As {@link BranchPair.changes}, of some nodes, in their order; nothing for one that the side did not change. */
+  /** As {@link BranchPair.changes}, for some nodes, in their order; omits nodes that the side did not change. */
   *changesOf(side: Side, nodes: Iterable<NodeAddress>): Generator<NetChange | undefined, void> {
     for (const batch of batches(nodes)) {
       for (let done = 0; done < batch.length; ) {
@@ -172,13 +171,13 @@ export class BranchPair {
     }
   }
 
-  /** As {@link BranchPair.changes}, of schema definitions. */
+  /** As {@link BranchPair.changes}, for schema definitions. */
   *definitionChanges(side: Side): Generator<DefinitionNetChange | undefined, void> {
     const { definitions } = yield* this.#touched(side);
     yield* this.definitionChangesOf(side, definitions);
   }
 
-  /** As {@link BranchPair.changesOf}, of schema definitions. */
+  /** As {@link BranchPair.changesOf}, for schema definitions. */
   *definitionChangesOf(
     side: Side,
     definitions: Iterable<DefinitionAddress>,
@@ -195,24 +194,27 @@ export class BranchPair {
     }
   }
 
-  /** Nodes as a side has them, one at least; of large ones fewer than asked for. @param nodes at most `STATES_MAX` */
+  /**
+   * States of nodes on a side; at least one, but fewer than requested if nodes are large. @param nodes at most
+   * `STATES_MAX`
+   */
   states(side: Side, nodes: readonly NodeAddress[]): NodeStates {
     return this.#sources.states(this.heads[side], nodes) ?? nodes.map(() => undefined);
   }
 
-  /** Definitions as a side has them. @param definitions at most `STATES_MAX` */
+  /** Definitions on a side. @param definitions at most `STATES_MAX` */
   definitions(side: Side, definitions: readonly DefinitionAddress[]): DefinitionStates {
     return this.#sources.definitions(this.heads[side], definitions) ?? definitions.map(() => undefined);
   }
 
-  /** The node of the other branch that has a value of a property that is unique there, at its head. */
+  /** The node at the head of the other branch that has a value of a property that is unique there. */
   otherUniqueHolder(place: Omit<ReadUniqueHolder, 'type'>): string | undefined {
     return this.#sources.otherUniqueHolder(place);
   }
 
   /**
-   * As {@link BranchPair.states}, of the nodes as they were when the two last met. Yields where the work may rest, which
-   * it does for large nodes only.
+   * As {@link BranchPair.states}, in the common base. Yields where the work may pause, which it does only for large
+   * nodes.
    */
   *baseStates(nodes: readonly NodeAddress[]): Generator<undefined, NodeStates> {
     const states = yield* this.#virtualStates(nodes);
@@ -226,10 +228,10 @@ export class BranchPair {
     return settled;
   }
 
-  /** Definitions as they were when the two last met. @param definitions at most `STATES_MAX` */
+  /** Definitions in the common base. @param definitions at most `STATES_MAX` */
   baseDefinitions(definitions: readonly DefinitionAddress[]): DefinitionStates {
     const read = (at: Revision): DefinitionStates | undefined => this.#sources.definitions(at, definitions);
-    // A state that did not change since the two bases met gives way to the one that did.
+    // If only one of two bases changed a definition since their common ancestor, its state is used.
     const [first, ...rest] = this.#bases;
     let states = (first === undefined ? undefined : read(first.at)) ?? definitions.map(() => undefined);
     for (const { at, meeting } of rest) {
@@ -240,7 +242,7 @@ export class BranchPair {
     return states;
   }
 
-  /** One at least; of large ones fewer than asked for. */
+  /** At least one, but fewer than requested if nodes are large. */
   *#virtualStates(nodes: readonly NodeAddress[]): Generator<undefined, NodeStates> {
     const [first, ...rest] = this.#bases;
     let states: NodeStates = yield* this.#statesAt(first?.at, nodes);
@@ -259,7 +261,7 @@ export class BranchPair {
     return (yield* this.#virtualStates([node]))[0];
   }
 
-  /** As {@link states}, at a revision; nothing where there is none. */
+  /** As {@link states}, at a revision; absent nodes if there is no revision. */
   *#statesAt(at: Revision | undefined, nodes: readonly NodeAddress[]): Generator<undefined, NodeStates> {
     const states = at === undefined ? undefined : this.#sources.states(at, nodes);
     if (states?.some(isLarge) === true) yield;
@@ -290,7 +292,7 @@ export class BranchPair {
   }
 }
 
-/** What the revisions of a side touched, each thing once. */
+/** The nodes and definitions that the revisions of a side touched, each once. */
 class Touched {
   readonly #nodes = new Map<string, NodeAddress>();
   readonly #definitions = new Map<string, DefinitionAddress>();
@@ -315,8 +317,8 @@ class Touched {
 }
 
 /**
- * The merge bases whose content can still be read, newest first. One that was deleted together with its branch is
- * replaced by what it was made from.
+ * The merge bases whose content can still be read, newest first. A base that was deleted together with its branch is
+ * replaced by its parents.
  */
 function* basesOf(sources: PairSources, { bases }: Divergence): Generator<undefined, readonly Base[]> {
   const readable = yield* readableOf(sources, bases);
@@ -353,14 +355,14 @@ function* readableOf(
   return readable.sort((a, b) => b.ms - a.ms || b.counter - a.counter);
 }
 
-/** Everything two branches can find out from each other, and from those whose revisions were merged into them. */
+/** Reads from the two branches, and from branches whose revisions were merged into them. */
 class PairSources implements RevisionSource {
   readonly #state: BranchState;
   readonly #reader: TableReader;
   readonly #other: string;
   /** Records of other branches, by revision. */
   readonly #foreign = new Map<string, GraphRecord>();
-  /** Actors that have the content as of a revision; null when nobody does. */
+  /** Actors that have the content as of a revision; null when none does. */
   readonly #holders = new Map<string, string | null>();
 
   constructor(state: BranchState, reader: TableReader, other: string) {
@@ -389,7 +391,7 @@ class PairSources implements RevisionSource {
     return this.#foreign.get(text);
   }
 
-  /** Which actors may have made which of some revisions: mostly the two, else the one they came from by a merge. */
+  /** The actors that may have made some revisions: mostly the two, else the one that a merge took them from. */
   makers(records: readonly GraphRecord[]): ReadonlyMap<string, readonly string[]> {
     const all = records.map(({ revision }) => revision);
     const makers = new Map<string, string[]>();
@@ -402,13 +404,13 @@ class PairSources implements RevisionSource {
     return new Map<string, readonly string[]>([...makers, [this.#state.actor, all], [this.#other, all]]);
   }
 
-  /** Undefined when there is no such branch any more. */
+  /** Undefined when the branch no longer exists. */
   changed(actor: string, revisions: readonly string[], from: ChangesPlace): ChangedPart | undefined {
     if (actor === this.#state.actor) return changedPart(this.#reader, revisions, from);
     return this.#askIfThere(actor, { type: 'ReadChanged', revisions, from }) as ChangedPart | undefined;
   }
 
-  /** Undefined when no branch that is left has the content as of the revision. */
+  /** Undefined when no existing branch has the content as of the revision. */
   states(at: Revision, nodes: readonly NodeAddress[]): NodeStates | undefined {
     return this.#held(at, () => statesAt(this.#reader, at, nodes), {
       type: 'ReadStates',
@@ -446,7 +448,7 @@ class PairSources implements RevisionSource {
     return undefined;
   }
 
-  /** The other branch, then where a revision came from as far as the two know. */
+  /** The other branch, then the origin of a revision as far as the two know it. */
   #homes(at: Revision): ReadonlySet<string> {
     const homes = new Set([this.#other]);
     const text = formatRevision(at);
@@ -461,7 +463,10 @@ class PairSources implements RevisionSource {
     return this.#state.askBranch(actor, query);
   }
 
-  /** Asks a branch that may have been deleted long ago. The other one of the two must not be: nothing could be said. */
+  /**
+   * Queries a branch that may have been deleted. The other branch of the pair must exist: without it there is no
+   * result.
+   */
   #askIfThere(actor: string, query: BranchQuery): unknown {
     try {
       return this.#ask(actor, query);

@@ -4,23 +4,23 @@ import type { JsonValue } from '#runtime/content/json-value.ts';
 import type { ValueChange } from '#runtime/content/value-changes.ts';
 import type { Changes } from './node-changes.ts';
 
-/** Bytes of the JSON of a value that is shown; a larger one is left out, and its size shown. */
+/** Largest JSON of a shown value, in bytes; of a larger value only the size is shown. */
 export const VALUE_BYTES_MAX = 8 * 1024;
 
-/** Changes of one entry that are listed. */
+/** Most changes listed for one entry. */
 export const ENTRY_CHANGES_MAX = 100;
 
-/** Characters of the changes of one entry. */
+/** Most characters of the changes of one entry. */
 export const ENTRY_CHARACTERS_MAX = 64 * 1024;
 
-/** Characters of the changes of one answer. */
+/** Most characters of the changes of one answer. */
 export const ANSWER_CHARACTERS_MAX = 1024 * 1024;
 
-/** What an entry has that none of its changes are listed of. */
+/** The fields of an entry without listed changes. */
 const CUT_OFF = ',"changes":[],"truncated":true';
 
 /**
- * Writes the changes of the entries of one answer, within its bounds. An entry that does not have all of its changes says
+ * Writes the changes of the entries of one answer, within its bounds. An entry without all of its changes has
  * `truncated`.
  *
  * @see docs/interface/branches.md#changed-properties
@@ -29,7 +29,7 @@ export class ChangeTexts {
   #left = ANSWER_CHARACTERS_MAX;
   #isTruncated = false;
 
-  /** Whether there is no room for another entry: its changes need not be looked for. */
+  /** Whether there is no room for another entry: then its changes need not be computed. */
   get isFull(): boolean {
     return this.#left <= 0;
   }
@@ -45,7 +45,7 @@ export class ChangeTexts {
     return CUT_OFF;
   }
 
-  /** The fields of an entry that its changes are in, behind those that it has without them. Yields where the work may rest. */
+  /** The fields with the changes of an entry, to be appended to its other fields. Yields where the work may pause. */
   *of(changes: Changes): Generator<undefined, string> {
     if (this.isFull) return this.cutOff();
     const texts: string[] = [];
@@ -63,7 +63,7 @@ export class ChangeTexts {
       room -= text.length;
     }
     const listed = `,"changes":[${texts.join(',')}]`;
-    // The first entry that the answer has no room for is the last one that is looked at.
+    // The first entry that does not fit into the answer is the last one processed.
     const isLast = !isWhole && texts.length < ENTRY_CHANGES_MAX && this.#left < ENTRY_CHARACTERS_MAX;
     this.#left = isLast ? 0 : this.#left - listed.length;
     if (isWhole) return listed;
@@ -76,7 +76,7 @@ function* changeText({ after, before, path }: ValueChange): Generator<undefined,
   return `{"path":${JSON.stringify(path)}${yield* sideText('before', before)}${yield* sideText('after', after)}}`;
 }
 
-/** A side without a value has no field. */
+/** The field of one side; none if the side has no value. */
 function* sideText(side: 'before' | 'after', value: JsonValue | undefined): Generator<undefined, string> {
   if (value === undefined) return '';
   let bytes = 0;

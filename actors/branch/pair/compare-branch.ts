@@ -8,10 +8,10 @@ import { settle } from '../long-answer.ts';
 import type { BranchComparison, CompareBranch } from '../messages.ts';
 
 /**
- * How far this branch and another one have moved apart. `behind` counts the base's own revisions always, also
- * when this branch has nothing of its own.
+ * How far this branch and another one have diverged. `behind` always counts the base's own revisions, even when this
+ * branch has none of its own.
  *
- * @throws {ServiceError} `UNAUTHORIZED` without a login; `VALIDATION_FAILED` when they are too far apart
+ * @throws {ServiceError} `UNAUTHORIZED` without a login; `VALIDATION_FAILED` when they have diverged too far
  * @see messages.ts, CompareBranch; docs/interface/branches.md#comparing-branches
  */
 export function compareBranch(

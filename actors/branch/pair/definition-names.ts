@@ -1,11 +1,11 @@
 import type { DefinitionAddress } from '../pair-messages.ts';
 
-/** How a definition is named where nodes are named by their ids: `node_type:site:Page`. */
+/** The id of a definition in lists that name nodes by id: `node_type:site:Page`. */
 export function definitionId({ kind, name }: DefinitionAddress): string {
   return `${kind}:${name}`;
 }
 
-/** What stands for a definition where nodes have a path: `/node_type/site:Page`. */
+/** The path of a definition in lists where nodes have a path: `/node_type/site:Page`. */
 export function definitionPath({ kind, name }: DefinitionAddress): string {
   return `/${kind}/${name}`;
 }

@@ -14,23 +14,23 @@ import { settle, settleLarge } from '../long-answer.ts';
 import type { DiffBranch, JsonAnswer } from '../messages.ts';
 import { sortInSlices } from '#runtime/base/sliced-sort.ts';
 
-/** Entries made into text between two rests; a difference of no more is answered as one text. */
+/** Entries rendered between two pauses; a difference with no more entries is answered as one text. */
 const ENTRIES_PER_PIECE = 500;
 
 interface Difference {
   readonly commonAncestor: string;
   readonly entries: DiffEntries;
-  /** Absent where it was not asked for. */
+  /** Absent if not requested. */
   readonly details: DiffDetails | undefined;
 }
 
 /**
- * What this branch changed since it last met another one, net: what was undone meanwhile is not in it, nor what a
- * merge brought from the other one. Moves and renames count for every node of the subtree. A new place among the
- * same siblings does not count. Nodes the caller may not read are left out; schema definitions everybody with a login
- * may read.
+ * The net changes of this branch since its common ancestor with another branch, without changes that were undone since
+ * or that a merge took from the other branch. Moves and renames count for every node of the subtree. A new position
+ * among the same siblings does not count. Nodes the caller may not read are omitted; any caller with a login may read
+ * schema definitions.
  *
- * @throws {ServiceError} `UNAUTHORIZED` without a login; `VALIDATION_FAILED` when they are too far apart
+ * @throws {ServiceError} `UNAUTHORIZED` without a login; `VALIDATION_FAILED` when they have diverged too far
  * @see messages.ts, DiffBranch; docs/interface/branches.md#differences
  */
 export function diffBranch(

@@ -9,23 +9,23 @@ import { definitionOfId } from './definition-names.ts';
 import type { DefinitionDiffEntry, DiffEntries, DiffEntry } from './diff-entries.ts';
 import { definitionChanges, nodeChanges, type SeesTarget } from './node-changes.ts';
 
-/** What the details of one answer hold at most, in bytes: a text of two bytes a character. */
+/** Most memory for the details of one answer, in bytes: a text with two bytes a character. */
 export const ROOM_BYTES = 2 * ANSWER_CHARACTERS_MAX;
 
 /** The changes of the entries of a difference, as text. */
 export interface DiffDetails {
-  /** Whether an entry does not have all of its changes. */
+  /** Whether some entry lacks some of its changes. */
   readonly isTruncated: boolean;
-  /** The fields of an entry behind those that it has without details. */
+  /** The fields to append to an entry for its details. */
   of(entry: DiffEntry | DefinitionDiffEntry): string;
 }
 
 /**
- * Reads what changed in the nodes and definitions of a difference, until the answer is full. Nodes that were modified come
- * first, then definitions: what was added or deleted can be read elsewhere, too.
+ * Reads the changes in the nodes and definitions of a difference, until the answer is full. Modified nodes come first,
+ * then definitions: other reads can show added and deleted nodes.
  *
- * They are read a second time. The order of an answer is known only when all entries are, and the states of all of them
- * would take more memory than their changes.
+ * States are read a second time. The order of an answer is known only when all entries are known, and keeping all their
+ * states would take more memory than their changes.
  */
 export function* diffDetails(
   pair: BranchPair,
@@ -57,7 +57,7 @@ export function* diffDetails(
   return { isTruncated: writer.isTruncated, of: (entry) => texts.get(entry) ?? cutOff };
 }
 
-/** Goes through the changes of entries until the answer is full. */
+/** Processes the changes of entries until the answer is full. */
 function* inOrder<Change, Entry>(
   changes: Iterable<Change | undefined>,
   entries: readonly Entry[],
@@ -75,7 +75,10 @@ function* inOrder<Change, Entry>(
   }
 }
 
-/** A node that came from a place that the caller may not read: what it was there is not shown. */
+/**
+ * Whether the caller may read a node in both states. If it was moved from a path the caller may not read, its earlier
+ * state is not shown.
+ */
 function maySeeBoth(policy: Policy, { after, before, workspace }: NetChange): boolean {
   if (policy.unrestricted) return true;
   return [before, after].every((state) => state === undefined || maySee(policy, workspace, state));
@@ -85,7 +88,9 @@ function maySee(policy: Policy, workspace: string, { header: { nodeType, path } 
   return policy.allows('read', { workspace, path, nodeType });
 }
 
-/** Relations are shown to who may read their target where it is, or where it was. */
+/**
+ * A relation is shown if the caller may read its target: its current state, or its state in the base if it was deleted.
+ */
 function targetsOf(pair: BranchPair, policy: Policy): SeesTarget {
   return function* ({ target: id, workspace }: Relation) {
     if (policy.unrestricted) return true;

@@ -7,7 +7,7 @@ export const operations = ['added', 'modified', 'deleted'] as const;
 export interface DiffEntry {
   readonly node_id: string;
   readonly workspace: string;
-  /** Where it is on the branch; of a deleted one, where it was. */
+  /** Path on the branch; for a deleted node, its last path. */
   readonly path: string;
   readonly operation: (typeof operations)[number];
 }
@@ -24,8 +24,8 @@ export interface DefinitionDiffEntry {
 
 /** All entries of a difference. */
 export interface DiffEntries {
-  /** By workspace, then path. */
+  /** Sorted by workspace, then path. */
   readonly nodes: readonly DiffEntry[];
-  /** By path: kind, then name. */
+  /** Sorted by path: kind, then name. */
   readonly definitions: readonly DefinitionDiffEntry[];
 }

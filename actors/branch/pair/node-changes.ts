@@ -8,17 +8,17 @@ import { type ValueChange, ValueComparison } from '#runtime/content/value-change
 import { type DefinitionNetChange, definedBy, type NetChange } from '#runtime/tree/net-change.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 
-/** Changes as they are found; undefined wherever the work may rest. */
+/** Changes in the order they are found; undefined where the work may pause. */
 export type Changes = Generator<ValueChange | undefined, void>;
 
-/** Whether the caller may know where a relation leads. Yields where the work may rest. */
+/** Whether the caller may see the target of a relation. Yields where the work may pause. */
 export type SeesTarget = (relation: Relation) => Generator<undefined, boolean>;
 
 type State = NodeRecord | undefined;
 
 const nothing: JsonObject = Object.freeze({});
 
-/** The fields of a node object that are compared as they are, in their order there. */
+/** The fields of a node object that are compared as a whole, in their order in the object. */
 const columns: readonly (readonly [name: string, of: (header: NodeHeader) => string | null])[] = [
   ['name', ({ name }) => name],
   ['path', ({ path }) => path],
@@ -29,11 +29,11 @@ const columns: readonly (readonly [name: string, of: (header: NodeHeader) => str
 ];
 
 /**
- * What differs in a node, as places in the node object that reads answer. Of one that was added or deleted each field and
- * each property has one value only. What every write sets anew is left out: version, author and time, and the stamps of a
- * node that was published before and is published still.
+ * The differences of a node, as paths in the node object that reads return. For an added or deleted node, each field
+ * and each property has only one value. Fields that every write sets are omitted: version, author and time, and the
+ * publication time and author of a node that stays published.
  *
- * @param sees relations to other nodes are left out
+ * @param sees relations to other nodes are omitted
  * @see docs/interface/branches.md#changed-properties
  */
 export function* nodeChanges(change: NetChange, sees: SeesTarget): Changes {
@@ -44,7 +44,7 @@ export function* nodeChanges(change: NetChange, sees: SeesTarget): Changes {
   yield* relationChanges(before?.header.relations ?? [], after?.header.relations ?? [], sees);
 }
 
-/** What differs in a schema definition, as places in the definition. Items of its lists are known by their names. */
+/** The differences of a schema definition, as paths in the definition. Items of its lists are identified by name. */
 export function* definitionChanges({ after, before }: DefinitionNetChange): Changes {
   const [from, to] = [before, after].map((state) => {
     const { is_published: _, ...shown } = state === undefined ? nothing : definedBy(state);
@@ -70,11 +70,11 @@ function columnChange(
 function* columnChanges(before: NodeHeader | undefined, after: NodeHeader | undefined): Changes {
   for (const [name, of] of columns) {
     const [one, other] = [before && of(before), after && of(after)];
-    // A node that is new has no field that is null: there is nothing to tell of it.
+    // For a new node, a null field is no change.
     if ((one ?? null) !== (other ?? null)) yield columnChange(name, one, other);
   }
   const [from, to] = [before && parentName(before.path), after && parentName(after.path)];
-  // Another node of the same name may have taken the place of the parent.
+  // Another node of the same name may have replaced the parent.
   if (from !== to || before?.parentId !== after?.parentId) yield columnChange('parent', from, to);
   if (isPublished(before?.publishedAt) === isPublished(after?.publishedAt)) return;
   yield columnChange('published_at', before?.publishedAt, after?.publishedAt);
@@ -100,7 +100,7 @@ function* localeChanges(locale: string, before: State, after: State): Changes {
     yield change;
   }
   if (one === undefined || other === undefined) return;
-  // The same values of another original, or of a translation that is hidden.
+  // The values are equal, but the original differs or the translation is hidden.
   const [origins, nextOrigins] = [shownOrigins(one), shownOrigins(other)];
   for (const key of Object.keys(to)) {
     const [value, next] = [ownValue(from, key), ownValue(to, key) as JsonValue];
@@ -111,7 +111,7 @@ function* localeChanges(locale: string, before: State, after: State): Changes {
   }
 }
 
-/** Relations have no order that counts. Each is a change of its own, at the place of all of them. */
+/** The order of relations is irrelevant. Each relation is a separate change, at the path of the list. */
 function* relationChanges(
   before: readonly Relation[],
   after: readonly Relation[],
@@ -130,7 +130,7 @@ function* relationChanges(
     if (yield* sees(relation)) yield { path: '/relations', before: undefined, after: { ...relation } };
 }
 
-/** There is one relation of a node for a target and a type. */
+/** The identity of a relation: a node has one for each target and type. */
 function edgeOf({ relation_type, target, workspace }: Relation): string {
   return JSON.stringify([workspace, target, relation_type]);
 }

@@ -27,18 +27,20 @@ import type {
   RecordPart,
 } from '../pair-messages.ts';
 
-/** What one branch tells another one of the same repository. Every answer is bounded and comes at once. */
+/**
+ * Queries that branches of a repository answer for each other. Every answer is bounded and computed without a pause.
+ */
 
-/** Revisions in one answer. */
+/** Most revisions in one answer. */
 export const GRAPH_PAGE = 64;
 
-/** Revisions one may ask for the changes of at a time. */
+/** Most revisions whose changes one query may request. */
 export const CHANGED_REVISIONS_MAX = 64;
 
-/** Nodes after which an answer takes no further part of changes. */
+/** After this many nodes, no further part of changes is added to an answer. */
 const CHANGED_NODES_PAGE = 1000;
 
-/** Nodes or definitions one may ask for at a time. */
+/** Most nodes or definitions one query may request. */
 export const STATES_MAX = 64;
 
 /** @see pair-messages.ts, ReadGraph */
@@ -108,7 +110,7 @@ export function readUniqueHolder(
   return uniqueHolder(context.view, query);
 }
 
-/** The node that has a value of a property that is unique. */
+/** The node that has a value of a unique property. */
 export function uniqueHolder(
   reader: TableReader,
   { nodeType, property, value, workspace }: Omit<ReadUniqueHolder, 'type'>,
@@ -117,19 +119,19 @@ export function uniqueHolder(
   return bytes === undefined ? undefined : bytesText(Buffer.from(bytes).latin1Slice());
 }
 
-/** Bytes of nodes after which an answer takes no further one: reading and checking them cannot be interrupted. */
+/** After this many bytes of nodes, no further node is added to an answer: reading and checking them does not pause. */
 const STATES_BYTES_MAX = 512 * 1024;
 
-/** Nodes in the order they were asked for; undefined where there was none. Large ones may be fewer than were asked for. */
+/** Nodes in the requested order; undefined for a missing one. If nodes are large, there may be fewer than requested. */
 export type NodeStates = readonly (NodeRecord | undefined)[];
 
-/** Definitions in the order they were asked for; undefined where there was none. */
+/** Definitions in the requested order; undefined for a missing one. */
 export type DefinitionStates = readonly (StoredDefinition<StoredKind> | undefined)[];
 
 /**
- * Some nodes as of a revision: the first of those asked for, and as many of the others as are small together.
+ * Nodes as of a revision: the first requested one, and as many of the others as fit within the byte bound.
  *
- * @returns undefined when the branch does not hold the content of the revision
+ * @returns undefined when the branch does not have the content of the revision
  */
 export function statesAt(
   reader: TableReader,
@@ -149,7 +151,7 @@ export function statesAt(
   return states;
 }
 
-/** As {@link statesAt}, of definitions. */
+/** As {@link statesAt}, for definitions. */
 export function definitionStatesAt(
   reader: TableReader,
   at: Revision,
@@ -159,7 +161,7 @@ export function definitionStatesAt(
   return definitions.map(({ kind, name }) => storedDefinition(reader, kind, name, at));
 }
 
-/** Some of what revisions changed, from a place on. Revisions that the branch did not make are passed over. */
+/** A part of the changes of revisions, from a position on. Revisions that the branch did not make are skipped. */
 export function changedPart(
   reader: TableReader,
   revisions: readonly string[],
@@ -187,7 +189,10 @@ function holds(reader: TableReader, at: Revision): boolean {
   return isWithin(reader, readLineage(reader).intervals(at), at) && readRevision(reader, at) !== undefined;
 }
 
-/** Branches say everything to each other; what a person may see of it is decided by the one that was asked. */
+/**
+ * Branches answer each other without restrictions; the branch that received the user's request checks what the user may
+ * see.
+ */
 export function requireEngine({ caller }: QueryContext): void {
   if (caller.principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
 }

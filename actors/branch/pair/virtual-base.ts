@@ -6,17 +6,17 @@ import { differingLocales, prepareComparison, sameNode } from '#runtime/tree/net
 import { type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
 import type { NodeAddress } from '../pair-messages.ts';
 
-/** A node at some revision; undefined where it is not there. */
+/** A node at some revision; undefined if it does not exist there. */
 type State = NodeRecord | undefined;
 
 /**
- * What merging two merge bases would make of a node. The node itself, each of its locales and its place among its
- * siblings are apart, as in a merge: each is as in the base that changed it since the two met, of two such bases as
- * in the newer one.
+ * The state of a node that results from merging two merge bases. The node itself, each of its locales and its position
+ * among its siblings are separate aspects, as in a merge. Each aspect is taken from the base that changed it since
+ * their common ancestor, or from the newer base if both did.
  *
- * @param met the node where the two bases met last
- * @returns its path is that of the base the node was taken from, see {@link VirtualBasePaths}; yields where the work may rest,
- *   which it does only for large nodes
+ * @param met the node in the common ancestor of the two bases
+ * @returns the node, with the path of the base it was taken from, see {@link VirtualBasePaths}; yields where the work
+ *   may pause, which it does only for large nodes
  */
 export function* virtualBaseState(newer: State, other: State, met: State): Generator<undefined, State> {
   yield* prepareComparison([newer, other, met]);
@@ -35,7 +35,7 @@ export function* virtualBaseState(newer: State, other: State, met: State): Gener
   return yield* withHeaderInSteps(kept, { ...header, translations, orderKey });
 }
 
-/** Whether it is the same node but for locales and place. */
+/** Whether two states are equal except for locales and position. */
 function sameState(a: State, b: State): boolean {
   return a === undefined || b === undefined ? a === b : sameNode(a, b);
 }
@@ -50,21 +50,21 @@ function sameTranslations(a: JsonObject | null, b: JsonObject | null): boolean {
 }
 
 /**
- * Puts the paths of virtual nodes right: where one base moved a folder and another one put something into it, what
- * was put there stands below the folder's new path. Every folder is looked up once.
+ * Corrects the paths of virtual nodes: if one base moved a folder and another one added a node to it, the node is below
+ * the folder's new path. Every folder is looked up once.
  */
 export class VirtualBasePaths {
   readonly #stateOf: (node: NodeAddress) => Generator<undefined, State>;
   readonly #paths = new Map<string, string | undefined>();
 
-  /** @param stateOf the virtual node, its path as it may be */
+  /** @param stateOf the virtual node, whose path may be wrong */
   constructor(stateOf: (node: NodeAddress) => Generator<undefined, State>) {
     this.#stateOf = stateOf;
   }
 
   /**
-   * The node at the path that follows from the nodes above it; where these are no tree, it is left as it is. Yields where
-   * the work may rest.
+   * The node with the path that follows from its ancestors; unchanged if these do not form a tree. Yields where the
+   * work may pause.
    */
   *settled(workspace: string, record: NodeRecord): Generator<undefined, NodeRecord> {
     const { header } = record;
@@ -74,12 +74,12 @@ export class VirtualBasePaths {
     return path === header.path ? record : yield* withHeaderInSteps(record, { ...header, path });
   }
 
-  /** Undefined for a node that is not there, or below one that is not, or below itself. */
+  /** Undefined for a node that does not exist, or is below a missing node or below itself. */
   *#pathOf(workspace: string, id: string): Generator<undefined, string | undefined> {
     if (id === ROOT_ID) return '/';
     const key = `${workspace}\0${id}`;
     if (this.#paths.has(key)) return this.#paths.get(key);
-    // What is asked for on the way up from itself has no path.
+    // A node that is its own ancestor has no path.
     this.#paths.set(key, undefined);
     const header = (yield* this.#stateOf({ workspace, id }))?.header;
     const above = header === undefined ? undefined : yield* this.#pathOf(workspace, header.parentId);

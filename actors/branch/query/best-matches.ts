@@ -2,26 +2,26 @@ import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryWindow } from './query-page.ts';
 import { sortInSlices } from '#runtime/base/sliced-sort.ts';
 
-/** Matches kept beyond those wanted, so that they are seldom sorted. */
+/** Matches kept beyond those needed, so that sorting is rare. */
 const SPARE_MATCHES = 512;
 
-/** Bytes a match takes besides its texts. */
+/** Bytes of a match without its texts. */
 const MATCH_BYTES = 200;
 
-/** A match with what it is sorted by. */
+/** A match with its sort keys. */
 export interface Sortable {
   /** Characters of its id, path and keys. */
   readonly characters: number;
 }
 
 /**
- * The first of many matches by an order: what the window does not reach is let go of on the way, so that memory
- * follows the window and not the number of matches.
+ * The first of many matches in an order. Matches beyond the window are dropped on the way, so that memory grows with
+ * the window and not with the number of matches.
  */
 export class BestMatches<Match extends Sortable> {
   readonly #compare: (a: Match, b: Match) => number;
   readonly #budget: RequestBudget;
-  /** Matches the window reaches. */
+  /** Number of matches up to the end of the window. */
   readonly #wanted: number;
   #kept: Match[] = [];
   #count = 0;
@@ -33,7 +33,7 @@ export class BestMatches<Match extends Sortable> {
     this.#wanted = limit === null ? Number.POSITIVE_INFINITY : offset + limit;
   }
 
-  /** Matches that were added. */
+  /** Number of matches added. */
   get count(): number {
     return this.#count;
   }
@@ -41,7 +41,7 @@ export class BestMatches<Match extends Sortable> {
   /**
    * Adds a match.
    *
-   * @returns yields undefined where the work may rest
+   * @returns yields undefined where the work may pause
    * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
    */
   *add(match: Match): Generator<undefined, void> {
@@ -51,13 +51,13 @@ export class BestMatches<Match extends Sortable> {
     if (this.#kept.length >= 2 * this.#wanted + SPARE_MATCHES) yield* this.#letGo();
   }
 
-  /** The matches the window reaches, in order. Nothing is added any more. */
+  /** The matches up to the end of the window, in order. No match may be added after it. */
   *sorted(): Generator<undefined, readonly Match[]> {
     yield* this.#letGo();
     return this.#kept;
   }
 
-  /** Lets go of everything that is kept. */
+  /** Releases all kept matches. */
   close(): void {
     for (const match of this.#kept) this.#budget.free(bytesOf(match));
     this.#kept = [];

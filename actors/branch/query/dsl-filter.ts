@@ -11,22 +11,22 @@ import { parsePropertyPath } from '#runtime/content/property-path.ts';
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import { type QueryWindow, queryWindow } from './query-page.ts';
 
-/** How deep combinators may stand inside each other. */
+/** Greatest nesting depth of combinators. */
 const DEPTH_MAX = 32;
 
-/** Comparisons in one filter. */
+/** Most comparisons in one filter. */
 const TERMS_MAX = 1000;
 
 /** Longest text that `like` and `contains` look for, in characters. */
 export const SEARCHED_CHARACTERS_MAX = 65_536;
 
-/** Values of one `in`. */
+/** Most values of one `in`. */
 const IN_VALUES_MAX = 1000;
 
-/** Fields of one `order_by`. */
+/** Most fields of one `order_by`. */
 const ORDER_FIELDS_MAX = 8;
 
-/** The columns of a node a filter may name, under both spellings. */
+/** The columns of a node that a filter may name, in both spellings. */
 const columns = {
   id: 'id',
   name: 'name',
@@ -57,7 +57,7 @@ const columns = {
 /** A column of a node. */
 export type Column = (typeof columns)[keyof typeof columns];
 
-/** What a comparison looks at. */
+/** The operand of a comparison. */
 export type Field =
   | { readonly kind: 'column'; readonly name: Column }
   | { readonly kind: 'property'; readonly keys: readonly string[] };
@@ -96,10 +96,10 @@ const pagingKeys: ReadonlySet<string> = new Set(['order_by', 'limit', 'offset'])
 const operators = ['eq', 'ne', 'like', 'contains', 'in', 'exists', 'gt', 'gte', 'lt', 'lte'];
 
 /**
- * Reads the body of a DSL query. Everything that stands side by side must hold: several combinators, several
- * fields, several operators of a field.
+ * Reads the body of a DSL query. Conditions on the same level must all hold: several combinators, several fields,
+ * several operators of a field.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` that says what is wrong where
+ * @throws {ServiceError} `VALIDATION_FAILED`, with the error and its position
  * @see docs/interface/queries.md#boolean-query
  */
 export function parseDslQuery(body: JsonObject): DslQuery {
@@ -133,7 +133,7 @@ function parseField(name: string): Field {
   throw refuse(message + suggestion(name, keyNames));
 }
 
-/** What may stand where a field may. */
+/** The keys allowed where a field is allowed. */
 const keyNames: readonly string[] = [...Object.keys(columns), 'and', 'or', 'not', ...pagingKeys];
 
 function suggestion(name: string, names: readonly string[]): string {
@@ -141,7 +141,7 @@ function suggestion(name: string, names: readonly string[]): string {
   return nearest === undefined ? '' : `; did you mean '${nearest}'?`;
 }
 
-/** Counts what it reads, so that a filter has a bound. */
+/** Counts what it reads, so that the size of a filter is bounded. */
 class FilterReader {
   #terms = 0;
 
@@ -185,7 +185,7 @@ class FilterReader {
   }
 }
 
-/** What is looked for in texts is bounded before it is compared: a table as long as itself is made of it for each node. */
+/** Bounds a search text before it is compared: for each node, the search builds a table as long as the text. */
 function requireShortText(text: string, expects: (what: string) => ServiceError): void {
   if (text.length > SEARCHED_CHARACTERS_MAX) {
     throw expects(`a string of at most ${SEARCHED_CHARACTERS_MAX} characters`);

@@ -4,21 +4,23 @@ import { includesInSlices } from '#runtime/content/text-search.ts';
 import type { Condition, Term } from './dsl-filter.ts';
 import { type DslRow, holds, termHolds } from './dsl-row.ts';
 
-/** Bytes of a node times weight of a filter up to which they meet in one go; at worst that takes a millisecond. */
+/**
+ * Up to this product of node bytes and filter weight, a match runs without a pause; at worst it takes a millisecond.
+ */
 const SMALL_PRODUCT = 1_000_000;
 
-/** Estimated nanoseconds of looking at a node, and at each byte of it. */
+/** Estimated nanoseconds to read a node, and to read each byte of it. */
 const NODE_WORK = 5_000;
 const BYTE_WORK = 2;
 
-/** Estimated nanoseconds of comparing two values, without what is in them. */
+/** Estimated nanoseconds to compare two values, without their content. */
 const COMPARISON_WORK = 10;
 
-/** Items of an array compared between two rests. */
+/** Items of an array compared between two pauses. */
 const ITEMS_PER_SLICE = 8_192;
 
 /**
- * What a filter costs for each byte of a node at worst, in comparisons: texts of `like` and `contains` are compared
+ * The worst-case cost of a filter for each byte of a node, in comparisons: texts of `like` and `contains` are compared
  * at every character, members of `in` with the whole value.
  */
 export function filterWeight(condition: Condition): number {
@@ -38,8 +40,8 @@ function searchedLength(value: JsonValue): number {
 /**
  * Whether a filter holds for a node of any size.
  *
- * @param weight that of the filter
- * @returns the answer; yields undefined where the work may rest
+ * @param weight weight of the filter, see {@link filterWeight}
+ * @returns the answer; yields undefined where the work may pause
  * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  */
 export function* matchesInSlices(
@@ -70,7 +72,7 @@ function* holdsInSlices(
     case 'not':
       return !(yield* holdsInSlices(condition.part, row, budget));
     case 'term': {
-      // A property is decoded by the first comparison that asks for it.
+      // A property is decoded by the first comparison that uses it.
       const value = row.value(condition.field);
       yield undefined;
       return yield* termHoldsInSlices(condition, value, row.record.bytes.length, budget);

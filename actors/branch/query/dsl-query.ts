@@ -29,13 +29,13 @@ import { PageText, type QueryWindow, windowText } from './query-page.ts';
 import { rootPlace } from '../reads/require-parent.ts';
 import { type VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
 
-/** Walking a key costs about an eighth of looking at a node. */
+/** Reading a key costs about an eighth of reading a node. */
 const KEYS_PER_NODE = 8;
 
-/** Ids of nodes the filter may hold for; undefined where the walk may rest. */
+/** Ids of nodes that may match the filter; undefined where the walk may pause. */
 interface Candidates {
   readonly ids: Iterable<string | undefined>;
-  /** Whether they come in path order. */
+  /** Whether the ids are in path order. */
   readonly inPathOrder: boolean;
 }
 
@@ -57,7 +57,7 @@ export function runDslQuery(state: BranchState, context: QueryContext, query: Ru
   });
 }
 
-/** Work that yields where it may rest, and then a text made of its result. */
+/** Runs work that yields where it may pause, then produces a text from its result. */
 function* silentlyThen<T>(
   work: Generator<undefined, T>,
   then: (result: T) => Generator<Piece, void>,
@@ -76,12 +76,12 @@ function allText(reader: TableReader, nodes: VisibleNodes, window: QueryWindow):
   return windowText(nodes, found, window, nodes.seesAll ? total : undefined);
 }
 
-/** A node that the filter holds for. */
+/** A node that matches the filter. */
 interface Match extends FoundNode, Sortable {
   readonly keys: SortKeys;
 }
 
-/** The nodes of one query: looked up, and asked whether the filter holds. */
+/** Looks up the nodes of one query and applies the filter. */
 class NodeFilter {
   readonly nodes: VisibleNodes;
   readonly dsl: DslQuery;
@@ -95,12 +95,12 @@ class NodeFilter {
     this.#weight = filterWeight(dsl.filter);
   }
 
-  /** A node at root level that can be seen and that the filter holds for. */
+  /** A visible root-level node that matches the filter. */
   *find(id: string): Generator<undefined, { node: VisibleNode; row: DslRow } | undefined> {
     const node = this.nodes.find(id);
     if (node === undefined) return undefined;
     const { record } = node;
-    // An index knows nodes of every depth.
+    // An index has nodes of every depth.
     if (record.header.parentId !== ROOT_ID) return undefined;
     const row = new DslRow(record, () => this.nodes.type(record.header.nodeType));
     const isMatch = yield* matchesInSlices(this.dsl.filter, this.#weight, row, this.budget);
@@ -116,7 +116,7 @@ class NodeFilter {
   }
 }
 
-/** The candidates that the filter holds for, in the order they come in: nothing is kept of them. */
+/** The candidates that match the filter, in the order of the candidates: none is kept in memory. */
 function* foundText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<Piece, void> {
   const { nodes, dsl } = filter;
   const page = new PageText(dsl.window);
@@ -128,7 +128,7 @@ function* foundText(filter: NodeFilter, ids: Iterable<string | undefined>): Gene
   yield page.end();
 }
 
-/** The candidates that the filter holds for, in the order asked for; those of the window are read again. */
+/** The candidates that match the filter, in the requested order; those in the window are read again. */
 function* sortedText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<Piece, void> {
   const { nodes, dsl, budget } = filter;
   const byOrder = (a: Match, b: Match): number =>
@@ -153,10 +153,10 @@ function* rootChildren({ tree, workspace }: VisibleNodes): Generator<string | un
 }
 
 /**
- * The narrowest source that has all nodes the filter may hold for. What an index says is checked against the stored
- * node afterwards.
+ * The smallest source that has all nodes that may match the filter. Index results are then checked against the stored
+ * node.
  *
- * @returns yields undefined where the work may rest
+ * @returns yields undefined where the work may pause
  */
 function* candidates(
   reader: TableReader,
@@ -197,7 +197,7 @@ function* rootIds(
   for (const found of childrenByPath(reader, workspace, rootPlace, budget)) yield found?.id;
 }
 
-/** The comparisons that must all hold, whatever else the filter says. */
+/** The comparisons that every match must satisfy. */
 function conjunction(filter: Condition): readonly Term[] {
   if (filter.kind === 'term') return [filter];
   return filter.kind === 'and' ? filter.parts.flatMap(conjunction) : [];
@@ -206,17 +206,17 @@ function conjunction(filter: Condition): readonly Term[] {
 function wantedType(terms: readonly Term[]): string | undefined {
   for (const { field, operator, value } of terms) {
     if (operator !== 'eq' || field.kind !== 'column' || field.name !== 'node_type') continue;
-    // Anything but a text is the type of no node, and neither is the empty name.
+    // A value that is not a text is the type of no node, and neither is the empty name.
     return typeof value === 'string' ? value : '';
   }
   return undefined;
 }
 
 /**
- * Ids from the property index, when a comparison fits it.
+ * Ids from the property index, if it supports a comparison.
  *
- * @param indexed properties the catalog has index rows for
- * @param most more rows than this are not worth it
+ * @param indexed properties with index rows in the catalog
+ * @param most above this number of rows the index is not worth its cost
  */
 function* indexedIds(
   reader: TableReader,

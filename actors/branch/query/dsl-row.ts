@@ -15,7 +15,7 @@ import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { derivedProperty } from '#runtime/tree/render-node.ts';
 import type { Column, Condition, Field, OrderTerm, Term } from './dsl-filter.ts';
 
-/** A node as a filter sees it: a column or property is decoded when it is asked for. */
+/** A node as input of a filter: a column or property is decoded on first use. */
 export class DslRow {
   readonly record: NodeRecord;
   readonly #type: () => ResolvedNodeType | undefined;
@@ -87,7 +87,8 @@ function columnValue({ header }: NodeRecord, column: Column): JsonValue {
 }
 
 /**
- * Whether a filter holds for a node. A missing value is unequal to everything and compares with nothing.
+ * Whether a filter holds for a node. A missing value is unequal to every value, and every ordered comparison with it is
+ * false.
  *
  * @see docs/interface/queries.md#boolean-query
  */
@@ -125,7 +126,7 @@ export function termHolds(term: Term, value: JsonValue | undefined): boolean {
   }
 }
 
-/** A property is there when it has its key, null included; a column is there when it is set. */
+/** A property exists when its key exists, even with null; a column exists when it is set. */
 function isThere(field: Field, value: JsonValue | undefined): boolean {
   return field.kind === 'column' ? value !== null : value !== undefined;
 }
@@ -156,16 +157,16 @@ function orderOf(a: JsonValue | undefined, b: string | ExactNumber): number | un
   return isNumber(a) && isNumber(b) ? compareNumbers(a, b) : undefined;
 }
 
-/** What a row is sorted by, decoded once and cut to what is compared. */
+/** The sort keys of a row, decoded once and cut to the compared length. */
 export type SortKeys = readonly (JsonValue | undefined)[];
 
-/** Characters of a text that are compared; nodes whose texts begin alike are sorted by path. */
+/** Characters of a text that are compared; nodes whose texts are equal up to here are sorted by path. */
 export const SORT_KEY_CHARACTERS = 4_096;
 
 const anyArray: readonly JsonValue[] = Object.freeze([]);
 const anyObject: JsonObject = Object.freeze({});
 
-/** Reads the values of an order. They are kept while all nodes are looked at, so nothing large stays with them. */
+/** Reads the sort keys of a row. They are kept while all nodes are read, so they must not retain large values. */
 export function sortKeys(order: readonly OrderTerm[], row: DslRow): SortKeys {
   return order.map(({ field }) => sortKey(row.value(field)));
 }
@@ -187,9 +188,8 @@ export function keyCharacters(keys: SortKeys): number {
 }
 
 /**
- * Compares two rows by an order. Values of different kinds stand in this order: false, true, numbers, texts,
- * arrays, objects, and then null and what is missing, which is how PostgreSQL places NULL: last ascending, first
- * descending.
+ * Compares two rows by an order. Values of different kinds are ordered: false, true, numbers, texts, arrays, objects,
+ * then null and missing values. Null is thus last ascending and first descending, as NULL in PostgreSQL.
  */
 export function compareSortKeys(order: readonly OrderTerm[], a: SortKeys, b: SortKeys): number {
   for (const [index, { descending }] of order.entries()) {

@@ -19,21 +19,21 @@ import { type QueryWindow, queryWindow, windowText } from './query-page.ts';
 import { type ParentPlace, rootPlace } from '../reads/require-parent.ts';
 import { VisibleNodes } from '../reads/visible-nodes.ts';
 
-/** Nodes up to which an answer is tried in one go. */
+/** Up to this many nodes, an answer is first tried without a pause. */
 const SMALL_ANSWER = 300;
 
 type Selector = RunQuery['selector'];
 
-/** The nodes a selector names at the head, in path order. */
+/** The nodes of a selector at the head, in path order. */
 interface Selection {
-  /** How many there are, seen or not. */
+  /** Number of nodes, visible or not. */
   readonly total: number;
   readonly found: Iterable<FoundNode | undefined>;
 }
 
 const nothing: Selection = { total: 0, found: [] };
 
-/** The JSON query. What the selector names and is missing selects nothing. @see messages.ts, RunQuery */
+/** The JSON query. A selector that names a missing node selects nothing. @see messages.ts, RunQuery */
 export function runQuery(state: BranchState, context: QueryContext, query: RunQuery): JsonAnswer {
   const { workspace, selector, at } = query;
   state.workspace(workspace);
@@ -74,7 +74,7 @@ function select(nodes: VisibleNodes, reader: TableReader, selector: Selector): S
     const total = parentEntry(reader, workspace, parent.id)?.count ?? 0;
     return { total, found: childrenByPath(reader, workspace, parent, nodes.budget) };
   }
-  // Only what can be the name of a type may become part of a key.
+  // Only a possible type name may become part of a key.
   if (!isNodeTypeName(selector.nodeType)) return nothing;
   const total = readTypeCount(reader, workspace, selector.nodeType)?.count ?? 0;
   return total === 0 ? nothing : { total, found: nodesOfType(reader, workspace, selector.nodeType) };
@@ -85,7 +85,7 @@ function* pastText(nodes: VisibleNodes, selector: Selector, window: QueryWindow)
   yield* windowText(nodes, found, window, nodes.seesAll ? found.length : undefined);
 }
 
-/** The nodes a selector names at an earlier revision, in path order. */
+/** The nodes of a selector at an earlier revision, in path order. */
 function* selectPast(nodes: VisibleNodes, selector: Selector): Generator<undefined, readonly FoundNode[]> {
   const { tree, workspace } = nodes;
   if ('path' in selector) return nodeAt(nodes, selector.path);
@@ -104,7 +104,7 @@ function nodeAt({ tree, workspace }: VisibleNodes, text: string): readonly Found
   return record === undefined ? [] : [{ id: record.header.id, path: record.header.path }];
 }
 
-/** A parent named by id or by path; one that may not be read is as good as missing. */
+/** A parent named by id or by path; a parent that may not be read counts as missing. */
 function findParent(nodes: VisibleNodes, text: string): ParentPlace | undefined {
   if (text === ROOT_ID) return rootPlace;
   const { tree, workspace } = nodes;

@@ -3,7 +3,7 @@ import type { Piece } from '../long-answer.ts';
 import type { FoundNode } from '../reads/path-order.ts';
 import type { VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
 
-/** Which of the matches are wanted. */
+/** The range of matches to return. */
 export interface QueryWindow {
   /** Null: all of them. */
   readonly limit: number | null;
@@ -11,10 +11,9 @@ export interface QueryWindow {
 }
 
 /**
- * Checks the paging of a query. As in all listings, a number out of bounds is brought into them: a page has at least
- * one place.
+ * Checks the paging of a query. As in all listings, a number out of bounds is clamped: a page has at least one place.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` for anything but whole numbers
+ * @throws {ServiceError} `VALIDATION_FAILED` for values that are not integers
  * @see docs/interface/conventions.md#query-parameters
  */
 export function queryWindow(limit: unknown, offset: unknown): QueryWindow {
@@ -28,7 +27,7 @@ function wholeNumber(field: 'limit' | 'offset', value: unknown, least: number): 
 }
 
 /**
- * The `page` of an answer. `nextOffset` is null on the last page, also when that is exactly full.
+ * The `page` of an answer. `nextOffset` is null on the last page, even if that is exactly full.
  *
  * @see docs/interface/queries.md#pages-of-a-query
  */
@@ -38,7 +37,7 @@ function pageText({ limit, offset }: QueryWindow, total: number): string {
   return JSON.stringify({ total, limit, offset, nextOffset });
 }
 
-/** Writes the text `{items, page}` of nodes that come in the order they are answered in. */
+/** Writes the text `{items, page}` of nodes that arrive in the order of the answer. */
 export class PageText {
   readonly #window: QueryWindow;
   readonly #from: number;
@@ -57,17 +56,17 @@ export class PageText {
     return this.#matched >= this.#to;
   }
 
-  /** Whether the window has the next match. */
+  /** Whether the next match is in the window. */
   get isInside(): boolean {
     return this.#matched >= this.#from && this.#matched < this.#to;
   }
 
-  /** Passes over a match outside of the window. */
+  /** Skips a match outside the window. */
   pass(): void {
     this.#matched += 1;
   }
 
-  /** The text of the next match, empty outside of the window. */
+  /** The text of the next match; empty outside the window. */
   *next(nodes: VisibleNodes, node: VisibleNode): Generator<Piece, void> {
     const isInside = this.isInside;
     this.#matched += 1;
@@ -81,18 +80,18 @@ export class PageText {
     this.#opening = ',';
   }
 
-  /** The text behind the last item. @param total default: the matches there were */
+  /** The text after the last item. @param total default: number of matches so far */
   end(total: number = this.#matched): string {
     return `${this.#opening === ',' ? '' : this.#opening}],"page":${pageText(this.#window, total)}}`;
   }
 }
 
 /**
- * The text `{items, page}` of nodes that come in the order they are answered in. Where every node is visible and
- * the total is known, nodes outside the window are passed over by their keys and the walk ends with the window.
+ * The text `{items, page}` of nodes that arrive in the order of the answer. If every node is visible and the total is
+ * known, nodes outside the window are skipped by their keys and the walk ends with the window.
  *
- * @param found undefined where the walk rests
- * @param known number of matches, when every one is visible
+ * @param found undefined where the walk pauses
+ * @param known number of matches, if all are visible
  */
 export function* windowText(
   nodes: VisibleNodes,

@@ -1,14 +1,14 @@
 import type { ChildEntry, NodeReader } from '#runtime/tree/node-reader.ts';
 
-/** Children taken at a time. */
+/** Children read at a time. */
 const CHILDREN_PER_PART = 256;
 
 /**
- * The children of a node in editorial order, in parts: between two of them no range is open.
+ * The children of a node in editorial order, in parts: no range is open between two parts.
  *
- * @param after begin behind this order key
- * @param most children wanted at most
- * @returns the children; yields undefined where the walk may rest although nothing was found
+ * @param after start after this order key
+ * @param most the most children to return
+ * @returns the children; yields undefined where the walk may pause without a new child
  */
 export function* childrenInBatches(
   tree: NodeReader,

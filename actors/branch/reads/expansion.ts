@@ -3,16 +3,16 @@ import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '#run
 import type { PropertySelection, SelectedPart } from '#runtime/content/property-selection.ts';
 import { EXPANDED_KEY, type ReferenceTarget, referenceTarget } from '#runtime/content/references.ts';
 
-/** References of one answer that are expanded. */
+/** Most references expanded in one answer. */
 export const EXPANDED_MAX = 1_000;
 
-/** Bytes of the records that the references of one answer are expanded with. */
+/** Most bytes of records used to expand the references of one answer. */
 export const EXPANDED_BYTES_MAX = 1024 * 1024;
 
-/** Values written between two rests. */
+/** Values written between two pauses. */
 const VALUES_PER_STEP = 512;
 
-/** What a reference is expanded with. */
+/** The target that a reference is expanded with. */
 export interface ExpandedNode {
   /** The node object. */
   readonly text: string;
@@ -21,10 +21,10 @@ export interface ExpandedNode {
 }
 
 /**
- * Makes the node that a reference leads to into text.
+ * Renders the target node of a reference.
  *
- * @param bytesMax a longer record is not
- * @returns undefined when there is no such node for the caller; `bytes` of its record otherwise
+ * @param bytesMax a longer record is not rendered
+ * @returns undefined when the caller can see no such node; otherwise `bytes` is the size of its record
  */
 export type ExpandTarget = (
   target: ReferenceTarget,
@@ -32,8 +32,9 @@ export type ExpandTarget = (
 ) => Generator<undefined, (ExpandedNode & { readonly bytes: number }) | undefined>;
 
 /**
- * Expands the references of one answer, in its order: each gets a further key with the node it leads to. Those beyond the
- * bounds, and those that lead to nothing the caller may see, stay as they are stored. Targets are not expanded further.
+ * Expands the references of one answer, in the order of the answer: each gets a further key with its target node.
+ * References beyond the bounds, and references to nodes that the caller cannot see, stay as stored. Targets are not
+ * expanded further.
  *
  * @see docs/interface/reading.md#expanding-references
  */
@@ -41,7 +42,10 @@ export class Expansion {
   readonly #selection: PropertySelection;
   readonly #expand: ExpandTarget;
   readonly #marks: string[] = [];
-  /** Targets that are missing, not visible or too large: they stay so, and looking at a large node again takes milliseconds. */
+  /**
+   * Targets that are missing, not visible or too large. They stay so, and reading a large node again takes
+   * milliseconds.
+   */
   readonly #plain = new Set<string>();
   #bytesLeft = EXPANDED_BYTES_MAX;
   #written = 0;
@@ -52,12 +56,15 @@ export class Expansion {
     this.#expand = expand;
   }
 
-  /** Names of the properties, and the tags of what was put into the answer so far: what its own tag depends on. */
+  /**
+   * Names of the properties and tags of the nodes inserted into the answer so far; the tag of the answer depends on
+   * them.
+   */
   get marks(): readonly string[] {
     return [...this.#selection.names, ...this.#marks];
   }
 
-  /** The text of properties with their references expanded; yields where the work may rest. */
+  /** The text of properties with their references expanded; yields where the work may pause. */
   *text(properties: JsonObject): Generator<undefined, string> {
     const pieces: string[] = [];
     let opening = '{';

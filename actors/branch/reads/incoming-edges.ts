@@ -32,7 +32,7 @@ interface Edge {
 /** A reference in the properties of a node. */
 export interface PropertyEdge extends Edge {
   readonly kind: 'property';
-  /** JSON pointer to it within the properties. */
+  /** JSON pointer to the reference within the properties. */
   readonly pointer: string;
 }
 
@@ -42,20 +42,20 @@ export interface RelationEdge extends Edge {
   readonly relation: Relation;
 }
 
-/** What leads from one node to another. */
+/** An edge from one node to another. */
 export type IncomingEdge = PropertyEdge | RelationEdge;
 
 type Kind = IncomingEdge['kind'];
 
-/** Looks up a node at the moment of the read; undefined for one that is not shown. */
+/** Looks up a node at the moment of the read; undefined for a node that is not visible. */
 export type FindSource = (source: NodeName) => NodeRecord | undefined;
 
-/** Which edges of a target are wanted. */
+/** The range of edges of a target to read. */
 export interface EdgeWindow {
   readonly target: NodeName;
-  /** Only those behind this place; absent: all. */
+  /** Only edges after this place; absent: all. */
   readonly after?: string | undefined;
-  /** At most so many. */
+  /** The most edges to return. */
   readonly most: number;
 }
 
@@ -63,19 +63,19 @@ export interface EdgeWindow {
  * Edges are ordered by workspace and id of their source, then properties before relations, then by pointer or relation
  * type. A place is a binary string that sorts in this order.
  *
- * @param source the source as tables have it, see {@link sourceOf}
+ * @param source the source as encoded in tables, see {@link sourceOf}
  * @param part pointer or type as a part of a key
  */
 function placeOf(source: string, kind: Kind, part: string): string {
   return source + END + kind + END + part;
 }
 
-/** The place behind all edges of a source. */
+/** The place after all edges of a source. */
 function placeBehind(source: string): string {
   return source + AFTER_END;
 }
 
-/** The parts of a place; of one of {@link placeBehind} only `source`, which is the place itself. */
+/** The parts of a place; for a place from {@link placeBehind} only `source`, which is the place itself. */
 function partsOf(place: string): { readonly source: string; readonly kind?: string; readonly part?: string } {
   const [workspace, id = '', kind, ...part] = place.split(END) as [string, ...string[]];
   const source = workspace + END + id;
@@ -85,7 +85,7 @@ function partsOf(place: string): { readonly source: string; readonly kind?: stri
 /** Most bytes of a key before the place: workspace, id and kind of a target. */
 const TARGET_BYTES_MAX = 350;
 
-/** Whether a text may be used as a place. A client can make one up, and it becomes part of a key. */
+/** Whether a text may be used as a place. A client can forge one, and it becomes part of a key. */
 export function isEdgePlace(text: string): boolean {
   if (text.length > KEY_BYTES_MAX - TARGET_BYTES_MAX) return false;
   return isWorkspaceName(text.slice(0, Math.max(text.indexOf(END), 0)));
@@ -98,9 +98,9 @@ function sourceOf(key: string): NodeName {
 }
 
 /**
- * Where the edges of one source begin that are behind a place.
+ * Where the edges of one source after a place begin.
  *
- * @returns the least `part` they may have; undefined when all edges of the kind are before the place
+ * @returns their smallest possible `part`; undefined when all edges of the kind are before the place
  */
 function firstPart(
   kind: Kind,
@@ -111,11 +111,11 @@ function firstPart(
 }
 
 /**
- * The edges to a node at the head. The rows of `references` are read, and no nodes but for pointers that are too long for
- * a key: an edge that is not shown costs no more than one that is.
+ * The edges to a node at the head. Only rows of `references` are read, and nodes only for pointers that are too long
+ * for a key. An invisible edge therefore costs no more than a visible one.
  *
- * @param find asked for sources with such pointers
- * @returns the edges; yields undefined where the work may rest
+ * @param find called for sources with such pointers
+ * @returns the edges; yields undefined where the work may pause
  */
 export function* edgesNow(
   reader: TableReader,
@@ -162,7 +162,7 @@ function* rowsOf(
   return undefined;
 }
 
-/** How the first key of a kind ends that is behind a place. */
+/** The suffix of the first key of a kind after a place. */
 function firstEnding(kind: Kind, after: string): string {
   const place = partsOf(after);
   if (place.kind === undefined) return place.source;
@@ -184,10 +184,10 @@ function relationEdge({ part, source, value }: EdgeRow): RelationEdge {
   return { kind: 'relation', source: sourceOf(source), place: placeOf(source, 'relation', part), relation };
 }
 
-/** Stands in keys for a lone surrogate, which has no bytes. */
+/** Replaces a lone surrogate in keys: a surrogate has no UTF-8 encoding. */
 const REPLACEMENT = '\ufffd';
 
-/** Pointers that cannot be read out of keys, of one source after the other. */
+/** Finds pointers that are too long for a key, for one source after another. */
 class LongPointers {
   readonly #window: EdgeWindow;
   readonly #find: FindSource;
@@ -199,7 +199,7 @@ class LongPointers {
     this.#find = find;
   }
 
-  /** @returns undefined for a source that is not shown */
+  /** @returns undefined for a source that is not visible */
   *find({ part, source }: EdgeRow, name: NodeName): Generator<undefined, string | undefined> {
     if (this.#source !== source) {
       const record = this.#find(name);
@@ -212,7 +212,7 @@ class LongPointers {
   }
 }
 
-/** A reference of one node. */
+/** A reference in one node. */
 interface Pointer {
   readonly part: string;
   readonly pointer: string;
@@ -221,9 +221,9 @@ interface Pointer {
 /**
  * The references of a node to a target, in the order of their places.
  *
- * @param from the least part that is wanted
- * @param most references wanted; no more than twice as many are kept
- * @returns yields undefined where the work may rest
+ * @param from the smallest part to return
+ * @param most the most references to return; no more than twice as many are kept in memory
+ * @returns yields undefined where the work may pause
  */
 function* pointersTo(
   record: NodeRecord,
@@ -251,31 +251,31 @@ function* pointersTo(
   return inOrder(found).slice(0, most);
 }
 
-/** In the order of their parts. Those with the same part are one row of `references`, and one edge. */
+/** Pointers in the order of their parts. Pointers with the same part are one row of `references` and one edge. */
 function inOrder(pointers: readonly Pointer[]): Pointer[] {
   const sorted = pointers.toSorted((a, b) => (a.part < b.part ? -1 : a.part > b.part ? 1 : 0));
   return sorted.filter(({ part }, index) => part !== sorted[index - 1]?.part);
 }
 
-/** Nodes that one read of an earlier revision looks at, and bytes of them. */
+/** Most nodes that one read of an earlier revision reads, and most bytes of them. */
 const NODES_MAX = 50_000;
 const NODE_BYTES_MAX = 256 * 1024 * 1024;
 
 const LAST_KEY = '\u00ff';
 
 /**
- * The edges to a node at an earlier revision. No table has the edges that are gone: it would grow with each write of a
- * node that has references, and is needed for this read only. Therefore all nodes that ever were are looked at, in the
- * order of the edges, from the wanted place on. Nodes with one stored state that does not contain the id of the target
- * are passed over as bytes; of the others the state at the revision is looked up.
+ * The edges to a node at an earlier revision. No table stores removed edges: it would grow with each write of a node
+ * that has references, for this read only. The read therefore scans all nodes that ever existed, in the order of the
+ * edges, from the requested place on. A node with a single stored state that does not contain the id of the target is
+ * skipped without decoding. For the others, the state at the revision is looked up.
  *
- * One read looks at a bounded number of nodes, and then says where to go on. So each read ends, and a client that asks for
- * all pages comes to the end of a branch of any size.
+ * One read scans a bounded number of nodes and then returns the place to continue at. So each read ends, and a client
+ * that reads all pages reaches the end of a branch of any size.
  *
- * @param find looks up sources at the revision; edges of sources that it does not find are passed over
- * @param nodesMax nodes that are looked at
- * @returns the edges, then the place to go on behind; undefined when nothing follows. Yields undefined where the work may
- *   rest
+ * @param find looks up sources at the revision; edges of sources that it does not find are skipped
+ * @param nodesMax the most nodes to scan
+ * @returns the edges, then the place to continue after; undefined when nothing follows. Yields undefined where the work
+ *   may pause
  */
 export function* edgesAt(
   reader: TableReader,
@@ -308,7 +308,7 @@ export function* edgesAt(
   return undefined;
 }
 
-/** The first node from a key on that has earlier states. */
+/** The first node at or after a key that has earlier states. */
 function firstWithVersions(reader: TableReader, start: string): string | undefined {
   for (const { key } of reader.range(BranchTable.nodeVersions, { start, end: LAST_KEY }))
     return key.slice(0, key.length - REVISION_BYTES - END.length);
@@ -324,7 +324,7 @@ function contains({ buffer, byteLength, byteOffset }: Uint8Array, mark: Buffer):
   return Buffer.from(buffer, byteOffset, byteLength).includes(mark);
 }
 
-/** The edges from one node, those behind the place of the window. */
+/** The edges from one node that are after the place of the window. */
 function* edgesOf(
   record: NodeRecord,
   key: string,

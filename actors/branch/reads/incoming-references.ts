@@ -12,12 +12,12 @@ import { type CursorBinding, formatBoundCursor, parseBoundCursor } from './listi
 import { readerAt } from './moment-readers.ts';
 import { requireReadable } from './read-node.ts';
 
-/** Entries on a page at most. */
+/** Most entries on a page. */
 const PAGE_MAX = 1000;
 
 /**
- * What leads to a node: references in the properties of nodes and relations, of all workspaces. Entries whose source may
- * not be read by the caller are left out, and take a place of the page at the head.
+ * The references and relations that point to a node, from all workspaces. Entries whose source the caller may not read
+ * are omitted; at the head they still count towards the size of the page.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`, `WORKSPACE_NOT_FOUND`, `INVALID_CURSOR`
  * @see docs/interface/reading.md#incoming-references
@@ -37,20 +37,20 @@ export function listIncomingReferences(
   return answerPage(context, (reader) => {
     const sources = new Sources(readerAt(reader, at), context.caller.policy);
     const find = (source: NodeName): NodeRecord | undefined => sources.find(source)?.record;
-    // One more than asked for tells whether anything follows.
+    // One more than requested shows whether anything follows.
     const window = { target: { workspace, id }, after, most: limit + 1 };
     const edges = at === undefined ? edgesNow(reader, window, find) : edgesAt(reader, window, find);
     return pageText(sources, edges, limit, binding);
   });
 }
 
-/** A node that edges come from, as it is shown. */
+/** A source node of edges, as it is shown. */
 interface Source {
   readonly record: NodeRecord;
   readonly text: string;
 }
 
-/** The nodes that edges come from. Edges of one node follow each other, so the last one is kept. */
+/** The source nodes of edges. Edges of one node are adjacent, so the last node is cached. */
 class Sources {
   readonly #tree: NodeReader;
   readonly #policy: Policy;
@@ -62,7 +62,7 @@ class Sources {
     this.#policy = policy;
   }
 
-  /** @returns undefined for a node that is not there or may not be read */
+  /** @returns undefined for a node that does not exist or may not be read */
   find(name: NodeName): Source | undefined {
     if (this.#last?.id !== name.id || this.#last.workspace !== name.workspace) {
       this.#found = this.#read(name);
@@ -80,7 +80,7 @@ class Sources {
   }
 }
 
-/** @param edges as {@link edgesAt}, one more than the page has places */
+/** @param edges as from {@link edgesAt}, one more than fits on the page */
 function* pageText(
   sources: Sources,
   edges: Generator<IncomingEdge | undefined, string | undefined>,

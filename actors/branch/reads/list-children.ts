@@ -15,10 +15,10 @@ import { VisibleNodes } from './visible-nodes.ts';
 /** Children on a page when only a cursor is given. @see docs/interface/reading.md#pages */
 const PAGE_DEFAULT = 100;
 
-/** Children on a page at most. */
+/** Most children on a page. */
 const PAGE_MAX = 1000;
 
-/** Children up to which a whole listing is tried in one go. */
+/** Up to this many children, a whole listing is first tried without a pause. */
 const SMALL_LISTING = 300;
 
 /** Direct children. @see messages.ts, ListChildren */
@@ -70,8 +70,8 @@ function* wholeListing(nodes: VisibleNodes, parentId: string): Generator<Piece, 
 }
 
 /**
- * The text of one page. It takes a fixed number of places, so that a page whose nodes are all withheld costs no more
- * than another one; it may then be shorter, or empty, and still go on.
+ * The text of one page. It reads a fixed number of children, so that a page whose nodes are all hidden costs no more
+ * than another page. It may therefore be short or empty although more pages follow.
  */
 function* pageText(
   nodes: VisibleNodes,
@@ -80,7 +80,7 @@ function* pageText(
   limit: number,
 ): Generator<Piece, void> {
   const entries: ChildEntry[] = [];
-  // One more than asked for tells whether anything follows.
+  // One more than requested shows whether anything follows.
   for (const entry of childrenInBatches(nodes.tree, nodes.workspace, identity.parentId, after, limit + 1)) {
     if (entry === undefined) yield '';
     else entries.push(entry);

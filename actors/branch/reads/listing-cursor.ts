@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
-/** Format number of a cursor; one of another format is refused. */
+/** Format number of a cursor; other formats are refused. */
 const CURSOR_FORMAT = 1;
 
-/** Bytes of the hash of what a cursor is bound to. */
+/** Bytes of the hash of a cursor's binding. */
 const BINDING_BYTES = 12;
 
-/** Longest cursor that is looked at, in characters: a key of a table may be in it. */
+/** Longest cursor that is decoded, in characters: it may contain a key of a table. */
 const CURSOR_CHARACTERS_MAX = 4_096;
 
 const cursorShape = /^[A-Za-z0-9_-]+$/;
@@ -15,10 +15,10 @@ const cursorShape = /^[A-Za-z0-9_-]+$/;
 /** Any order key is shorter, and a key of a table has room for it. */
 const orderKeyShape = /^[0-9A-Za-z]{1,1000}$/;
 
-/** What a cursor belongs to; with any of it different the cursor is foreign. */
+/** The values a cursor is bound to; if any of them differs, the cursor is refused. */
 export type CursorBinding = readonly (string | null)[];
 
-/** What a cursor of a listing of children belongs to. */
+/** The listing of children that a cursor belongs to. */
 export interface ListingIdentity {
   /** Repository and branch as addressed. */
   readonly scope: string;
@@ -39,8 +39,8 @@ function bindingHash(binding: CursorBinding): Buffer {
 }
 
 /**
- * The token that continues a listing behind a place: format number, hash of what it belongs to, the place. It names no
- * item, so it stays good when items come, move or go.
+ * The token that continues a listing after a place: format number, hash of its binding, the place. It names no item, so
+ * it stays valid when items are added, moved or removed.
  *
  * @param place a binary string
  * @returns unpadded base64url
@@ -52,7 +52,7 @@ export function formatBoundCursor(binding: CursorBinding, place: string): string
 }
 
 /**
- * Reads {@link formatBoundCursor}. The hash is no signature: a client can make a cursor with any place.
+ * Reads {@link formatBoundCursor}. The hash is no signature: a client can forge a cursor with any place.
  *
  * @param isPlace whether a text can be a place of the listing
  * @returns the place
@@ -75,7 +75,7 @@ export function parseBoundCursor(
   return place;
 }
 
-/** The cursor that continues a listing of children behind a child. @returns as {@link formatBoundCursor} */
+/** The cursor that continues a listing of children after a child. @returns as {@link formatBoundCursor} */
 export function formatCursor(identity: ListingIdentity, orderKey: string): string {
   return formatBoundCursor(bindingOf(identity), orderKey);
 }

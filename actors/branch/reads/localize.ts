@@ -16,17 +16,17 @@ export function localeChain(state: BranchState, lang: string): readonly string[]
 }
 
 /**
- * Whether a locale does not show a node. Nothing but its header is decoded.
+ * Whether a node is hidden in a locale. Only its header is decoded.
  *
  * @param chain from {@link localeChain}
  */
 export function isHidden(record: NodeRecord, chain: readonly string[]): boolean {
-  // Without a locale not even that.
+  // Without a locale, the header is not decoded either.
   return chain.length > 0 && isHiddenIn(record.header.translations, chain);
 }
 
 /**
- * The properties of a node as a locale shows them that does not hide it. Yields where the work may rest.
+ * The properties of a node in a locale in which it is not hidden. Yields where the work may pause.
  *
  * @param chain from {@link localeChain}
  * @returns undefined when the stored properties are shown
@@ -35,7 +35,7 @@ export function* localizedProperties(
   record: NodeRecord,
   chain: readonly string[],
 ): Generator<undefined, JsonObject | undefined> {
-  // Without a locale nothing of the header has to be decoded.
+  // Without a locale, the header need not be decoded.
   if (chain.length === 0) return undefined;
   const { translations } = record.header;
   if (translations === null) return undefined;

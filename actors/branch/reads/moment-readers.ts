@@ -5,14 +5,14 @@ import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import type { BranchState } from '../branch-state.ts';
 
-/** The tree a query looks at: the head, or an earlier revision. */
+/** The tree a query reads: the head or an earlier revision. */
 export function readerAt(view: TableReader, at: Revision | undefined): NodeReader {
   return at === undefined ? new HeadNodeReader(view) : new PastNodeReader(view, at);
 }
 
 /**
- * The schema a query renders with: types as the workspace pins them, at an earlier revision those of then. Use it
- * within the same turn of the event loop.
+ * The schema a query renders with: types as the workspace pins them, or at an earlier revision the types of that
+ * revision. Use it within the same turn of the event loop.
  *
  * @throws {ServiceError} `WORKSPACE_NOT_FOUND`
  */

@@ -12,36 +12,36 @@ import { childrenInBatches, take } from './batched-rows.ts';
 import type { ParentPlace } from './require-parent.ts';
 import { sortInSlices } from '#runtime/base/sliced-sort.ts';
 
-/** A node found by walking keys, not looked at yet. */
+/** A node found by walking keys, not read yet. */
 export interface FoundNode {
   readonly id: string;
   readonly path: string;
 }
 
-/** Longest node name, in bytes; with it a child's path may become too long for a key. */
+/** Longest node name, in bytes; it may make a child's path too long for a key. */
 const NAME_BYTES = 255;
 
-/** Rows taken behind a jump over a subtree; more when no subtree follows. */
+/** Rows read after skipping a subtree; more when no subtree follows. */
 const STRETCH_MIN = 8;
 
-/** Bytes a found node takes besides its texts, and estimated nanoseconds of finding it. */
+/** Bytes of a found node without its texts, and the estimated nanoseconds to find it. */
 const FOUND_BYTES = 150;
 const FOUND_WORK = 5_000;
 
-/** Rows taken between two rests at most. */
+/** Most rows read between two pauses. */
 const STRETCH_MAX = 128;
 
-/** By path, then id. @see docs/interface/queries.md#json-query */
+/** Compares by path, then id. @see docs/interface/queries.md#json-query */
 export function byPathThenId(a: FoundNode, b: FoundNode): number {
   if (a.path !== b.path) return a.path < b.path ? -1 : 1;
   return a.id < b.id ? -1 : a.id > b.id ? 1 : 0;
 }
 
 /**
- * The children of a node in path order, at the head. It walks the paths and jumps over what lies below each
- * child, so that neither the nodes nor their subtrees are looked at.
+ * The children of a node in path order, at the head. It walks the keys of the paths and skips the subtree of each
+ * child, so that it reads neither nodes nor subtrees.
  *
- * @returns undefined now and then, where the walk may rest
+ * @returns also yields undefined where the walk may pause
  */
 export function childrenByPath(
   reader: TableReader,
@@ -69,7 +69,7 @@ function* walkedChildren(
       const name = bytesText(key.slice(all.length));
       const slash = name.indexOf('/');
       if (slash !== -1) {
-        // Below a child that was met already. Everything of it begins alike.
+        // A path below a child that was found already. The whole subtree has this prefix.
         start = pathKey(workspace, behind(base + name.slice(0, slash + 1)));
         jumped = true;
         break;
@@ -83,12 +83,12 @@ function* walkedChildren(
   }
 }
 
-/** The first path that sorts behind every path beginning with `prefix`, which ends with a slash. */
+/** The first path that sorts after every path with the prefix `prefix`, which ends with a slash. */
 function behind(prefix: string): string {
   return `${prefix.slice(0, -1)}0`;
 }
 
-/** Where paths are longer than a key, keys are no path order. */
+/** The children where paths are longer than a key: there the keys are not in path order. */
 function* cutChildren(
   reader: TableReader,
   workspace: string,
@@ -99,9 +99,9 @@ function* cutChildren(
 }
 
 /**
- * The children of a node in path order, at any revision. It looks at each of them.
+ * The children of a node in path order, at any revision. It reads each of them.
  *
- * @returns the children; yields undefined where the walk may rest
+ * @returns the children; yields undefined where the walk may pause
  * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  */
 export function* sortedChildren(
@@ -126,10 +126,10 @@ export function* sortedChildren(
 
 /**
  * The nodes of a type in path order, at any revision. It walks the whole tree of that revision, because types are
- * indexed for the head only: cost follows what the workspace held then. An index of the past would be one more row
- * with every write, for a question that is asked rarely.
+ * indexed for the head only: the cost grows with the size of the workspace at that revision. An index of earlier
+ * revisions would add a row to every write, for a query that is rare.
  *
- * @returns the nodes; yields undefined where the walk may rest
+ * @returns the nodes; yields undefined where the walk may pause
  * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  */
 export function* sortedNodesOfType(
@@ -160,7 +160,7 @@ export function* sortedNodesOfType(
   return yield* sortInSlices(found, byPathThenId);
 }
 
-/** A node that is kept until all have been found. */
+/** Charges the budget for a node that is kept until all have been found. */
 function kept(found: FoundNode, budget: RequestBudget): FoundNode {
   budget.keep(FOUND_BYTES + 2 * (found.id.length + found.path.length));
   return found;
@@ -175,7 +175,7 @@ function placedNode(tree: NodeReader, workspace: string, id: string): NodeRecord
 /**
  * The nodes of a type in path order, at the head, by keys alone.
  *
- * @returns undefined now and then, where the walk may rest
+ * @returns also yields undefined where the walk may pause
  */
 export function* nodesOfType(
   reader: TableReader,
@@ -200,7 +200,7 @@ export function* nodesOfType(
       yield { id, path: bytesText(part) };
       continue;
     }
-    // Long paths that begin alike stand together, ordered by hash.
+    // Long paths with the same prefix are adjacent, ordered by hash.
     stem = part.slice(0, LONG_PART_BYTES);
     const record = tree.byId(workspace, id);
     if (record !== undefined) cut.push({ id, path: record.header.path });

@@ -23,7 +23,10 @@ import type { NodePlace, ReadNode, ReadProperty } from '../read-messages.ts';
 import { seenNodes } from './seen-nodes.ts';
 import { VisibleNodes } from './visible-nodes.ts';
 
-/** What a large node takes while it is rendered or decoded, in times of its record: that, its text, and what is made of it. */
+/**
+ * Memory of a large node while it is rendered or decoded, as a multiple of its record: the record, its text, the
+ * result.
+ */
 export const COPIES = 3;
 
 /**
@@ -49,8 +52,8 @@ export function requireReadable(
 }
 
 /**
- * One node. The hot path of the product: at the head, without a locale and without restrictions, two look-ups
- * and three copies of stored text.
+ * One node. This is the hot path: at the head, without a locale and without restrictions, it takes two lookups and
+ * three copies of stored text.
  *
  * @see messages.ts, ReadNode
  */
@@ -73,17 +76,17 @@ export function readNode(
   return settle(context, (view) => steps(state, context, view, query, record));
 }
 
-/** Whether nothing but the stored text of the present node is asked for. */
+/** Whether the answer is the stored text of the node at the head. */
 function isPlain({ at, expand, fields, lang, unless }: ReadNode): boolean {
   if (at !== undefined || lang !== undefined || unless !== undefined) return false;
   return fields === undefined && expand === undefined;
 }
 
 /**
- * Whether the caller has what is asked for: found out without making it, where nothing long has to be looked at for
- * that.
+ * Whether the caller already has the current answer. It is decided without producing the answer, unless that needs a
+ * long read.
  *
- * @throws {ServiceError} `NODE_NOT_FOUND` where a locale hides the node
+ * @throws {ServiceError} `NODE_NOT_FOUND` if the node is hidden in the locale
  */
 function unchanged(
   state: BranchState,
@@ -97,9 +100,9 @@ function unchanged(
 }
 
 /**
- * What makes an answer differ from the whole node as it is stored; undefined when nothing does.
+ * How an answer differs from the whole stored node; undefined when it does not.
  *
- * @param expanded what references were expanded with; undefined when none are
+ * @param expanded marks of the expanded references; undefined when none are expanded
  */
 function variantOf(
   chain: readonly string[],
@@ -112,22 +115,22 @@ function variantOf(
   return expanded === undefined ? variantMark([chain, names]) : variantMark([chain, names, expanded]);
 }
 
-/** What an answer takes from elsewhere than the record. */
+/** The parts of an answer that do not come from the record. */
 interface InspectedNode {
   readonly type: ResolvedNodeType | undefined;
   readonly hasChildren: boolean;
   /** See `localeChain`. */
   readonly chain: readonly string[];
-  /** Undefined: those that are stored. */
+  /** Undefined: the stored relations. */
   readonly relations: readonly Relation[] | undefined;
-  /** Mark of the relations that are left out. */
+  /** Mark of the omitted relations. */
   readonly hidden: string | undefined;
   readonly tag: string;
 }
 
 /**
- * @returns yields where the work may rest, which it does only for a node with relations
- * @throws {ServiceError} `NODE_NOT_FOUND` where a locale hides the node
+ * @returns yields where the work may pause, which it does only for a node with relations
+ * @throws {ServiceError} `NODE_NOT_FOUND` if the node is hidden in the locale
  */
 function* inspected(
   state: BranchState,
@@ -148,7 +151,7 @@ function* inspected(
   return { type, hasChildren, chain, relations: shown?.relations, hidden: shown?.mark, tag };
 }
 
-/** A node with some of its properties only, or with references expanded. */
+/** Renders a node with only some of its properties, or with references expanded. */
 function* renderedPart(
   state: BranchState,
   context: QueryContext,
@@ -183,8 +186,8 @@ function* renderedNode(
 }
 
 /**
- * @returns the text of a node; of a large one the length of its record, in bytes; undefined when there is none, and where
- *   it has relations that are not shown, or too many to look at
+ * @returns the text of a node; for a large one the length of its record, in bytes; undefined when there is none, or
+ *   when some of its relations are not shown or it has too many to check here
  */
 function presentNode(
   state: BranchState,
@@ -194,7 +197,7 @@ function presentNode(
   const reader = new HeadNodeReader(view);
   const id = 'path' in place ? reader.idAt(workspace, place.path) : place.id;
   if (id === undefined) return undefined;
-  // The record's bytes last until the next read, so it is read last, and copied before its type is looked up.
+  // The record's bytes are valid until the next read, so it is read last and copied before its type is looked up.
   const hasChildren = reader.hasChildren(workspace, id);
   const schema = schemaAt(state, view, workspace, undefined);
   let type: ResolvedNodeType | undefined;
@@ -212,13 +215,13 @@ function presentNode(
   return new JsonText(text, revision && nodeTag(revision, type, hasChildren));
 }
 
-/** Relations whose targets are looked up in one go. */
+/** Most relations whose targets are looked up without a pause. */
 const QUICK_RELATIONS = 64;
 
 /**
- * A node with relations, over bytes of its own.
+ * A node with relations, over its own copy of the bytes.
  *
- * @returns undefined where it has many relations, or some whose target is gone
+ * @returns undefined if it has many relations, or a relation whose target does not exist
  */
 function relatedNode(reader: HeadNodeReader, peeked: NodeRecord): NodeRecord | undefined {
   const { header } = peeked;
@@ -239,7 +242,7 @@ function requireRecord(
   return requireReadable(state, context, readerAt(view, at), workspace, place);
 }
 
-/** What is made of one record, in steps. */
+/** Computes a result from one record, in steps. */
 type RecordSteps<Query, T> = (
   state: BranchState,
   context: QueryContext,
@@ -249,8 +252,8 @@ type RecordSteps<Query, T> = (
 ) => Generator<undefined, T>;
 
 /**
- * Makes something of a large record when there is room. The record is read again then: whoever waits must hold nothing
- * of it, and this function sees its length alone.
+ * Processes a large record when there is room. The record is read again then: a waiting request must not keep it in
+ * memory, so this function gets only its length.
  */
 function settleRecord<Query extends ReadNode | ReadProperty, T>(
   state: BranchState,

@@ -14,7 +14,7 @@ import { requireReadable } from './read-node.ts';
 import { readerAt } from './moment-readers.ts';
 import { VisibleNodes } from './visible-nodes.ts';
 
-/** A node that relates to the one asked about. */
+/** A node with a relation to the requested node. */
 interface Incoming {
   readonly workspace: string;
   readonly id: string;
@@ -24,8 +24,8 @@ interface Incoming {
 const everything = { start: '', end: '\u00ff' };
 
 /**
- * Relations from and to a node. Relations whose other end is gone or may not be read are left out: both look the
- * same.
+ * Relations from and to a node. Relations whose other end does not exist or may not be read are omitted; the caller
+ * cannot distinguish the two.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`, `WORKSPACE_NOT_FOUND`
  * @see messages.ts, ReadRelations; docs/interface/nodes.md#relations
@@ -43,7 +43,7 @@ export function readRelations(state: BranchState, context: QueryContext, query: 
         at === undefined ? incomingNow(reader, workspace, id) : incomingAt(reader, workspace, id, at);
       return relationsText(ends, relations, incoming);
     },
-    // Earlier edges are not indexed: everything is looked through.
+    // Edges of earlier revisions are not indexed: this is a full scan.
     at !== undefined,
   );
 }
@@ -76,7 +76,7 @@ function* relationsText(
   yield opening === ',' ? ']}' : `${opening}]}`;
 }
 
-/** What may be seen of the other ends, which may lie in any workspace. */
+/** The visible other ends of relations, which may be in any workspace. */
 class RelationEnds {
   readonly #state: BranchState;
   readonly #context: QueryContext;
@@ -117,7 +117,7 @@ function* incomingNow(
   for (const { key } of rowsInBatches(reader, BranchTable.references, range)) {
     const [sourceWorkspace, sourceBytes] = key.slice(range.start.length).split(END) as [string, string];
     const source = nodeKey(sourceWorkspace, bytesText(sourceBytes));
-    // Several relations of one source stand together.
+    // Relations of one source are adjacent.
     if (source === before) continue;
     before = source;
     const bytes = reader.get(BranchTable.nodes, source);
@@ -128,8 +128,8 @@ function* incomingNow(
 }
 
 /**
- * Looks through every state any node ever had for those that name the node asked about, and asks for each what it was
- * at the revision: which states belong to that is a matter of lines. Cost follows what is stored.
+ * Scans every stored state of all nodes for states that name the requested node, and reads each node found at the
+ * revision: whether a state belongs to the revision depends on its ancestors. The cost grows with all stored states.
  */
 function* incomingAt(
   reader: TableReader,
@@ -138,7 +138,7 @@ function* incomingAt(
   at: Revision,
 ): Generator<Incoming | undefined, void> {
   const tree = new PastNodeReader(reader, at);
-  // As it stands inside the JSON of a header; most records are passed over without being decoded.
+  // The id as encoded in the JSON of a header; most records are skipped without decoding.
   const mark = Buffer.from(JSON.stringify(id).slice(1, -1));
   const names = ({ buffer, byteLength, byteOffset }: Uint8Array): boolean =>
     Buffer.from(buffer, byteOffset, byteLength).includes(mark);
@@ -160,7 +160,7 @@ function* incomingAt(
       continue;
     }
     looked = node;
-    // Where the present state names it too, it was looked at above.
+    // If the current state names it too, it was handled above.
     const present = reader.get(BranchTable.nodes, node);
     yield present !== undefined && names(present) ? undefined : look(node);
   }

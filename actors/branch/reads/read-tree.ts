@@ -10,17 +10,17 @@ import { readerAt } from './moment-readers.ts';
 import { requireParent } from './require-parent.ts';
 import { type VisibleNode, VisibleNodes } from './visible-nodes.ts';
 
-/** Levels one tree read goes down at most. */
+/** Most levels of one tree read. */
 const LEVELS_MAX = 100;
 
-/** How a form of the tree is written around its nodes. */
+/** The syntax of one form of the tree around its nodes. */
 interface TreeForm {
-  /** Before the first child of a node, and behind its last one. */
+  /** Texts before the first child of a node and after its last one. */
   readonly open: string;
   readonly close: string;
-  /** A node up to the place where its children go; `isLast` when they lie below the levels asked for. */
+  /** A node up to the position of its children; `isLast` when they are below the requested levels. */
   node(nodes: VisibleNodes, node: VisibleNode, isLast: boolean): Generator<string, void>;
-  /** What stands behind the children of a node. */
+  /** Text after the children of a node. */
   readonly end: string;
 }
 
@@ -47,7 +47,7 @@ function levelOf(nodes: VisibleNodes, id: string): Level {
   return { children: childrenInBatches(nodes.tree, nodes.workspace, id), isEmpty: true };
 }
 
-/** Descendants in tree order: each node before those below it. What cannot be seen hides what is below it. */
+/** Descendants in tree order: each node before its descendants. An invisible node hides its descendants. */
 function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Generator<Piece, void> {
   const open: Level[] = [levelOf(nodes, parentId)];
   let opening = '[';
@@ -71,7 +71,7 @@ function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Gener
   yield opening === '[' ? '[]' : ']';
 }
 
-/** Nodes inside the nodes above them. The walk keeps its own stack, so depth costs no call stack. */
+/** Nodes nested in their parents. The walk keeps its own stack, so depth uses no call stack. */
 function* nestedTree(
   nodes: VisibleNodes,
   parentId: string,

@@ -7,7 +7,7 @@ import { isHidden, localeChain } from './localize.ts';
 import type { NodePlace } from '../read-messages.ts';
 import { requireReadable } from './read-node.ts';
 
-/** A place whose children are read. */
+/** A node or root whose children are read. */
 export interface ParentPlace {
   readonly id: string;
   readonly path: string;
@@ -17,9 +17,10 @@ export interface ParentPlace {
 export const rootPlace: ParentPlace = Object.freeze({ id: ROOT_ID, path: '/' });
 
 /**
- * A node whose children the caller may ask for, or the root. Children of the root are asked for one by one.
+ * A node whose children the caller may list, or the root. Permission for children of the root is checked for each
+ * child.
  *
- * @param lang a node that is hidden in this locale is missing
+ * @param lang a node hidden in this locale is not found
  * @throws {ServiceError} `NODE_NOT_FOUND`, `WORKSPACE_NOT_FOUND`, `VALIDATION_FAILED` for a malformed locale
  */
 export function requireParent(

@@ -2,7 +2,7 @@ import type { Policy } from '#runtime/access/policy.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';
 import type { SeesNode } from '#runtime/tree/shown-relations.ts';
 
-/** Whether a node is in a tree and may be read: what is not looks the same either way. */
+/** Whether a node is in a tree and may be read; a missing node and an unreadable one give the same result. */
 export function seenNodes(tree: NodeReader, policy: Policy): SeesNode {
   if (policy.unrestricted) return (workspace, id) => tree.has(workspace, id);
   return (workspace, id) => {

@@ -8,12 +8,12 @@ import { derivedProperty } from '#runtime/tree/render-node.ts';
 import type { Expansion } from './expansion.ts';
 
 /**
- * The selected properties of a node as the text of a JSON object. Of a small node whose properties are wanted whole the
- * stored texts are copied. Yields where the work may rest.
+ * The selected properties of a node as the text of a JSON object. For a small node whose properties are selected whole,
+ * the stored texts are copied. Yields where the work may pause.
  *
- * @param localized the properties of the node where a locale shows others than are stored
- * @param type for what it adds to them
- * @param expansion expands references among them
+ * @param localized the properties of the node if a locale shows others than the stored ones
+ * @param type for the properties that the type adds
+ * @param expansion expands references in the selected properties
  */
 export function* selectedText(
   selection: PropertySelection,

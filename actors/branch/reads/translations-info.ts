@@ -18,7 +18,7 @@ export interface TranslationList {
   readonly locales: readonly string[];
 }
 
-/** Locales with an overlay. @see messages.ts, ListTranslations */
+/** Locales with a translation overlay. @see messages.ts, ListTranslations */
 export function listTranslations(
   state: BranchState,
   context: QueryContext,
@@ -35,16 +35,16 @@ export function listTranslations(
   return { node_id: id, node_path: path, locales: translatedLocales(translations) };
 }
 
-/** Estimated nanoseconds of a processor for each character that is hashed. */
+/** Estimated nanoseconds of processor time to hash one character. */
 const HASH_WORK = 6;
 
-/** Counts what is hashed as work of a request. @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` */
+/** Charges hashing to the budget of a request. @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` */
 export function countHashed(budget: RequestBudget): CountHashed {
   return (characters) => budget.spend(characters * HASH_WORK);
 }
 
 /**
- * How the overlay of a locale compares with the present source. The size of one node bounds the work.
+ * How the overlay of a locale compares with the current source. The size of one node bounds the work.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`, `VALIDATION_FAILED` for a malformed locale
  * @see messages.ts, ReadStaleness

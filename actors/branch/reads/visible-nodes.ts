@@ -22,34 +22,34 @@ import { readerAt, schemaAt } from './moment-readers.ts';
 import { seenNodes } from './seen-nodes.ts';
 import { selectedText } from './selected-text.ts';
 
-/** Size of a record from which on its text counts as large. */
+/** From this record size on, the text of a node counts as large. */
 export const LARGE_NODE_BYTES = 64 * 1024;
 
-/** Estimated nanoseconds of looking up and rendering the node that a reference leads to. */
+/** Estimated nanoseconds to look up and render the target of a reference. */
 const EXPAND_WORK = 20_000;
 
-/** Which nodes are meant: those of a workspace, at the head or at a revision, in a locale or as stored. */
+/** Selects the nodes of a workspace, at the head or at a revision, in a locale or as stored. */
 export interface NodeSelection {
   readonly workspace: string;
   readonly at?: Revision;
   /** As the caller wrote it. */
   readonly lang?: string;
-  /** Paths of the properties that are wanted; absent: all of them, and everything else of the node. */
+  /** Paths of the properties to return; absent: the whole node. */
   readonly fields?: readonly string[];
   /** Paths of the properties whose references are expanded; absent: none. */
   readonly expand?: readonly string[];
 }
 
-/** A node the caller gets to see. */
+/** A node that the caller may see. */
 export interface VisibleNode {
   readonly record: NodeRecord;
-  /** Its id where it was looked up by it: without that the header has to be decoded. */
+  /** The id, if the node was looked up by id; this saves decoding the header. */
   readonly id?: string;
 }
 
 /**
- * The nodes of one answer: looked up, left out where the caller may not read them or the locale hides them, and
- * made into text. Every listing and query goes through here, so all of them agree on what can be seen.
+ * Looks up and renders the nodes of one answer; omits nodes that the caller may not read or that are hidden in the
+ * locale. Every listing and query uses this class, so all agree on what is visible.
  */
 export class VisibleNodes {
   readonly tree: NodeReader;
@@ -64,7 +64,7 @@ export class VisibleNodes {
   readonly #sees: SeesNode;
   readonly #fields: PropertySelection | undefined;
   readonly #expansion: Expansion | undefined;
-  /** Nodes of other workspaces that references lead to; undefined where there is no such workspace. */
+  /** Targets of references by workspace, for other workspaces; undefined if the workspace does not exist. */
   readonly #peers = new Map<string, VisibleNodes | undefined>();
   readonly #types = new Map<string, ResolvedNodeType | undefined>();
 
@@ -89,20 +89,20 @@ export class VisibleNodes {
     this.#sees = seenNodes(this.tree, this.#policy);
   }
 
-  /** What the request may still use. */
+  /** The remaining budget of the request. */
   get budget(): RequestBudget {
     return this.#context.budget;
   }
 
-  /** Whether every stored node is visible, so that nodes can be counted without looking at them. */
+  /** Whether every stored node is visible, so that nodes can be counted without reading them. */
   get seesAll(): boolean {
     return this.#policy.unrestricted && this.#chain.length === 0;
   }
 
   /**
-   * A node that some table names.
+   * A node found through an index table.
    *
-   * @returns undefined when it cannot be seen
+   * @returns undefined when it is not visible
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
   find(id: string): VisibleNode | undefined {
@@ -111,7 +111,7 @@ export class VisibleNodes {
     return this.visible(record, id);
   }
 
-  /** A stored node, or undefined when it cannot be seen. @param id if it is known */
+  /** A stored node, or undefined when it is not visible. @param id if it is known */
   visible(record: NodeRecord, id?: string): VisibleNode | undefined {
     if (!this.#policy.unrestricted) {
       const { path, nodeType } = record.header;
@@ -130,25 +130,25 @@ export class VisibleNodes {
     return this.#types.get(name);
   }
 
-  /** To be yielded before a node is rendered that is large. */
+  /** To be yielded before a large node is rendered. */
   largePiece({ record }: VisibleNode): LargePiece | undefined {
     const { length } = record.bytes;
     return length < LARGE_NODE_BYTES ? undefined : new LargePiece(length);
   }
 
-  /** What the tag of an answer depends on besides the node, of the texts made so far: the nodes in references. */
+  /** The expanded nodes in the texts produced so far; the tag of the answer depends on them as well. */
   get expandedMarks(): readonly string[] {
     return this.#expansion?.marks ?? [];
   }
 
-  /** Whether a node is made into text in no time: it is not large, and nothing has to be looked up for it. */
+  /** Whether a node renders quickly: it is not large, and its text needs no lookup. */
   isQuick({ record }: VisibleNode): boolean {
     if (this.#expansion !== undefined) return false;
     return record.bytes.length < LARGE_NODE_BYTES && !record.hasRelations;
   }
 
   /**
-   * The node object as JSON text; yields where the work may rest.
+   * The node object as JSON text; yields where the work may pause.
    *
    * @param children JSON text of a further field `children`
    */
@@ -156,12 +156,12 @@ export class VisibleNodes {
     return silently(this.#text(node, children));
   }
 
-  /** As {@link text}, for a read that is no text in pieces. */
+  /** As {@link text}, for a read that does not answer text in pieces. */
   textInSteps(node: VisibleNode): Generator<undefined, string> {
     return this.#text(node, undefined);
   }
 
-  /** As {@link text}, in one go: for a node that {@link isQuick}. */
+  /** As {@link text}, without a pause: for a node that {@link isQuick}. */
   render(node: VisibleNode, children?: string): string {
     return atOnce(this.#text(node, children));
   }
@@ -172,7 +172,7 @@ export class VisibleNodes {
       workspace: this.workspace,
       hasChildren: this.tree.hasChildren(this.workspace, id ?? record.header.id),
       type,
-      // Parts have no relations.
+      // A node with selected fields has no relations.
       relations:
         this.#fields === undefined ? (yield* shownRelations(record, this.#sees))?.relations : undefined,
       ...(yield* this.#shown(record, type)),
@@ -181,7 +181,7 @@ export class VisibleNodes {
     return yield* renderNodeInSteps(record, facts);
   }
 
-  /** What is shown in place of the stored properties, if anything is. */
+  /** The properties shown in place of the stored ones, if any. */
   *#shown(
     record: NodeRecord,
     type: ResolvedNodeType | undefined,
@@ -195,7 +195,7 @@ export class VisibleNodes {
     return properties === undefined ? {} : { properties };
   }
 
-  /** The node that a reference leads to, as this answer shows nodes, without references expanded. */
+  /** The target of a reference, in the form of this answer, without its own references expanded. */
   *#expanded(
     { ref, workspace }: ReferenceTarget,
     bytesMax: number,
@@ -218,7 +218,7 @@ export class VisibleNodes {
       const peer = this.#state.hasWorkspace(workspace)
         ? new VisibleNodes(this.#state, this.#context, this.#reader, { workspace, ...at, ...lang })
         : undefined;
-      // Their texts are the caller's: there may be as many as references.
+      // The caller chooses the workspace names: there may be as many as references.
       this.#peers.set(workspace, peer);
     }
     return this.#peers.get(workspace);

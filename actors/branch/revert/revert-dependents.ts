@@ -18,11 +18,11 @@ interface NodeAddress {
 type DefinitionAddress = Pick<DefinitionChange, 'kind' | 'name'>;
 
 /**
- * What was made on the strength of definitions that a revert takes back: nodes and definitions that revisions since
- * changed, and that are valid now. They must still be valid afterwards. Everything older is as it was under the
- * definitions of then.
+ * Nodes and definitions that may depend on definitions which a revert undoes: those that later revisions changed and
+ * that are valid now. They must still be valid after the revert. Everything older was made under the definitions that
+ * the revert restores.
  *
- * Cost follows what the revisions since changed; without definitions to take back there is none.
+ * The cost grows with the changes of the later revisions; it is zero if no definition is undone.
  */
 export class Dependents {
   readonly #edit: EditScope;
@@ -36,7 +36,7 @@ export class Dependents {
   }
 
   /**
-   * Looks at the present state; to be called before anything is written.
+   * Reads the current state; to be called before anything is written.
    *
    * @param records of the reverted revisions, oldest first
    * @throws {ServiceError} `VALIDATION_FAILED` when more than `CHANGED_NODES_MAX` nodes were changed since
@@ -53,7 +53,7 @@ export class Dependents {
     return dependents;
   }
 
-  /** To be called when everything is written. @throws {ServiceError} `VALIDATION_FAILED`, naming what is not valid */
+  /** To be called when everything is written. @throws {ServiceError} `VALIDATION_FAILED`, naming what is invalid */
   *requireStill(writes: PlannedWrites): Generator<undefined, void> {
     const restored = this.#plan.definitions.filter(({ after }) => after !== undefined);
     yield* eachInSlices([...restored, ...this.#definitions], ({ kind, name }) => {

@@ -19,17 +19,17 @@ import type { EditScope } from '../edit-scope.ts';
 import type { MergeConflict } from '../merge-messages.ts';
 import { type Step, undoDefinition, type UndoneNode, undoNode } from './undo-state.ts';
 
-/** Changes of nodes, in all revisions together, that one revert looks at. */
+/** Most node changes, in all revisions together, that one revert may undo. */
 export const REVERTED_CHANGES_MAX = 500_000;
 
-/** A node that comes out different from what it is. */
+/** A node that the revert changes. */
 export interface RevertedNode extends UndoneNode {
   readonly workspace: string;
   readonly id: string;
   readonly present: NodeRecord | undefined;
 }
 
-/** A thing with the reverted revisions that changed it, by their place in the list. */
+/** A node or definition with the reverted revisions that changed it, by their index in the list. */
 interface Touched<T> {
   readonly what: T;
   readonly by: number[];
@@ -43,7 +43,7 @@ export function nodeKey({ workspace, id }: NodeAddress): string {
   return `${workspace}\0${id}`;
 }
 
-/** The trees of a branch at the revisions around those that are reverted. */
+/** The trees of a branch just before and after each reverted revision. */
 export class PastTrees {
   readonly #turn: Turn;
   readonly #trees = new Map<string, PastNodeReader>();
@@ -63,15 +63,15 @@ export class PastTrees {
 }
 
 /**
- * What undoing some revisions makes of each node and definition they changed, one by one. Whether the outcome fits
- * together in one tree is found out by `findViolations`.
+ * The state of each node and definition that some revisions changed, after these are undone; each is computed
+ * separately. `findViolations` checks whether the results form a valid tree.
  *
- * Cost follows what the revisions changed.
+ * The cost grows with the changes of the revisions.
  */
 export class RevertPlan {
   readonly trees: PastTrees;
   readonly conflicts = new FoundConflicts();
-  /** Nodes that are in conflict themselves, by {@link nodeKey}; nothing is concluded from where they stand. */
+  /** Nodes that are in conflict themselves, by {@link nodeKey}; no conflicts are derived from their paths. */
   readonly disputed = new Set<string>();
   readonly #edit: EditScope;
   /** Oldest first. */
@@ -88,7 +88,7 @@ export class RevertPlan {
   /**
    * @param records oldest first
    * @throws {ServiceError} `COMMIT_TOO_LARGE`; `VALIDATION_FAILED` when there are more changes than
-   *   {@link REVERTED_CHANGES_MAX} or too many conflicts, and when a built-in type would go
+   *   {@link REVERTED_CHANGES_MAX} or too many conflicts, and when a built-in type would be removed
    */
   static *of(edit: EditScope, records: readonly RevisionRecord[]): Generator<undefined, RevertPlan> {
     const plan = new RevertPlan(edit, records);
@@ -103,17 +103,17 @@ export class RevertPlan {
     return plan;
   }
 
-  /** Nodes that come out different, by {@link nodeKey}. Those that only go along with one above are not among them. */
+  /** Nodes that change, by {@link nodeKey}, without those that only move with an ancestor. */
   get nodes(): ReadonlyMap<string, RevertedNode> {
     return this.#nodes;
   }
 
-  /** Definitions that come out different. */
+  /** Definitions that change. */
   get definitions(): readonly DefinitionNetChange[] {
     return this.#definitions;
   }
 
-  /** The first one about a node counts, as in the list of conflicts. */
+  /** Adds a conflict. Only the first one about a node is kept, as in the list of conflicts. */
   note(conflict: MergeConflict): void {
     this.conflicts.note(conflict);
     const { node_id: id, translation_locale: locale, workspace } = conflict;
@@ -189,7 +189,7 @@ export class RevertPlan {
     this.#definitions.push(change);
   }
 
-  /** Just before a reverted revision, and just after it. */
+  /** The moments just before and just after a reverted revision. */
   #moments(index: number): { readonly beforeAt: Revision; readonly afterAt: Revision } {
     const { parent, revision } = this.#records[index] as RevisionRecord;
     const beforeAt = parent === null ? revisionZero : parseRevision(parent);

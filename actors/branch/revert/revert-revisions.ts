@@ -19,21 +19,21 @@ import { Dependents } from './revert-dependents.ts';
 /** Longest part of a reverted revision's message that the message of the revert repeats, in characters. */
 const QUOTED_MESSAGE_MAX = 200;
 
-/** Reverted revisions that an audit entry names. */
+/** Most reverted revisions named in an audit entry. */
 const NAMED_REVISIONS_MAX = 16;
 
 /**
- * Undoes revisions of the branch as one new revision: every node, locale and definition they changed becomes what it
- * was before them, unless somebody changed it since, which is a conflict. With conflicts nothing is written, and
- * where nothing is left to undo there is no revision. A dry run does all of it and takes it back. Protection does not
- * matter: this is an ordinary write.
+ * Undoes revisions of the branch as one new revision: every node, locale and definition they changed gets its state
+ * from before them. If it was changed since, that is a conflict. With conflicts nothing is written, and if nothing is
+ * left to undo there is no revision. A dry run does all the work and rolls it back. Branch protection does not apply:
+ * this is an ordinary write.
  *
- * Undoing a merge brings back what the branch had before it; what was merged stays merged, so the next merge does not
- * bring it again.
+ * Undoing a merge restores the state of the branch before it. The merged revisions still count as merged, so the next
+ * merge does not apply them again.
  *
  * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `REVISION_NOT_FOUND`, `INVALID_REVISION_NUMBER`;
- *   `COMMIT_TOO_LARGE`; `VALIDATION_FAILED` for revisions that cannot be reverted, and when what comes back is not
- *   valid under the types and unique values of today; `FORBIDDEN` when a shipped type would lose what it has
+ *   `COMMIT_TOO_LARGE`; `VALIDATION_FAILED` for revisions that cannot be reverted, and when a restored state is invalid
+ *   under the current types and unique values; `FORBIDDEN` when a shipped type would lose a part
  * @see revert-messages.ts, RevertRevisions; docs/interface/merges.md#reverting
  */
 export function* revertRevisions(
@@ -66,7 +66,7 @@ function* writeChecked(
   records: readonly RevisionRecord[],
 ): Generator<undefined, void> {
   const nodes = [...plan.nodes.values()];
-  // A type may become immutable, or stop being it, by this very revert.
+  // This revert itself may make a type immutable or mutable.
   const immutable = nodes.filter((node) => isRewritten(node) && isImmutable(edit, node));
   const dependents = yield* Dependents.on(edit, plan, records);
   const types = plan.definitions.filter(({ kind }) => kind === 'node_type');
@@ -125,7 +125,7 @@ function planNode(writes: PlannedWrites, { id, present, wanted, workspace }: Rev
   });
 }
 
-/** Whether a revert does to a node what an update or a translation does. */
+/** Whether a revert changes a node in the way an update or a translation does. */
 function isRewritten({ present, wanted }: RevertedNode): boolean {
   if (present === undefined || wanted === undefined) return false;
   return (
@@ -141,7 +141,9 @@ function isImmutable(edit: EditScope, { present, workspace }: RevertedNode): boo
   return edit.schema(workspace).nodeType(nodeType)?.immutable === true;
 }
 
-/** What a write of these states would be checked for; a node that was not valid may still get its place back. */
+/**
+ * Whether the restored state must be validated as a write is; an invalid node may still get its path or position back.
+ */
 function isToBeChecked({ present, wanted }: RevertedNode): boolean {
   if (wanted === undefined) return false;
   return (

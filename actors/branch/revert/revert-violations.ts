@@ -10,13 +10,13 @@ import type { ConflictType } from '../merge-messages.ts';
 import { nodeKey, type RevertedNode, type RevertPlan } from './revert-plan.ts';
 
 /**
- * Notes where the nodes of a plan, each as it is to come out, do not fit together in one tree with what the branch has
- * besides: a node that comes back below one that is gone, children that are left below a node that goes, two nodes at
- * one place, and moves that would make a node its own ancestor.
+ * Records where the planned states of the nodes do not form one tree with the rest of the branch: a node restored below
+ * a missing one, children left below a removed node, two nodes at one path, and moves that would make a node its own
+ * ancestor.
  *
- * It asks the present tree, never the revisions since: cost follows the nodes of the plan.
+ * It reads the current tree and never the later revisions: the cost grows with the nodes of the plan.
  *
- * @param head as before the revert
+ * @param head the tree before the revert
  */
 export function* findViolations(plan: RevertPlan, head: HeadNodeReader): Generator<undefined, void> {
   const finder = new ViolationFinder(plan, head);
@@ -30,7 +30,7 @@ export function* findViolations(plan: RevertPlan, head: HeadNodeReader): Generat
 class ViolationFinder {
   readonly #plan: RevertPlan;
   readonly #head: HeadNodeReader;
-  /** Places that nodes of the plan get, with the node that does. */
+  /** Paths that nodes of the plan get, with the node. */
   readonly #claimed = new Map<string, RevertedNode>();
 
   constructor(plan: RevertPlan, head: HeadNodeReader) {
@@ -38,7 +38,7 @@ class ViolationFinder {
     this.#head = head;
   }
 
-  /** A node that comes back or moves back must find its parent there: somebody may have deleted it since. */
+  /** The parent of a node that is restored or moved back must exist: it may have been deleted since. */
   *requireParent({ baseAt, present, sourceAt, wanted, workspace }: RevertedNode): Generator<undefined, void> {
     if (wanted === undefined || wanted.header.parentId === present?.header.parentId) return;
     const id = wanted.header.parentId;
@@ -58,7 +58,7 @@ class ViolationFinder {
     yield* this.#note('ModifiedBySourceDeletedByTarget', workspace, base, undefined, source);
   }
 
-  /** What stands below a node that goes must go too, or leave. */
+  /** The descendants of a removed node must be removed or moved away, too. */
   *requireNoChildren({ base, id, present, wanted, workspace }: RevertedNode): Generator<undefined, void> {
     if (wanted !== undefined || !this.#head.hasChildren(workspace, id)) return;
     let handled = 0;
@@ -76,7 +76,7 @@ class ViolationFinder {
     }
   }
 
-  /** Whether a child goes or moves away; one in conflict is told of already. */
+  /** Whether a child is removed or moves away; a child in conflict is reported already. */
   #leaves(workspace: string, id: string, parentId: string): boolean {
     const key = nodeKey({ workspace, id });
     const child = this.#plan.nodes.get(key);
@@ -84,7 +84,7 @@ class ViolationFinder {
     return child.wanted?.header.parentId !== parentId;
   }
 
-  /** Where a node comes back to, another one may stand by now. */
+  /** The path of a restored node may since have been taken by another one. */
   *requireFreePlace(node: RevertedNode): Generator<undefined, void> {
     const { base, id, present, wanted, workspace } = node;
     if (wanted === undefined || !isPlacedAnew(node)) return;
@@ -100,7 +100,7 @@ class ViolationFinder {
     else yield* this.#note('BothModified', workspace, base, present, wanted);
   }
 
-  /** Who stands at the place of a node now, and stays there. */
+  /** The node that is at the path of a node now, and stays there. */
   #holderOf(workspace: string, { header }: NodeRecord): NodeRecord | undefined {
     const { name, parentId } = header;
     const parent = parentId === ROOT_ID ? '/' : this.#head.byId(workspace, parentId)?.header.path;
@@ -113,7 +113,7 @@ class ViolationFinder {
       : holder;
   }
 
-  /** Going up from a node that moves back, by where everything is to stand, must end at the root. */
+  /** The ancestors of a node that moves back, in the resulting tree, must end at the root. */
   *requireNoCycle(node: RevertedNode): Generator<undefined, void> {
     const { present, wanted, workspace } = node;
     if (present === undefined || wanted === undefined) return;
@@ -121,7 +121,7 @@ class ViolationFinder {
     const way = new Set<string>();
     for (let id: string | undefined = node.id; id !== undefined && id !== ROOT_ID; ) {
       if (way.has(id)) {
-        // A cycle further up is found from the nodes on it.
+        // A cycle further up is found from its own nodes.
         if (id === node.id) yield* this.#noteCycle(node, way);
         return;
       }
@@ -134,7 +134,7 @@ class ViolationFinder {
     }
   }
 
-  /** Every node of a cycle that was moved: by the revert, or by somebody since. */
+  /** Adds a conflict for every moved node of a cycle: moved by the revert, or by a later revision. */
   *#noteCycle({ baseAt, workspace }: RevertedNode, ids: Iterable<string>): Generator<undefined, void> {
     for (const id of ids) {
       const present = this.#head.byId(workspace, id);
@@ -159,7 +159,7 @@ class ViolationFinder {
   }
 }
 
-/** Whether a node comes out with another parent or another name; always when it comes back. */
+/** Whether a node gets another parent or another name; always true for a restored one. */
 function isPlacedAnew({ present, wanted }: RevertedNode): boolean {
   if (wanted === undefined) return false;
   return present?.header.parentId !== wanted.header.parentId || present.header.name !== wanted.header.name;

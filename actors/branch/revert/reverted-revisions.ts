@@ -6,10 +6,10 @@ import { readBranchHead, readRevision } from '#runtime/tree/revision-store.ts';
 import type { RevisionRecord } from '#runtime/tree/revision-record.ts';
 import type { RevertedRevisions } from '../revert-messages.ts';
 
-/** Revisions one revert undoes at most. */
+/** Most revisions one revert may undo. */
 export const REVERTED_REVISIONS_MAX = 1_000;
 
-/** Records read between two rests. */
+/** Records read between two pauses. */
 const RECORDS_PER_SLICE = 32;
 
 /**

@@ -18,11 +18,11 @@ import {
 import type { MergeConflict } from '../merge-messages.ts';
 
 /**
- * How one thing comes out when some of the revisions that changed it are undone: arithmetic over its states. Undoing
- * is a merge the other way round: base is what the undone revisions made of it, source what it was before them.
+ * Computes the state of one node or definition when some of the revisions that changed it are undone: pure functions of
+ * its states. Undoing is a reverse merge: base is the state after the undone revisions, source the state before them.
  */
 
-/** What a revision that is undone made of a thing; undefined where it was not there. */
+/** The states before and after an undone revision; undefined where the node or definition does not exist. */
 export interface Step<T> {
   readonly before: T | undefined;
   readonly beforeAt: Revision;
@@ -30,7 +30,7 @@ export interface Step<T> {
   readonly afterAt: Revision;
 }
 
-/** Steps with nothing in between, taken as one. */
+/** Consecutive steps combined into one. */
 interface Stretch<T> {
   readonly source: T | undefined;
   readonly sourceAt: Revision;
@@ -38,24 +38,24 @@ interface Stretch<T> {
   readonly baseAt: Revision;
 }
 
-/** How a node comes out. */
+/** The result of the undo for a node. */
 export interface UndoneNode {
-  /** Undefined: it goes. Path and place are those it had; whether it fits there is for others to say. */
+  /** Undefined: the node is removed. Path and position are the restored ones; whether they fit is checked elsewhere. */
   readonly wanted: NodeRecord | undefined;
-  /** What the newest undone revisions made of it. */
+  /** The state after the newest undone revisions. */
   readonly base: NodeRecord | undefined;
   readonly baseAt: Revision;
-  /** Where `wanted` comes from. */
+  /** The revision `wanted` is restored from. */
   readonly sourceAt: Revision;
   readonly conflicts: readonly MergeConflict[];
 }
 
 /**
- * Undoes what some revisions did to a node. The newest is undone first; what others did in between or afterwards
- * stays, and conflicts where it is about the same aspect: the node itself, or one of its locales.
+ * Undoes the changes of some revisions to a node. The newest is undone first. Changes of other revisions in between or
+ * afterwards stay; they conflict if they are about the same aspect: the node itself, or one of its locales.
  *
- * @returns yields where the work may rest, which it does only for large nodes
- * @param present as the branch has it
+ * @returns yields where the work may pause, which it does only for large nodes
+ * @param present current state on the branch
  * @param steps at least one, oldest first
  */
 export function* undoNode(
@@ -78,18 +78,18 @@ export function* undoNode(
   return { wanted, base, baseAt, sourceAt, conflicts };
 }
 
-/** A place counts as well: one that others gave in between stays. */
+/** Positions are compared as well: a position given by other revisions in between stays. */
 function sameState(a: NodeRecord | undefined, b: NodeRecord | undefined): boolean {
   return sameContent(a, b) && a?.header.orderKey === b?.header.orderKey;
 }
 
-/** How a definition comes out. */
+/** The result of the undo for a definition. */
 export interface UndoneDefinition {
   readonly wanted: StoredDefinition<StoredKind> | undefined;
   readonly conflicts: readonly MergeConflict[];
 }
 
-/** As {@link undoNode}, of a schema definition, which is one aspect. */
+/** As {@link undoNode}, for a schema definition, which is one aspect. */
 export function undoDefinition(
   kind: StoredKind,
   name: string,
@@ -106,7 +106,9 @@ export function undoDefinition(
   return { wanted, conflicts };
 }
 
-/** Newest first. Where one step ends as the next one begins, nothing that counts happened in between. */
+/**
+ * Newest first. If one step ends in the state in which the next one begins, there was no relevant change in between.
+ */
 function stretchesOf<T>(
   steps: readonly Step<T>[],
   same: (a: T | undefined, b: T | undefined) => boolean,
@@ -176,7 +178,7 @@ function* undoAspects(
   return yield* withHeaderInSteps(taken, { ...header, translations, orderKey });
 }
 
-/** A place never conflicts: it is what it was before, unless somebody gave the node another one since. */
+/** A position never conflicts: the earlier one is restored, unless the node was given another one since. */
 function undoneOrderKey({ base, source, target }: AllStates, taken: NodeRecord): string {
   const { orderKey, parentId } = target.header;
   if (taken.header.parentId !== parentId) return taken.header.orderKey;

@@ -16,7 +16,7 @@ import type { BranchState } from '../branch-state.ts';
 import type { BuiltIns, InstallBuiltIns, InstallWorkspace, ReadBuiltIns, Written } from '../messages.ts';
 import { changedShippedTypes } from './shipped-types.ts';
 
-/** Shipped versions a branch has received, by name. */
+/** Shipped versions that are installed on a branch, by name. */
 interface InstalledBuiltIns {
   readonly nodeTypes: Readonly<Record<string, number>>;
   readonly workspaces: Readonly<Record<string, number>>;
@@ -24,7 +24,7 @@ interface InstalledBuiltIns {
 
 const INSTALLED_KEY = 'built_ins';
 
-/** The stored row: what was received, and a checksum of it that earlier builds neither wrote nor mind. */
+/** The stored row: the installed versions and a checksum, which earlier builds did not write and ignore. */
 interface InstalledRow extends InstalledBuiltIns {
   readonly crc?: number;
 }
@@ -79,8 +79,8 @@ function crcOf({ nodeTypes, workspaces }: InstalledBuiltIns): number {
 }
 
 /**
- * Verifies a row of a branch's own small state if it is the record of its built-in types: by its checksum, or by what it
- * says where an earlier build wrote it.
+ * Verifies a row of a branch's own small state if it is the record of its built-in types: by its checksum, or by its
+ * fields if an earlier build wrote it.
  *
  * @throws {ServiceError} `DATA_CORRUPTED`
  */
@@ -88,7 +88,7 @@ export function verifyBuiltInsRow({ key, value }: Row): void {
   if (key === INSTALLED_KEY) decodeInstalled(value);
 }
 
-/** Whether this build ships something the branch has not received. */
+/** Whether this build ships a version that is not installed on the branch. */
 export function builtInsPending(reader: TableReader): boolean {
   const { nodeTypes, workspaces } = readInstalled(reader);
   return (
@@ -97,7 +97,7 @@ export function builtInsPending(reader: TableReader): boolean {
   );
 }
 
-/** What this build ships beyond what the branch has, or has not whole. @see messages.ts, ReadBuiltIns */
+/** The built-ins of this build that the branch lacks, or has only in part. @see messages.ts, ReadBuiltIns */
 export function readBuiltIns(
   _state: BranchState,
   context: QueryContext,
@@ -108,15 +108,15 @@ export function readBuiltIns(
   const { nodeTypes } = readInstalled(context.view);
   return settle(context, function* (reader) {
     const changed = yield* changedShippedTypes(() => reader);
-    // Nobody took away what has never come.
+    // A type that was never installed has not been changed.
     return { isPending, changedTypes: changed.filter((name) => Object.hasOwn(nodeTypes, name)) };
   });
 }
 
 /**
- * Brings the branch up to the shipped built-ins as one system revision: types whose shipped version is higher
- * are rewritten, initial nodes that are missing are made. What people changed otherwise stays, unless the command
- * forces it: then shipped types that lack something are rewritten too.
+ * Updates the branch to the shipped built-ins as one system revision: types with a higher shipped version are
+ * rewritten, and missing initial nodes are created. Other changes by users stay. If the command forces it, shipped
+ * types that lack something are rewritten too.
  *
  * @see messages.ts, InstallBuiltIns; docs/interface/repositories.md#updates-of-built-in-resources
  */
@@ -148,22 +148,22 @@ export function* installBuiltIns(edit: EditScope, command: InstallBuiltIns): Gen
 }
 
 /**
- * Takes note of shipped types that are not there any more, after the head was moved to before they came: they
- * are shipped to the branch again when it is next written.
+ * Marks shipped types as not installed if they are missing because the head was moved to before their installation.
+ * They are installed again with the next write to the branch.
  */
 export function forgetMissingBuiltIns(turn: Turn): void {
   const { nodeTypes, workspaces } = readInstalled(turn);
   const isThere = (name: string): boolean => readDefinition(turn, 'node_type', name) !== undefined;
   const kept = Object.entries(nodeTypes).filter(([name]) => isThere(name));
   if (kept.length === Object.keys(nodeTypes).length) return;
-  // Initial nodes came in the same revisions as the types.
+  // Initial nodes were created in the same revisions as the types.
   const row = { nodeTypes: Object.fromEntries(kept), workspaces: kept.length === 0 ? {} : workspaces };
   turn.put(CommonTable.meta, INSTALLED_KEY, encodeInstalled(row));
 }
 
 /**
- * Makes the initial structure of a workspace and brings its index rows up to its pins, after the workspace was
- * created or replaced.
+ * Creates the initial structure of a workspace and updates its index rows to its pins, after the workspace was created
+ * or replaced.
  *
  * @see messages.ts, InstallWorkspace; docs/interface/repositories.md#workspaces
  */

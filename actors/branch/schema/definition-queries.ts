@@ -116,7 +116,7 @@ export function validateNode(
   const before = errors.length;
   const type = check(() => schema.nodeType(node.nodeType));
   if (type === undefined) {
-    // Either it is there and cannot be resolved, which has been said, or there is none.
+    // Either the type exists and does not resolve, which is reported already, or it does not exist.
     if (errors.length === before) errors.push(missingNodeType(node.nodeType, schema));
     return { valid: false, errors };
   }
@@ -136,7 +136,7 @@ export function validateNode(
   return { valid: errors.length === 0, errors };
 }
 
-/** The node that has a unique value already, as the caller may be told; undefined when none has it. */
+/** The node that already has a unique value, as far as the caller may see it; undefined when none has it. */
 function holderOf(
   { caller, view }: QueryContext,
   { node: { nodeType }, workspace }: ValidateNode,
@@ -153,7 +153,7 @@ function holderOf(
   return path === undefined ? 'another node' : `'${path}'`;
 }
 
-/** Where the branch stands. @see messages.ts, ReadBranchState */
+/** The state of the branch. @see messages.ts, ReadBranchState */
 export function readBranchState(
   state: BranchState,
   context: QueryContext,
@@ -162,7 +162,7 @@ export function readBranchState(
   const { view } = context;
   return state.rememberedState(view, () => ({
     head: formatRevision(readBranchHead(view).head),
-    // Worked out for who asks only: the head alone is read with every request, and this costs ten times as much.
+    // Computed on demand: the head is read with every request, and this costs ten times as much.
     get builtInsPending() {
       return builtInsPending(view);
     },

@@ -35,7 +35,7 @@ import type {
 import type { CommitInfo } from '../commit-messages.ts';
 import { requireNotShipped, requireShippedParts, shippedPartsBefore } from './shipped-types.ts';
 
-/** What a kind is called in messages, and where it is stored. */
+/** The name of a kind in messages, and the kind it is stored as. */
 const kinds = {
   node_type: { stored: 'node_type', label: 'node type', notFound: 'NODE_TYPE_NOT_FOUND' },
   mixin: { stored: 'node_type', label: 'mixin', notFound: 'NODE_TYPE_NOT_FOUND' },
@@ -45,18 +45,18 @@ const kinds = {
 
 type Definition = DefinitionOf[StoredKind];
 
-/** The stored family of a kind. */
+/** The stored kind of a kind. */
 export function storedKind(kind: DefinitionKind): StoredKind {
   return kinds[kind].stored;
 }
 
-/** Whether a stored definition belongs to a kind: mixins and node types share a family. */
+/** Whether a stored definition belongs to a kind: mixins and node types are stored as one kind. */
 export function isOfKind(kind: DefinitionKind, definition: Definition): boolean {
   if (kinds[kind].stored !== 'node_type') return true;
   return ((definition as DefinitionOf['node_type']).is_mixin === true) === (kind === 'mixin');
 }
 
-/** The answer for a definition that is not there. */
+/** The error for a definition that does not exist. */
 export function definitionNotFound(kind: DefinitionKind, name: string): ServiceError {
   const { label, notFound } = kinds[kind];
   return new ServiceError(notFound, `${label[0]?.toUpperCase()}${label.slice(1)} '${name}' not found`);
@@ -75,8 +75,7 @@ function parseDefinition(kind: DefinitionKind, json: unknown) {
 }
 
 /**
- * Stores a definition; one of the same name is replaced by a new version. Index rows follow in the same
- * revision.
+ * Stores a definition; one of the same name is replaced by a new version. Index rows are updated in the same revision.
  *
  * @see messages.ts, PutDefinition; docs/interface/node-types.md#routes-of-definitions
  */
@@ -129,10 +128,10 @@ function requireFittingDefaults(
   }
 }
 
-/** The address of a list that takes the place of one definition. */
+/** The path segment of a list, which would otherwise name a definition. */
 const LIST_NAME = 'published';
 
-/** A name of a node type or mixin has a colon, so only these two kinds can have the name of the list. */
+/** Names of node types and mixins have a colon, so only the other two kinds can have the name of the list. */
 function requireAddressable(kind: DefinitionKind, name: string): void {
   if (name !== LIST_NAME || (kind !== 'archetype' && kind !== 'element_type')) return;
   const family = kind === 'archetype' ? 'archetypes' : 'elementtypes';
@@ -141,16 +140,16 @@ function requireAddressable(kind: DefinitionKind, name: string): void {
   });
 }
 
-/** The names of node types in one change; nothing else takes part in shipped types. */
+/** The names of node types in one change; other kinds have no influence on shipped types. */
 function shippedBy(kind: StoredKind, name: string): ReadonlySet<string> {
   return new Set(kind === 'node_type' ? [name] : []);
 }
 
 /**
- * The record of a definition that a caller gives.
+ * The record of a definition given by a caller.
  *
- * @param json as the body of a write has it
- * @param previous the record it takes the place of
+ * @param json as in the body of a write
+ * @param previous the record it replaces
  * @throws {ServiceError} `VALIDATION_FAILED`, `UNPROCESSABLE_BODY`
  */
 export function manualDefinition(
@@ -168,7 +167,9 @@ export function manualDefinition(
   return record as Definition;
 }
 
-/** The name in the path wins for node types; for archetypes and element types another name is refused. */
+/**
+ * For node types, the name in the path takes precedence; for archetypes and element types a different name is refused.
+ */
 function nameFromPath(kind: DefinitionKind, json: unknown, name: string | undefined): unknown {
   if (name === undefined || typeof json !== 'object' || json === null || Array.isArray(json)) return json;
   const given = (json as { name?: unknown }).name;
@@ -182,7 +183,7 @@ function nameFromPath(kind: DefinitionKind, json: unknown, name: string | undefi
 }
 
 /**
- * As {@link requireSoundIn}, in the schema of now, in which it takes the place of what has its name.
+ * As {@link requireSoundIn}, in the current schema, where it replaces the definition of the same name.
  *
  * @returns the schema with the definition in it
  * @throws {ServiceError} `VALIDATION_FAILED`
@@ -206,10 +207,10 @@ export function requireSound(edit: EditScope, kind: StoredKind, definition: Defi
 }
 
 /**
- * A definition must resolve, and everything its initial structure names must exist.
+ * Checks that a definition resolves and that everything its initial structure names exists.
  *
- * @param source has the definition
- * @param resolver of the same definitions
+ * @param source includes the definition
+ * @param resolver a resolver over the same definitions
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
 export function requireSoundIn(
@@ -250,14 +251,14 @@ export function* deleteDefinition(edit: EditScope, command: DeleteDefinition): G
   return { revision: finishSystem(edit, command.commit, `Delete ${label} ${name}`) };
 }
 
-/** Users of a definition that its refusal names. */
+/** Most users of a definition that the error for its deletion names. */
 const SHOWN_USERS_MAX = 10;
 
 /**
- * Why a definition could not be deleted. Indexing the nodes anew meets those of a type that extends it or mixes it in,
- * which cannot be resolved without it, and says only that it does not exist.
+ * The reason why a definition could not be deleted. Reindexing fails at nodes of a type that extends it or mixes it in:
+ * the type does not resolve without it. That error only reports that the definition does not exist.
  *
- * @returns the error itself where no other definition is made of this one
+ * @returns the error itself if no other definition uses this one
  */
 function inUse(edit: EditScope, kind: StoredKind, name: string, error: unknown): unknown {
   if (!(error instanceof ServiceError) || error.code !== 'VALIDATION_FAILED') return error;
@@ -293,7 +294,7 @@ export function publishDefinition(edit: EditScope, command: PublishDefinition): 
   return { revision, created: false, definition: definition as unknown as JsonObject };
 }
 
-/** Stores a definition and notes the change; the next look at the schema sees it. */
+/** Stores a definition and records the change; the next read of the schema sees it. */
 export function store(
   edit: EditScope,
   kind: StoredKind,

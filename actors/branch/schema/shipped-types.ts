@@ -5,16 +5,17 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { resolverOver, type StoredKind } from '#runtime/tree/schema-store.ts';
 
-/** What shipped types lack, by name. */
+/** The missing parts of shipped types, by name. */
 export type ShippedParts = ReadonlyMap<string, readonly string[]>;
 
 /**
- * What shipped types lack before node types change: those that change, and those made of one that does. A shipped type may
- * lack something from before there was a rule, or because a merge brought it. One that changes and cannot be resolved
- * lacks the reason for that. One that does not change and cannot be resolved is left out: the change may be its repair.
+ * The missing parts of shipped types before node types change: of the types that change, and of types that extend or
+ * mix in one of them. A shipped type may lack parts because it was changed before this rule existed, or by a merge. For
+ * a changing type that does not resolve, the missing part is the reason of that failure. A type that does not change
+ * and does not resolve is omitted: the change may repair it.
  *
- * @param names of node types and mixins that are about to change
- * @returns yields where the work may rest
+ * @param names node types and mixins that are about to change
+ * @returns yields where the work may pause
  */
 export function* shippedPartsBefore(
   reader: TableReader,
@@ -31,7 +32,7 @@ export function* shippedPartsBefore(
   return found;
 }
 
-/** Whether a type that can be resolved extends or mixes in one of some types. */
+/** Whether a type that resolves extends or mixes in one of some types. */
 function isMadeOf(source: ResolvedSource, name: string, names: ReadonlySet<string>): boolean {
   try {
     const type = source.nodeType(name);
@@ -42,7 +43,7 @@ function isMadeOf(source: ResolvedSource, name: string, names: ReadonlySet<strin
   }
 }
 
-/** Names of the shipped types that lack something on a branch. Yields where the work may rest. */
+/** Names of the shipped types that lack something on a branch. Yields where the work may pause. */
 export function* changedShippedTypes(reader: () => TableReader): Generator<undefined, readonly string[]> {
   const source = resolverOver(reader, {});
   const changed: string[] = [];
@@ -66,7 +67,7 @@ export function missingIn(source: ResolvedSource, name: string): readonly string
 /**
  * Refuses a change through which a shipped type would lose something that it has.
  *
- * @param before what was missing already, from {@link shippedPartsBefore}
+ * @param before parts that were missing already, from {@link shippedPartsBefore}
  * @param proposed the schema with the change
  * @throws {ServiceError} `FORBIDDEN`; `details.errors` lists what is missing
  * @see docs/interface/built-ins.md#changing-built-in-types
@@ -80,13 +81,13 @@ export function requireShippedParts(before: ShippedParts, proposed: ResolvedSour
   }
 }
 
-/** Says what a shipped type would lose. */
+/** Describes what a shipped type would lose. */
 export function keptPartsText(name: string, errors: readonly string[]): string {
   return `'${name}' is a built-in type and keeps what it has: ${errors.slice(0, 5).join('; ')}`;
 }
 
 /**
- * Refuses to take a shipped type away.
+ * Refuses to remove a shipped type.
  *
  * @throws {ServiceError} `FORBIDDEN`
  * @see docs/interface/built-ins.md#changing-built-in-types

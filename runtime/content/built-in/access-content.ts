@@ -21,8 +21,8 @@ function own(
 }
 
 /**
- * The shipped roles. `anonymous` grants nothing. An `author` changes only what they created. Homes are compared by
- * `descendantOf`, because a prefix would also match a sibling with a longer name.
+ * The shipped roles. `anonymous` grants nothing. An `author` changes only nodes they created. Home folders are compared
+ * by `descendantOf`, because a prefix would also match a sibling with a longer name.
  *
  * @see docs/interface/built-ins.md#shipped-roles
  */
@@ -67,7 +67,7 @@ function folder(name: string, children: readonly JsonObject[] = []): JsonObject 
   return { name, node_type: 'svc:AclFolder', ...(children.length === 0 ? {} : { children }) };
 }
 
-/** The nodes `svc:access_control` starts with. @see docs/interface/built-ins.md#first-nodes-of-access-control */
+/** The initial nodes of `svc:access_control`. @see docs/interface/built-ins.md#first-nodes-of-access-control */
 export const accessControlNodes: readonly JsonObject[] = [
   folder('config', [
     {

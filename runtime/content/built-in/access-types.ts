@@ -14,7 +14,7 @@ import {
   vpa,
 } from './define-type.ts';
 
-/** What an AclFolder may hold: everything that is managed below the root of `svc:access_control`. */
+/** Types allowed in an AclFolder: everything that is managed below the root of `svc:access_control`. */
 const aclChildren = svc(
   'User',
   'Agent',
@@ -30,7 +30,7 @@ const aclChildren = svc(
 );
 
 /**
- * Types of users, roles and what surrounds them.
+ * Types of users, roles and related nodes.
  *
  * @see docs/interface/built-ins.md#node-types-of-access-control
  */

@@ -1,4 +1,7 @@
-/** Types an agent leaves below its messages, without the prefix. @see docs/interface/built-ins.md#node-types-of-messages */
+/**
+ * Types an agent creates below its messages, without the prefix. @see
+ * docs/interface/built-ins.md#node-types-of-messages
+ */
 export const aiTraceNames = [
   'AIThought',
   'AIPlan',

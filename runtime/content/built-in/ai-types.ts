@@ -16,7 +16,7 @@ import {
   vpa,
 } from './define-type.ts';
 
-/** What an agent is told and may use; of svc:Agent and svc:AIAgent. */
+/** Instructions and tools of an agent; of svc:Agent and svc:AIAgent. */
 const agentProperties = [
   property('system_prompt'),
   property('provider'),
@@ -225,5 +225,5 @@ export const aiTypes: readonly BuiltInNodeType[] = [
   }),
 ];
 
-/** Names of all of them with the prefix. */
+/** All type names with the prefix. */
 export const aiTypeNames: readonly string[] = aiTypes.map((type) => type.definition.name);

@@ -1,15 +1,15 @@
 import type { JsonObject } from '../json-value.ts';
 import { type NodeTypeDefinition, parseNodeTypeDefinition } from '../node-type.ts';
 
-/** A node type the product ships. */
+/** A built-in node type. */
 export interface BuiltInNodeType {
-  /** Rises with every change of the definition: a branch that has an older one receives this one on open. */
+  /** Rises with every change of the definition: a branch with an older one receives this one when it is opened. */
   readonly version: number;
   readonly definition: NodeTypeDefinition;
 }
 
 /**
- * Defines a built-in node type, through the same reader that callers' definitions pass.
+ * Defines a built-in node type, through the same reader as callers' definitions.
  *
  * @param name without the prefix `svc:`
  * @param version shipped version
@@ -22,7 +22,7 @@ export function shipped(name: string, version: number, definition: JsonObject): 
   });
 }
 
-/** A property in wire form; a String unless it says otherwise. */
+/** A property in wire form; a String by default. */
 export function property(name: string, more: JsonObject = {}): JsonObject {
   return { name, type: 'String', ...more };
 }
@@ -32,18 +32,18 @@ export function typed(type: string, name: string, more: JsonObject = {}): JsonOb
   return { name, type, ...more };
 }
 
-/** Several properties of one type, with nothing else to say of them. */
+/** Several properties of one type, without further settings. */
 export function several(type: string, ...names: readonly string[]): readonly JsonObject[] {
   return names.map((name) => typed(type, name));
 }
 
-/** Must be there. */
+/** The property is required. */
 export const required: JsonObject = Object.freeze({ required: true });
-/** No two nodes of the type in a workspace share it. */
+/** The value is unique among the nodes of the type in a workspace. */
 export const unique: JsonObject = Object.freeze({ unique: true });
-/** Found by full-text search. */
+/** In the full-text index. */
 export const fulltext: JsonObject = Object.freeze({ index: Object.freeze(['Fulltext']) });
-/** Found by value. */
+/** In the property index. */
 export const indexed: JsonObject = Object.freeze({ index: Object.freeze(['Property']) });
 
 /** One of a closed set of strings. */
@@ -56,9 +56,9 @@ export function svc(...names: readonly string[]): readonly string[] {
   return names.map((name) => `svc:${name}`);
 }
 
-/** Versions, publishing and audit are on. */
+/** Versions, publishing and audit are enabled. */
 export const vpa: JsonObject = Object.freeze({ versionable: true, publishable: true, auditable: true });
-/** Versions and audit are on. */
+/** Versions and audit are enabled. */
 export const va: JsonObject = Object.freeze({ versionable: true, publishable: false, auditable: true });
-/** Audit is on. */
+/** Audit is enabled. */
 export const audited: JsonObject = Object.freeze({ versionable: false, publishable: false, auditable: true });

@@ -7,8 +7,8 @@ import { messageTypes } from './message-types.ts';
 import { systemTypes } from './system-types.ts';
 
 /**
- * Every node type the product ships, parents before children. A new repository gets all of them; an older one
- * gets those whose shipped version is higher than what it has.
+ * All built-in node types, parents before children. A new repository gets all of them; an older one gets those whose
+ * shipped version is higher than its own.
  *
  * @see docs/interface/built-ins.md
  */

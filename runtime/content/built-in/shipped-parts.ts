@@ -18,20 +18,20 @@ const shippedTypes = new SchemaResolver({
   elementType: () => undefined,
 });
 
-/** Whether this build ships a node type of a name. */
+/** Whether this build ships a node type with this name. */
 export function isShipped(name: string): boolean {
   return shippedRecords.has(name);
 }
 
 /**
- * What a definition of a shipped type lacks or narrows, compared with the shipped one; both with everything they
- * inherit. The product and content that is there rely on a shipped type, so others may add to it and take nothing
- * away: a property keeps its type, its rules and its indexes, what may be left out or stand below stays so, and flags
- * stay on. Texts, icons, defaults and what is added are free.
+ * The parts of a shipped type that a definition lacks or narrows, both with everything they inherit. The product and
+ * existing content rely on a shipped type, so others may extend it but not reduce it: a property keeps its type, rules
+ * and indexes, optional properties and allowed children stay so, and flags stay on. Texts, icons, defaults and
+ * additions may be changed.
  *
  * @param name of a shipped type
- * @param source where the type of this name comes from, and its ancestors
- * @returns for a person, one sentence part each; empty when all is there, and for a type that is not shipped
+ * @param source of the type with this name and its ancestors
+ * @returns for a person, one sentence part each; empty when nothing is missing, and for a type that is not shipped
  * @throws {ServiceError} `VALIDATION_FAILED` when the type cannot be resolved
  * @see docs/interface/built-ins.md#changing-built-in-types
  */
@@ -60,7 +60,7 @@ function* missingProperties(shipped: ResolvedNodeType, given: ResolvedNodeType):
   }
 }
 
-/** What every value of a property relies on. */
+/** The rules that existing values of a property rely on. */
 function* missingRules(
   shipped: PropertySchema,
   given: PropertySchema,
@@ -113,7 +113,7 @@ function* missingFlags(shipped: ResolvedNodeType, given: ResolvedNodeType): Gene
   }
 }
 
-/** Flags that nobody sets leave it to people, so they count as on. */
+/** A flag that is not set anywhere leaves the decision to the user, so it counts as on. */
 function* declinedFlags(name: string, source: Pick<ResolvedSource, 'nodeType'>): Generator<string, void> {
   for (const flag of ['versionable', 'publishable'] as const) {
     if (isFlagDeclined(name, flag, source) && !isFlagDeclined(name, flag, shippedTypes))

@@ -12,10 +12,10 @@ import {
 } from './define-type.ts';
 
 /**
- * Types of `svc:system` and `mcp`: authentication settings and connections to and from MCP. Identities, sessions
- * and tokens really live in the tenant's own storage; their types exist for what reads them as nodes.
+ * Types of `svc:system` and `mcp`: authentication settings and connections to and from MCP. Identities, sessions and
+ * tokens are stored in the tenant's own storage; their types exist for code that reads them as nodes.
  *
- * A connection's fields are not required: one whose node is incomplete is listed as invalid, not refused.
+ * The fields of a connection are not required: an incomplete node is listed as invalid, not refused.
  *
  * @see docs/interface/built-ins.md#node-types-of-the-system
  */

@@ -3,12 +3,12 @@ import { accessControlNodes } from './access-content.ts';
 import { aiTypeNames } from './ai-types.ts';
 import { svc } from './define-type.ts';
 
-/** A workspace the product ships. */
+/** A built-in workspace. */
 export interface BuiltInWorkspace {
-  /** Rises with every change: a repository that has an older one receives this one. */
+  /** Rises with every change: a repository with an older one receives this one. */
   readonly version: number;
   readonly name: string;
-  /** The body a caller would PUT; its `initial_structure` holds the nodes it starts with. */
+  /** The body a caller would PUT; its `initial_structure` holds the initial nodes. */
   readonly definition: JsonObject;
 }
 
@@ -52,8 +52,8 @@ const aclRootTypes = svc(
 );
 
 /**
- * Every workspace the product ships. `svc:access_control` also allows the types that live in a user's folders
- * (notifications, conversations, tasks, agents and what they leave behind).
+ * All built-in workspaces. `svc:access_control` also allows the types of nodes in a user's folders (notifications,
+ * conversations, tasks, agents and the nodes they create).
  *
  * @see docs/interface/built-ins.md#built-in-workspaces
  */

@@ -7,13 +7,13 @@ import { NodeViolations } from './node-violations.ts';
 import { UniqueViolations } from './unique-violations.ts';
 import { isDefinition, type Party, partyKey, type Violation } from './violation.ts';
 
-/** Violations that are kept. Further ones are only counted. */
+/** Most violations that are kept. Further ones are only counted. */
 const VIOLATIONS_KEPT_MAX = 10_000;
 
-/** Parties that one violation names. */
+/** Most parties that one violation names. */
 export const PARTIES_TOLD_MAX = 10;
 
-/** The violations of one type that one party takes part in without being their subject. */
+/** The violations of one type that involve one party without it being their subject. */
 export interface SharedViolation {
   readonly type: ViolationType;
   /** The first of them. */
@@ -24,7 +24,7 @@ export interface SharedViolation {
   readonly count: number;
 }
 
-/** A party that takes part in violations of other subjects. */
+/** A party involved in violations of other subjects. */
 export interface SharedParty {
   readonly party: Party;
   readonly types: ReadonlyMap<ViolationType, SharedViolation>;
@@ -32,9 +32,9 @@ export interface SharedParty {
 
 /** The violations of a merge. */
 export class FoundViolations {
-  /** By path. */
+  /** Sorted by path. */
   readonly violations: readonly Violation[];
-  /** Definitions, and parents that have another type by now. */
+  /** Definitions, and parents whose type has changed. */
   readonly shared: readonly SharedParty[];
   readonly #subjects: ReadonlySet<string>;
 
@@ -44,7 +44,7 @@ export class FoundViolations {
     this.#subjects = new Set(violations.map(({ subject, type }) => `${type} ${partyKey(subject)}`));
   }
 
-  /** @returns yields where the work may rest */
+  /** @returns yields where the work may pause */
   static *of({ counts, kept }: NotedViolations): Generator<undefined, FoundViolations> {
     const violations = yield* sortInSlices([...kept], byPath);
     const shared = new Map<string, { party: Party; types: Map<ViolationType, SharedViolation> }>();
@@ -80,14 +80,17 @@ class NotedViolations {
     for (const party of sharingParties(violation)) {
       const key = `${violation.type} ${partyKey(party)}`;
       const known = this.counts.get(key);
-      // What is wrong with one subject is noted in a row.
+      // The violations of one subject are recorded consecutively.
       if (known === undefined) this.counts.set(key, { count: 1, last });
       else if (known.last !== last) this.counts.set(key, { count: known.count + 1, last });
     }
   }
 }
 
-/** The others of a violation that get an entry for it. Two nodes with one value are subjects both, and need none. */
+/**
+ * The other parties of a violation that get an entry for it. Two nodes with the same value are both subjects and need
+ * none.
+ */
 function sharingParties({ others, type }: Violation): readonly Party[] {
   return type === 'DuplicateValue' ? others.filter(isDefinition) : others;
 }
@@ -105,10 +108,10 @@ function byPath(a: Violation, b: Violation): number {
 }
 
 /**
- * Finds the violations of a merge under the decisions made so far. Cost follows the changed nodes. A node is validated
- * only if a definition that its type is made of differs between the merged schema and the side the node is from.
+ * Finds the violations of a merge under the decisions made so far. The cost grows with the changed nodes. A node is
+ * validated only if a definition that its type uses differs between the merged schema and the side the node is from.
  *
- * @returns yields where the work may rest
+ * @returns yields where the work may pause
  * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  * @see docs/decisions/0048-merge-violations.md
  */

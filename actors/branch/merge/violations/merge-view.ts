@@ -13,20 +13,22 @@ import { definitionLabel, isDefinition, type Party } from './violation.ts';
 export interface MergeView extends MergeInput {
   readonly tree: MergedTree;
   readonly schemas: MergedSchemas;
-  /** Nodes in conflict without a decision, by `nodeKeyOf`. Nothing is concluded from them. */
+  /** Nodes in conflict without a decision, by `nodeKeyOf`. No violations are derived from them. */
   readonly disputed: ReadonlySet<string>;
 }
 
 /** A node of the merged state. */
 export interface MergedNode extends NodeAddress {
   readonly key: string;
-  /** The state that its content and its place come from. */
+  /** The state that its content and its path come from. */
   readonly state: NodeRecord;
-  /** The side that state is of. */
+  /** The side of that state. */
   readonly home: Side;
 }
 
-/** Every changed node that is in the merged state, without those in conflict. Yields undefined where the work may rest. */
+/**
+ * Every changed node that is in the merged state, without those in conflict. Yields undefined where the work may pause.
+ */
 export function* mergedNodes(view: MergeView): Generator<MergedNode | undefined, void> {
   const { disputed, sides, tree } = view;
   for (const changes of [sides.own, sides.other]) {
@@ -43,7 +45,7 @@ function homeOf({ tree }: MergeView, node: NodeAddress): Side {
   return tree.sideOf(node) === 'ours' ? 'own' : 'other';
 }
 
-/** A node as a side has it. */
+/** A node on a side. */
 export function stateOn({ tree }: MergeView, side: Side, node: NodeAddress): NodeRecord | undefined {
   return side === 'own' ? tree.targetState(node) : tree.sourceState(node);
 }
@@ -54,19 +56,19 @@ export function isChanged({ sides }: MergeView, { id, workspace }: NodeAddress):
   return sides.own.has(key) || sides.other.has(key);
 }
 
-/** Where a node is on the target, or else on the source. */
+/** The path of a node on the target, or else on the source. */
 export function pathOf({ tree }: MergeView, node: NodeAddress): string {
   return (tree.targetState(node) ?? tree.sourceState(node))?.header.path ?? node.id;
 }
 
-/** A party as conflicts name it. */
+/** A party in the form used in conflicts. */
 export function partyEntry(view: MergeView, party: Party): ConflictParty {
   return isDefinition(party)
     ? { node_id: definitionId(party), workspace: null, path: definitionPath(party) }
     : { node_id: party.id, workspace: party.workspace, path: pathOf(view, party) };
 }
 
-/** What a party is called in messages. */
+/** The name of a party in messages. */
 export function partyLabel(view: MergeView, party: Party): string {
   return isDefinition(party) ? definitionLabel(party) : `'${pathOf(view, party)}'`;
 }
@@ -74,7 +76,7 @@ export function partyLabel(view: MergeView, party: Party): string {
 const verbs = { added: 'added', modified: 'changed', deleted: 'deleted' } as const;
 
 /**
- * Says which side changed some definitions, as the end of a message.
+ * The end of a message that names the side which changed some definitions.
  *
  * @param home the side that the subject of the violation is from
  */

@@ -22,14 +22,14 @@ export type SchemaState = Side | 'merged';
 
 type Stored = StoredDefinition<StoredKind> | undefined;
 
-/** A definition that a side of a merge changed, in every state. Undefined: it is not there. */
+/** A definition that a side of a merge changed, in every state. Undefined: absent. */
 export interface ChangedDefinition extends DefinitionAddress {
   readonly base: Stored;
   readonly own: Stored;
   readonly other: Stored;
   readonly merged: Stored;
   readonly decision: DefinitionDecision | undefined;
-  /** Whether both sides changed it and nothing is decided; the merged state is the target's until then. */
+  /** Whether both sides changed it without a decision; until there is one, the merged state is the target's. */
   readonly isOpen: boolean;
 }
 
@@ -60,7 +60,7 @@ export class MergedSchemas {
 
   /**
    * @param decisions by `nodeKeyOf` of kind and name
-   * @returns yields where the work may rest
+   * @returns yields where the work may pause
    */
   static *of(
     input: MergeInput,
@@ -77,13 +77,13 @@ export class MergedSchemas {
     return this.#differing[side].definitions;
   }
 
-  /** A workspace; undefined when it is gone. */
+  /** A workspace; undefined when it no longer exists. */
   workspace(name: string): Workspace | undefined {
     if (!this.#workspaces.has(name)) this.#workspaces.set(name, workspaceOf(this.#input, name));
     return this.#workspaces.get(name);
   }
 
-  /** The schema in force in a workspace; undefined when the workspace is gone. */
+  /** The schema in force in a workspace; undefined when the workspace no longer exists. */
   in(workspace: string, state: SchemaState): ResolvedSource | undefined {
     const key = `${state} ${workspace}`;
     const known = this.#resolvers.get(key);
@@ -95,7 +95,7 @@ export class MergedSchemas {
     return resolver;
   }
 
-  /** The definitions of a state, whatever workspaces pin. */
+  /** The definitions of a state, ignoring the pins of workspaces. */
   source(state: SchemaState): SchemaSource {
     return {
       nodeType: (name) => this.#definition('node_type', name, state),
@@ -105,8 +105,8 @@ export class MergedSchemas {
   }
 
   /**
-   * Whether the rules for a node may differ between the merged schema and a side: a definition that its type or archetype
-   * is made of differs, or an element type, which any node may use.
+   * Whether the rules for a node may differ between the merged schema and a side: a definition that its type or
+   * archetype uses differs, or an element type, which any node may use.
    */
   affects(side: Side, workspace: string, nodeType: string, archetype: string | null): boolean {
     const { definitions, hasElementTypes } = this.#differing[side];
@@ -114,7 +114,7 @@ export class MergedSchemas {
     const key = `${side} ${workspace}\0${nodeType}\0${archetype ?? ''}`;
     const known = this.#affected.get(key);
     if (known !== undefined) return known;
-    // Apart from each other: the archetype is looked up also if the type does not resolve.
+    // Separate calls: the archetype is looked up even if the type does not resolve.
     const work = [
       (schema: ResolvedSource) => void schema.nodeType(nodeType),
       (schema: ResolvedSource) => void (archetype === null || schema.archetype(archetype)),
@@ -128,7 +128,8 @@ export class MergedSchemas {
    * The definitions that some work looks up and that differ between the merged schema and one of some sides.
    *
    * @param workspace its pinned types are used; null: no pinned types
-   * @param work is called with the schemas of these sides and with the merged one; what it throws as invalid is ignored
+   * @param work is called with the schemas of these sides and with the merged one; a `VALIDATION_FAILED` error it
+   *   throws is ignored
    */
   causes(
     sides: readonly Side[],
@@ -155,7 +156,7 @@ export class MergedSchemas {
       const source = workspace === null ? this.source(state) : this.#sourceIn(workspace, state);
       if (source === undefined) continue;
       const noted = noting(source, named);
-      // A new resolver, because one that has been used does not look up again what it has resolved.
+      // A new resolver, because a used one caches what it has resolved.
       refusalOf(() => work(new SchemaResolver(noted), noted));
     }
     return named;
@@ -229,7 +230,7 @@ function* changedDefinitions(
   return found;
 }
 
-/** What was decided about a definition. */
+/** The definition that results from a decision. */
 function decided({ choice, given }: DefinitionDecision, own: Stored, other: Stored): Stored {
   if (choice === 'manual') return given;
   return choice === 'ours' ? own : other;

@@ -14,7 +14,7 @@ import { refusalOf } from './merged-schemas.ts';
 import { isChanged, type MergedNode, type MergeView, stateOn, changedDefinitionsText } from './merge-view.ts';
 import type { Violation } from './violation.ts';
 
-/** Issues of one node that are listed. */
+/** Most issues listed for one node. */
 const ISSUES_TOLD_MAX = 10;
 
 /** Both sides of a merge. */
@@ -33,13 +33,13 @@ interface Content {
 }
 
 /**
- * Checks nodes one by one against the merged schema, and against the workspace they are in. An issue that a side has with
- * the same content, or with the same parent, is not an issue of the merge.
+ * Checks nodes one by one against the merged schema, and against the workspace they are in. An issue that a side has
+ * with the same content, or with the same parent, is not an issue of the merge.
  */
 export class NodeViolations {
   readonly #view: MergeView;
   readonly #note: (violation: Violation) => void;
-  /** Nodes that are of different types in the states of the merge, by `nodeKeyOf`. */
+  /** Nodes whose type differs between the states of the merge, by `nodeKeyOf`. */
   readonly #retyped: ReadonlySet<string>;
 
   private constructor(view: MergeView, note: (violation: Violation) => void, retyped: ReadonlySet<string>) {
@@ -48,19 +48,19 @@ export class NodeViolations {
     this.#retyped = retyped;
   }
 
-  /** Yields where the work may rest. */
+  /** Yields where the work may pause. */
   static *of(view: MergeView, note: (violation: Violation) => void): Generator<undefined, NodeViolations> {
     return new NodeViolations(view, note, yield* retypedNodes(view));
   }
 
-  /** Yields where the work may rest. */
+  /** Yields where the work may pause. */
   *check(node: MergedNode): Generator<undefined, void> {
     this.#checkWorkspace(node);
     yield* this.#checkContent(node);
     this.#checkParent(node);
   }
 
-  /** Only for nodes that the merge brings. A resolution for the node allows it. */
+  /** Only for nodes that the merge adds. A resolution for the node allows it. */
   #checkWorkspace(node: MergedNode): void {
     const { schemas, sides, tree } = this.#view;
     const theirs = sides.other.get(node.key);
@@ -132,7 +132,10 @@ export class NodeViolations {
     return known;
   }
 
-  /** A type may not allow the child that the other side created or moved there, and a parent may have another type by now. */
+  /**
+   * A type may not allow the child that the other side created or moved there, and the type of a parent may have
+   * changed.
+   */
   #checkParent(node: MergedNode): void {
     const { disputed, schemas, tree } = this.#view;
     const { home, state, workspace } = node;
@@ -195,7 +198,7 @@ function isSameContent(a: NodeRecord, b: NodeRecord): boolean {
   return a.nodeType === b.nodeType && a.header.archetype === b.header.archetype && sameProperties(a, b);
 }
 
-/** Everything that is wrong with the content of a node. @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` */
+/** All issues of the content of a node. @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` */
 function issuesOf(
   schema: ResolvedSource,
   { archetype: archetypeName, nodeType, properties }: Content,
@@ -215,7 +218,7 @@ function issuesOf(
   return refusal === undefined ? issues : [{ message: refusal.message }];
 }
 
-/** Nodes one side made anew of another type, by `nodeKeyOf`. */
+/** Nodes that one side recreated with another type, by `nodeKeyOf`. */
 function* retypedNodes({ sides }: MergeView): Generator<undefined, ReadonlySet<string>> {
   const retyped = new Set<string>();
   for (const changes of [sides.own, sides.other]) {

@@ -14,14 +14,14 @@ import { bothSides, subjectOf } from './node-violations.ts';
 import { RepeatedValues } from './repeated-values.ts';
 import type { Violation } from './violation.ts';
 
-/** Nodes with the same value that one violation names. */
+/** Most nodes with the same value that one violation names. */
 const RIVALS_TOLD_MAX = 10;
 
 /** The nodes of one type in one workspace that a side changed. */
 interface TypeInPlace {
   readonly workspace: string;
   readonly nodeType: string;
-  /** The sides that changed some. */
+  /** The sides that changed some of the nodes. */
   readonly sides: Set<Side>;
   readonly nodes: MergedNode[];
   readonly properties: readonly UniqueProperty[];
@@ -60,7 +60,7 @@ export class UniqueViolations {
     this.#note = note;
   }
 
-  /** Notes a node to be compared. */
+  /** Adds a node to be compared. */
   add(node: MergedNode): void {
     const { key, state, workspace } = node;
     const { sides, tree } = this.#view;
@@ -83,7 +83,7 @@ export class UniqueViolations {
     return type;
   }
 
-  /** To be called when all nodes are noted. Yields where the work may rest. */
+  /** To be called when all nodes have been added. Yields where the work may pause. */
   *find(): Generator<undefined, void> {
     yield* this.#noteAllTypes();
     for (const type of this.#types.values()) {
@@ -96,7 +96,7 @@ export class UniqueViolations {
     }
   }
 
-  /** A property may become unique in a type whose nodes nobody changed, if both sides changed definitions. */
+  /** A property may become unique in a type whose nodes neither side changed, if both sides changed definitions. */
   *#noteAllTypes(): Generator<undefined, void> {
     const { reader, schemas } = this.#view;
     if (bothSides.some((side) => schemas.differing(side).size === 0)) return;
@@ -119,7 +119,7 @@ export class UniqueViolations {
       const id = bytesText(Buffer.from(row.value).latin1Slice());
       if (isChanged(this.#view, { workspace, id })) continue;
       const state = tree.stateOf({ workspace, id });
-      // The index is that of the head, and the merge may look at an earlier revision.
+      // The index is that of the head, and the merge may read an earlier revision.
       if (state?.nodeType !== nodeType) continue;
       const value = yield* this.#valueOf({ workspace, id, state }, name);
       if (value !== undefined) yield { id, value };
@@ -213,7 +213,7 @@ export class UniqueViolations {
       if (freeOn.includes(side) || (!isFree && !isGiven)) continue;
       const id = this.#holderOn(side, { workspace, nodeType, property: name, value });
       if (id === undefined || isChanged(this.#view, { workspace, id })) continue;
-      // The index is that of the head, and the merge may look at an earlier revision.
+      // The index is that of the head, and the merge may read an earlier revision.
       const state = this.#view.tree.stateOf({ workspace, id });
       if (state?.nodeType !== nodeType) continue;
       const holder = { workspace, id, key: nodeKeyOf(workspace, id), state, home: side };
@@ -250,7 +250,7 @@ export class UniqueViolations {
     });
   }
 
-  /** Nodes that neither side changed cannot have a resolution, so that the definitions are the subject. */
+  /** Nodes that neither side changed cannot have a resolution, so the definitions are the subject. */
   #noteUnchangedClash(
     { nodeType }: TypeInPlace,
     { name }: UniqueProperty,

@@ -9,11 +9,12 @@ import { isChanged, type MergeView, partyEntry, partyLabel } from './merge-view.
 import { isDefinition, type Party, partyKey, type Violation } from './violation.ts';
 
 /**
- * Makes conflicts of violations: one for each party that a side changed.
+ * Converts violations to conflicts: one for each party that a side changed.
  *
  * @param isOpen whether a party needs a resolution
- * @param most number of conflicts; definitions come first, because one resolution of them may settle many nodes
- * @returns unsorted; yields where the work may rest
+ * @param most number of conflicts; definitions come first, because one resolution of a definition may resolve the
+ *   violations of many nodes
+ * @returns unsorted; yields where the work may pause
  */
 export function* violationConflicts(
   view: MergeView,

@@ -1,13 +1,13 @@
 import type { ViolationType } from '../../merge-messages.ts';
 import type { DefinitionAddress, NodeAddress } from '../../pair-messages.ts';
 
-/** A node or a definition that takes part in a violation. */
+/** A node or a definition involved in a violation. */
 export type Party = NodeAddress | DefinitionAddress;
 
-/** Something that is wrong in the merged state of two branches and on neither branch alone. */
+/** A violation in the merged state of two branches that neither branch has alone. */
 export interface Violation {
   readonly type: ViolationType;
-  /** What is wrong, for a person. */
+  /** Description for a person. */
   readonly message: string;
   readonly property?: string;
   /** The node or definition that is invalid. A side of the merge changed it. */
@@ -23,12 +23,12 @@ export function isDefinition(party: Party): party is DefinitionAddress {
   return 'kind' in party;
 }
 
-/** Names a party among nodes of every workspace and definitions. */
+/** The key of a party, unique among the nodes of every workspace and all definitions. */
 export function partyKey(party: Party): string {
   return isDefinition(party) ? `d\0${party.kind}\0${party.name}` : `n\0${party.workspace}\0${party.id}`;
 }
 
-/** What a definition is called in messages: `node type 'site:Page'`. */
+/** The name of a definition in messages: `node type 'site:Page'`. */
 export function definitionLabel({ kind, name }: DefinitionAddress): string {
   return `${kind.replace('_', ' ')} '${name}'`;
 }

@@ -94,6 +94,25 @@ export class ActorStore implements ReplicaStore {
     return this.#catalogue.get(actor) !== undefined;
   }
 
+  createdAt(actor: ActorId): number {
+    return this.#catalogue?.get(actor)?.created ?? 0;
+  }
+
+  /** Actors of the catalogue under an owner, including one of that id; empty without a catalogue. */
+  listedUnder(owner: string): readonly ActorId[] {
+    return this.#catalogue?.under(owner) ?? [];
+  }
+
+  /**
+   * Whether an actor is certainly later than a record: it was created after it, or its shard has a later one. A removal
+   * up to there was that of an earlier actor of the same id.
+   *
+   * @throws the errors of {@link storedHead}
+   */
+  isLater(actor: ActorId, sequence: number): boolean {
+    return this.createdAt(actor) > sequence || (this.headOf(actor)?.sequence ?? 0) > sequence;
+  }
+
   /** Whether an actor under an owner exists or should exist. */
   hasUnder(owner: string): boolean {
     return this.folders.exists(owner) || (this.#catalogue?.under(owner) ?? []).length > 0;

@@ -65,15 +65,15 @@ export async function judgeActors(
   if (lost.length === 0) return { dependent, past };
   const logged = await actorsOf(log);
   const onDisk = new Set(await stored.all());
+  const listed = stored.listed();
   for (const actor of onDisk) {
     const reached = reachedBy(stored, actor);
-    const madeAt = logged.get(actor)?.madeAt ?? 0;
+    const madeAt = Math.max(logged.get(actor)?.madeAt ?? 0, listed.get(actor)?.created ?? 0);
     const why = lostOf(actor, Math.max(reached, madeAt), lost);
     if (why !== undefined) dependent.set(actor, why);
     // An actor created after all lost records has lost nothing.
     else if (lostOf(actor, madeAt, lost) !== undefined) past.set(actor, reached);
   }
-  const listed = stored.listed();
   for (const [actor, row] of listed) {
     // The record that created it is still in the log: see below.
     if (onDisk.has(actor) || logged.get(actor)?.madeAt !== undefined) continue;

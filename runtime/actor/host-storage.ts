@@ -192,7 +192,7 @@ export class HostStorage {
   async #replay(): Promise<void> {
     const { clock, log } = this.#environment;
     const { store } = this;
-    const removed: string[] = [];
+    const removed: ActorId[] = [];
     // Actors recreated by replayed records, because their removal may be a later record.
     const remade = new Set<ActorId>();
     const noteRemade = (actor: ActorId): void => {
@@ -202,6 +202,8 @@ export class HostStorage {
       log,
       {
         exists: (actor) => store.exists(actor),
+        createdAt: (actor) => store.createdAt(actor),
+        isOver: (actor, sequence) => this.#isOver(actor, sequence),
         isMissing: (actor) => store.isMissing(actor),
         open: (actor) => this.open(actor),
         create(actor, sequence) {
@@ -216,10 +218,16 @@ export class HostStorage {
         handling: (actor) => store.markInUse(actor),
         missingFork: (target, sequence) => store.missingFork(target, sequence),
         remove: async (owner, sequence) => {
-          removed.push(owner);
-          // A later actor of the same name is a different one.
-          this.#damaged.forget((actor) => isUnder(actor, owner));
-          await store.remove(owner, sequence, remade);
+          const owned = store.listedUnder(owner);
+          const isLater = (actor: ActorId): boolean => store.isLater(actor, sequence);
+          // Actors that were created since under the same owner stay.
+          const leaving = owned.some(isLater) ? owned.filter((actor) => !isLater(actor)) : [owner];
+          for (const each of leaving) {
+            removed.push(each);
+            // A later actor of the same name is a different one.
+            this.#damaged.forget((actor) => isUnder(actor, each));
+            await store.remove(each, sequence, remade);
+          }
         },
         putOff: (owner, sequence, cause) => this.#putOff(owner, sequence, cause),
         giveUp: (actor, cause) => this.#giveUp(actor, cause),
@@ -228,6 +236,16 @@ export class HostStorage {
       (actor) => this.#refused.has(actor),
     );
     for (const owner of removed) await this.#refused.removed(owner);
+  }
+
+  /**
+   * Whether the actor that a replayed record creates was removed since. A log with damage keeps old records while later
+   * ones are removed, among them that of the removal.
+   */
+  #isOver(actor: ActorId, sequence: number): boolean {
+    if (this.store.exists(actor)) return this.store.createdAt(actor) > sequence;
+    const { appliedThrough = 0 } = this.#environment.log.damage ?? {};
+    return sequence <= appliedThrough;
   }
 
   /** @throws {ServiceError} `DATA_CORRUPTED` for an actor that depends on records the log has lost */

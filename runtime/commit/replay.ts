@@ -27,6 +27,8 @@ export async function replayLog(
   const seen: ReplicaStore = {
     exists: (actor) => !isRefused(actor) && store.exists(actor),
     isMissing: (actor) => store.isMissing?.(actor) === true,
+    createdAt: (actor) => store.createdAt?.(actor) ?? 0,
+    isOver: (actor, sequence) => store.isOver?.(actor, sequence) === true,
     open: (actor) => store.open(actor),
     create: (actor, sequence) => (isRefused(actor) ? undefined : store.create(actor, sequence)),
     adopt: async (actor, sequence, copy) => {

@@ -40,6 +40,13 @@ export interface ReplicaStore {
   adoptWhole?(actor: string, sequence: number): Promise<boolean>;
   /** Removes every actor under an owner. @param sequence of the record of the removal */
   remove(owner: string, sequence: number): Promise<void>;
+  /**
+   * Sequence of the record that created an existing actor, as far as it is known. Earlier records are of an actor that
+   * had the same id, and are skipped. Absent: 0.
+   */
+  createdAt?(actor: string): number;
+  /** Whether the actor that a record creates was removed by a record that has left the log. Absent: no. */
+  isOver?(actor: string, sequence: number): boolean;
   /** Whether an existing actor has lost its shard. A fork is then created again. */
   isMissing?(actor: string): boolean;
   /**
@@ -355,7 +362,10 @@ export class Replica {
   #find(actor: string): Reached | undefined {
     if (!this.#store.exists(actor)) return undefined;
     try {
-      return this.#shard(actor).position;
+      const { position } = this.#shard(actor);
+      const createdAt = this.#store.createdAt?.(actor) ?? 0;
+      // A shard that was never written to is at 0.
+      return position.sequence >= createdAt ? position : { sequence: createdAt, mark: undefined };
     } catch (error) {
       this.#leaveOut(actor, error);
       return undefined;
@@ -440,6 +450,7 @@ export class Replica {
     sequence: number,
     mark: RecordMark | undefined,
   ): Promise<void> {
+    if (lifecycle.kind !== 'destroy' && this.#store.isOver?.(actor, sequence) === true) return;
     await this.#disk?.before(sequence);
     switch (lifecycle.kind) {
       case 'create':

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { LogDamage, LostRecords } from '#runtime/log/ports.ts';
 import { type DamageNote, removeDamageNote, type SequenceRange, writeDamageNote } from './damage-note.ts';
-import type { Retention } from './journal-retention.ts';
+import type { Retention, Segment } from './journal-retention.ts';
 
 /** Dependencies of {@link JournalDamage}. */
 export interface JournalDamageEnvironment {
@@ -27,6 +27,7 @@ const nobody: ReadonlyMap<string, string> = new Map();
 export class JournalDamage implements LogDamage {
   readonly lost: readonly LostRecords[];
   readonly refused: ReadonlyMap<string, string>;
+  readonly appliedThrough: number;
   readonly #environment: JournalDamageEnvironment;
   /** Lost ranges in the decision. */
   readonly #ranges: readonly SequenceRange[];
@@ -44,6 +45,7 @@ export class JournalDamage implements LogDamage {
     this.refused = stillLost ? note.refused : nobody;
     const ranges = this.lost.map(({ first, isAtMost = false, last }) => ({ first, last, isAtMost }));
     this.#ranges = stillLost ? [...note.lost, ...ranges] : ranges;
+    this.appliedThrough = lastBeforeHole(retention.segments);
     // A new decision covers all existing records.
     this.#through = this.lost.length > 0 ? lastSequence : decided;
     this.#isNoted = note !== undefined;
@@ -73,6 +75,18 @@ export class JournalDamage implements LogDamage {
     this.#note = undefined;
     await removeDamageNote(files, folder);
   }
+}
+
+/**
+ * The last sequence before a segment that does not continue the one before it; 0 when all do. What is between was removed
+ * or lost, and whoever depends on lost records is refused.
+ */
+function lastBeforeHole(segments: readonly Segment[]): number {
+  const behind = segments.findLast(({ header }, index) => {
+    const before = segments[index - 1];
+    return before !== undefined && header.firstSequence > before.lastSequence + 1;
+  });
+  return behind === undefined ? 0 : behind.header.firstSequence - 1;
 }
 
 /** Whether everything that was lost at the time of the decision is readable again. */

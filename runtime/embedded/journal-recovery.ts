@@ -90,7 +90,7 @@ export async function recoverJournal(
   let before: ScannedSegment | undefined;
   let records = 0;
   for (const [index, firstSequence] of firstSequences.entries()) {
-    const nextSequence = firstSequences[index + 1];
+    const nextSequence = continuation(firstSequences, index, policy.keptThrough);
     const path = join(folder, segmentFileName(firstSequence));
     const isBehindHole = before !== undefined && isHole(before, firstSequence, policy);
     if (policy.contains && before !== undefined && !isBehindHole)
@@ -124,6 +124,24 @@ export async function recoverJournal(
       report({ kind: 'recovered', segments: segments.length, records, lastSequence });
     },
   };
+}
+
+/**
+ * The sequence that a segment is continued at: the first one of the next segment, unless a hole between the two is
+ * expected.
+ *
+ * @param firsts first sequences of all segments, oldest first
+ * @param keptThrough see {@link DamagePolicy}
+ * @returns undefined for the newest segment
+ */
+export function continuation(
+  firsts: readonly number[],
+  index: number,
+  keptThrough: number,
+): number | undefined {
+  const next = firsts[index + 1];
+  if (next === undefined) return undefined;
+  return (firsts[index] as number) <= keptThrough && next > keptThrough ? keptThrough + 1 : next;
 }
 
 /** @throws {ServiceError} `DATA_CORRUPTED` when something other than a file has the name of a segment */

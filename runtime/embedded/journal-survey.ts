@@ -5,6 +5,7 @@ import type { LostRecords } from '#runtime/log/ports.ts';
 import { readDamageNote } from './damage-note.ts';
 import { type ContainedPlace, containSegment, readContained } from './journal-containment.ts';
 import { parseSegmentFileName, segmentFileName } from './journal-format.ts';
+import { continuation } from './journal-recovery.ts';
 import { readSegment, SEGMENT_FILE_BYTES_MAX } from './read-segment.ts';
 import { surveySegment } from './segment-survey.ts';
 
@@ -94,13 +95,6 @@ function tooLong(size: number): string {
 function isBeyondSequences(name: string): boolean {
   const first = parseSegmentFileName(name);
   return first !== null && !Number.isSafeInteger(first);
-}
-
-/** First sequence of the next segment, unless a hole between the two is expected. */
-function continuation(firsts: readonly number[], index: number, keptThrough: number): number | undefined {
-  const next = firsts[index + 1];
-  if (next === undefined) return undefined;
-  return (firsts[index] as number) <= keptThrough && next > keptThrough ? keptThrough + 1 : next;
 }
 
 function sequenceOf(

@@ -30,6 +30,11 @@ export interface LogDamage {
   /** Actors that an earlier opening found to depend on records that are still lost, each with the reason. */
   readonly refused: ReadonlyMap<string, string>;
   /**
+   * Sequence up to which records are kept only because of the damage, while later ones have been removed since: what
+   * they did is on disk, and what undid it may not be in the log any more. 0: there are none.
+   */
+  readonly appliedThrough: number;
+  /**
    * Stores the actors that depend on lost records. The decision is on disk when the promise resolves. The log keeps the
    * entries of these actors, and later openings list them in {@link refused}. Removed actors are left out; an empty map
    * ends the damage.

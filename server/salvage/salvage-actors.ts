@@ -91,20 +91,38 @@ export class SalvagedActors {
     const { listed, made } = this.#survey;
     const actors = new Set(this.#survey.actors);
     const gone = new Set([...listed.keys()].filter((actor) => !actors.has(actor)));
-    for await (const { entries } of this.#survey.journal.read()) {
+    for await (const { entries, sequence } of this.#survey.journal.read()) {
       for (const entry of entries) {
         const lifecycle = lifecycleOf(entry);
         if (lifecycle === undefined) continue;
-        if (lifecycle.kind !== 'destroy') actors.add(entry.actor);
-        else
-          for (const known of [actors, gone])
-            for (const actor of known) if (isUnder(actor, entry.actor)) known.delete(actor);
+        if (lifecycle.kind !== 'destroy') {
+          if (!this.#isRemovedSince(entry.actor)) actors.add(entry.actor);
+          continue;
+        }
+        for (const known of [actors, gone])
+          for (const actor of known)
+            if (isUnder(actor, entry.actor) && !this.#isLater(actor, sequence)) known.delete(actor);
       }
     }
     for (const actor of gone)
       if (!made.has(actor))
         this.#missing.add({ actor, what: 'its folder is missing, and the catalogue names it' });
     return [...actors].sort();
+  }
+
+  /** Whether an actor is later than a record: the removal in that record was of an earlier actor of the same id. */
+  #isLater(actor: ActorId, sequence: number): boolean {
+    const { listed, store } = this.#survey;
+    return (listed.get(actor)?.created ?? 0) > sequence || (store.headOf(actor)?.sequence ?? 0) > sequence;
+  }
+
+  /** Whether an actor that the journal creates was removed by a record that has left the journal. */
+  #isRemovedSince(actor: ActorId): boolean {
+    const { actors, listed, made } = this.#survey;
+    const how = made.get(actor);
+    // A lost fork may also be one whose source has advanced. An unreadable catalogue says nothing.
+    if (how?.kind !== 'create' || !how.isLost || listed.size === 0) return false;
+    return !listed.has(actor) && !actors.includes(actor);
   }
 
   async #copy(actor: ActorId): Promise<void> {
@@ -174,7 +192,7 @@ export class SalvagedActors {
 
   /** Stores the journal's records of each actor that are later than its file, up to its first lost record. */
   async #applyJournal(): Promise<void> {
-    const { journal, made } = this.#survey;
+    const { journal, listed, made } = this.#survey;
     for await (const { entries, sequence } of journal.read()) {
       this.#requireWanted();
       for (const entry of entries) {
@@ -183,7 +201,8 @@ export class SalvagedActors {
         if (lifecycle?.kind === 'fork') await this.#fork(actor, lifecycle.source, sequence);
         const known = this.#fromJournal.get(actor);
         if (known === undefined || sequence <= known.reached || lifecycle !== undefined) continue;
-        if (sequence < (made.get(actor)?.sequence ?? 0)) continue;
+        // It is of an earlier actor of the same id.
+        if (sequence < Math.max(made.get(actor)?.sequence ?? 0, listed.get(actor)?.created ?? 0)) continue;
         if (sequence >= known.stop) {
           known.left += 1;
           continue;

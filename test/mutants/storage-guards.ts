@@ -84,7 +84,7 @@ export const storageGuards: readonly GuardMutant[] = [
   {
     guard: 'a salvage takes nothing of an earlier actor of the same name',
     file: 'server/salvage/salvage-actors.ts',
-    from: 'if (sequence < (made.get(actor)?.sequence ?? 0)) continue;',
+    from: 'if (sequence < Math.max(made.get(actor)?.sequence ?? 0, listed.get(actor)?.created ?? 0)) continue;',
     to: '',
     tests: salvageTest,
   },
@@ -126,7 +126,7 @@ export const storageGuards: readonly GuardMutant[] = [
   {
     guard: 'a salvage brings back nobody who was removed',
     file: 'server/salvage/salvage-actors.ts',
-    from: 'if (isUnder(actor, entry.actor)) known.delete(actor);',
+    from: 'if (isUnder(actor, entry.actor) && !this.#isLater(actor, sequence)) known.delete(actor);',
     to: '{}',
     tests: salvageTest,
   },

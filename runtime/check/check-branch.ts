@@ -16,6 +16,9 @@ import {
   BranchTable,
   childKey,
   countKey,
+  definitionKey,
+  definitionVersionKey,
+  manualVersionKey,
   nodeKey,
   nodeVersionKey,
   nodeVersionsUpTo,
@@ -27,10 +30,12 @@ import type { Row, TableReader } from '#runtime/shard/shard.ts';
 import type { AuditEntry } from '#runtime/tree/audit-store.ts';
 import { decodeTypeCount, type IndexFields } from '#runtime/tree/index-catalog.ts';
 import { indexEntries } from '#runtime/tree/index-entries.ts';
+import type { ManualVersion } from '#runtime/tree/manual-version-store.ts';
 import { decodeBinding, decodeParentEntry } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/node-record.ts';
 import { readBranchHead, revisionsUpTo } from '#runtime/tree/revision-store.ts';
 import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
+import { type StoredKind, storedKinds } from '#runtime/tree/schema-store.ts';
 import { checkJsonRows, damagedRow, eachRow, type OnDamage, shownKey } from './check-rows.ts';
 
 /** Tables derived from the nodes alone. */
@@ -41,13 +46,11 @@ export type DerivedTable = (typeof derivedTables)[number];
 
 const nameOf = new Map(derivedTables.map((name) => [BranchTable[name] as number, name]));
 
-/** Tables whose rows are verified by their checksums only. */
-const checksummed = [
-  BranchTable.definitions,
-  BranchTable.definitionVersions,
-  BranchTable.manualVersions,
-  BranchTable.ancestry,
-];
+/** Tables whose rows are verified by their checksums only: nothing in them repeats the key. */
+const checksummed = [BranchTable.ancestry];
+
+/** Tables whose rows are verified one by one: their checksums, and that their keys match their values. */
+const namedTables = ['definitions', 'definitionVersions', 'manualVersions'] as const;
 
 /** Revisions whose changes are cached: nodes are read by id, and ids rise with time. */
 const REVISIONS_KEPT = 64;
@@ -80,6 +83,7 @@ export function* checkBranch(
   yield* check.parentVersions();
   yield* check.revisions();
   yield* check.audit();
+  yield* check.named();
   yield* checkJsonRows(reader, tableNames, checksummed, tell);
 }
 
@@ -274,6 +278,13 @@ class BranchCheck {
     });
   }
 
+  *named(): Generator<undefined, void> {
+    for (const name of namedTables) {
+      const table = BranchTable[name];
+      yield* eachRow(this.#reader, table, name, this.#tell, (row) => verifyBranchRow(table, row));
+    }
+  }
+
   /** Verifies that the revision at the end of a version key belongs to the branch. */
   #requireKnown(key: string): void {
     if (!this.#knows(decodeRevisionDescending(key, key.length - REVISION_BYTES)))
@@ -375,10 +386,44 @@ export function verifyBranchRow(table: number, { key, value }: Row): void {
   else if (table === BranchTable.revisions) {
     const { revision } = decodeJsonRow(value) as RevisionRecord;
     if (encodeRevision(parseRevision(revision)) !== key) throw damagedRow(`it holds revision ${revision}`);
+  } else if (table === BranchTable.definitions) verifyDefinition(key, value);
+  else if (table === BranchTable.definitionVersions) verifyDefinitionVersion(key, value);
+  else if (table === BranchTable.manualVersions) {
+    const { header, number } = decodeJsonRow(value) as ManualVersion;
+    if (manualVersionKey(workspace, header.id, number) !== key)
+      throw damagedRow(`it holds version ${number} of ${header.id}`);
   } else if (table === BranchTable.audit) {
     const { node_id: id, workspace: home } = decodeJsonRow(value) as AuditEntry;
     if (!key.startsWith(auditPrefix(home, id))) throw damagedRow(`it is about ${id} in ${home}`);
   } else if (jsonTables.has(table)) decodeJsonRow(value);
+}
+
+/** A stored definition as far as its key follows from it. */
+interface NamedDefinition {
+  readonly since: string;
+  readonly definition: { readonly name: string };
+}
+
+function verifyDefinition(key: string, value: Uint8Array): void {
+  const { name } = (decodeJsonRow(value) as NamedDefinition).definition;
+  if (definitionKey(kindIn(key), name) !== key) throw damagedRow(`it holds the definition of ${name}`);
+}
+
+function verifyDefinitionVersion(key: string, value: Uint8Array): void {
+  const kind = kindIn(key);
+  // A deletion: only its kind can be verified.
+  if (value.length === 0) return;
+  const { definition, since } = decodeJsonRow(value) as NamedDefinition;
+  if (definitionVersionKey(kind, definition.name, parseRevision(since)) !== key)
+    throw damagedRow(`it holds the definition of ${definition.name} as of ${since}`);
+}
+
+/** The kind of definition that a key names. @throws {ServiceError} `DATA_CORRUPTED` for an unknown one */
+function kindIn(key: string): StoredKind {
+  const kind = key.slice(0, key.indexOf(END));
+  const known = storedKinds.find((each) => each === kind);
+  if (known === undefined) throw damagedRow('its kind of definition is unknown');
+  return known;
 }
 
 function verifyVersion(key: string, value: Uint8Array): void {

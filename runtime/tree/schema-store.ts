@@ -24,7 +24,10 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { isWithin, readLineage } from './lineage.ts';
 
 /** Families of stored definitions; mixins are node types with `is_mixin`. */
-export type StoredKind = 'node_type' | 'archetype' | 'element_type';
+export const storedKinds = ['node_type', 'archetype', 'element_type'] as const;
+
+/** A family of stored definitions. */
+export type StoredKind = (typeof storedKinds)[number];
 
 /** The stored type of each family. */
 export interface DefinitionOf {

@@ -3,7 +3,7 @@ import { jobsTableNames } from '#actors/jobs/jobs-tables.ts';
 import { actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { verifyBranchRow } from '#runtime/check/check-branch.ts';
-import { verifyMetaRow } from '#runtime/check/check-rows.ts';
+import { damagedRow, verifyMetaRow } from '#runtime/check/check-rows.ts';
 import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Row } from '#runtime/shard/shard.ts';
@@ -23,5 +23,9 @@ export function verifyRow(actor: ActorId, table: number, row: Row): void {
     if (kind === 'branch') verifyBuiltInsRow(row);
   } else if (table < FIRST_OWN_TABLE) return;
   else if (kind === 'branch') verifyBranchRow(table, row);
-  else if (kind !== 'jobs' || table === JOBS) decodeJsonRow(row.value);
+  else if (kind !== 'jobs') decodeJsonRow(row.value);
+  else if (table === JOBS) {
+    const { id } = decodeJsonRow(row.value) as { readonly id: string };
+    if (id !== row.key) throw damagedRow(`it holds the job ${id}`);
+  }
 }

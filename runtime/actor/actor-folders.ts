@@ -246,12 +246,19 @@ export class ActorFolders {
     flushFolder(join(this.root, REMOVED));
   }
 
-  /** Deletes folders whose retention has ended; if space is low, all that are not damaged. */
+  /**
+   * Deletes folders whose retention has ended; if space is low, all that are not damaged.
+   *
+   * @throws the first error of the system, after all others were deleted
+   */
   async purge(): Promise<void> {
+    const failures: unknown[] = [];
     for (const { atMs, isDamaged, path } of this.#kept()) {
       const isOver = this.#clock.wallMs() - atMs >= this.#rules.keepMs;
-      if (isOver || (!isDamaged && this.#rules.isPressed())) await removePaced(path, this.#clock);
+      if (isOver || (!isDamaged && this.#rules.isPressed()))
+        await removePaced(path, this.#clock).catch((error: unknown) => failures.push(error));
     }
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Takes over the kept removals of other folders, which these folders replace. On disk when it returns. */
@@ -265,7 +272,10 @@ export class ActorFolders {
     flushFolder(join(this.root, REMOVED));
   }
 
-  /** Deletes leftovers of an earlier process and expired removals, without pacing, because nobody writes yet. */
+  /**
+   * Deletes leftovers of an earlier process and expired removals, without pacing, because nobody writes yet. What the
+   * system refuses to delete stays: {@link purge} and the next start try again.
+   */
   async sweep(): Promise<void> {
     const folder = join(this.root, REMOVED);
     this.#requireFolder();
@@ -275,8 +285,8 @@ export class ActorFolders {
     const names = await readdir(folder).catch(noneWhenGone);
     for (const name of names)
       if (!keptName.test(name) && !MovedTogether.isName(name))
-        await rm(join(folder, name), { recursive: true, force: true });
-    await this.purge();
+        await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
+    await this.purge().catch(() => undefined);
     // A folder with content stays.
     await rmdir(folder).catch(() => undefined);
   }

@@ -18,18 +18,28 @@ export const SLICE_BYTES: number = 8 * 1024 * 1024;
  */
 export async function removePaced(folder: string, clock: Clock): Promise<void> {
   for (const path of await filesUnder(folder)) {
-    const { size } = await stat(path);
-    if (size > SLICE_BYTES) await shorten(path, size, clock);
+    // Another removal of the same folder may be under way.
+    await unlessGone(async () => {
+      const { size } = await stat(path);
+      if (size > SLICE_BYTES) await shorten(path, size, clock);
+    });
   }
   await rm(folder, { recursive: true, force: true });
 }
 
 async function filesUnder(folder: string): Promise<readonly string[]> {
+  const entries = await unlessGone(() => readdir(folder, { recursive: true, withFileTypes: true }));
+  return (entries ?? [])
+    .filter((entry) => entry.isFile())
+    .map(({ name, parentPath }) => join(parentPath, name));
+}
+
+/** @returns undefined when what is worked on does not exist */
+async function unlessGone<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
   try {
-    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-    return entries.filter((entry) => entry.isFile()).map(({ name, parentPath }) => join(parentPath, name));
+    return await work();
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
 }

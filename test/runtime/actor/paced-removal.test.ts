@@ -44,6 +44,13 @@ describe('the removal of a folder', () => {
     expect(existsSync(parent)).toBe(true);
   });
 
+  it('goes to its end while another one of the same folder does', async () => {
+    for (let number = 0; number < 20; number += 1) write(`inner/f${number}`, 100);
+    write('inner/large', 2 * SLICE_BYTES);
+    await Promise.all([1, 2, 3, 4].map(() => removePaced(folder, systemClock)));
+    expect(existsSync(folder)).toBe(false);
+  });
+
   it('of which there is none is no error', async () => {
     rmSync(folder, { recursive: true });
     await removePaced(folder, systemClock);

@@ -118,6 +118,33 @@ describe('what was removed', () => {
     expect(kept()).toEqual([]);
   });
 
+  it('stays where the system does not let it go, and the start goes on [DUR-024]', async () => {
+    await engine.host.destroyUnder('acme/site~1');
+    await engine.host.create(actor);
+    await engine.host.destroyUnder('acme/site~1');
+    await engine.close();
+    const [first = '', second = ''] = kept().sort();
+    const { rm } = fs.promises;
+    fs.promises.rm = async (path, options) => {
+      if (String(path).endsWith(first)) throw Object.assign(new Error('EBUSY: busy'), { code: 'EBUSY' });
+      await rm(path, options);
+    };
+    syncBuiltinESMExports();
+    try {
+      clock.advance(removedKeepMs + 1000);
+      engine = await Engine.open(folder, setup());
+      expect(kept()).toEqual([first]);
+      expect(second).not.toBe('');
+      await expect(new ActorFolders(join(folder, 'actors'), clock).purge()).rejects.toThrow('EBUSY');
+    } finally {
+      fs.promises.rm = rm;
+      syncBuiltinESMExports();
+    }
+    await engine.close();
+    engine = await Engine.open(folder, setup());
+    expect(kept()).toEqual([]);
+  });
+
   it('is kept also when the process died between the catalogue and the folder', async () => {
     await engine.close();
     const path = join(folder, 'actors/acme/site~1');

@@ -17,6 +17,7 @@ import { ColdStarter } from './cold-start.ts';
 import { FlushedReplica } from '#cluster/replica-durability/flushed-replica.ts';
 import { type CandidateOutcome, PartitionCandidate } from './partition-candidate.ts';
 import type { OwnedPartition, PartitionEnvironment, PartitionRole } from './partition-environment.ts';
+import { IntervalPurge } from './interval-purge.ts';
 import { PartitionFollowing } from './partition-following.ts';
 import type { PartitionHost } from './partition-host.ts';
 import { PositionKeeper } from './position-keeper.ts';
@@ -32,9 +33,6 @@ import { SupersededWatch } from './superseded-watch.ts';
  * member follows only when they are complete.
  */
 const READS_MS_MAX = 10_000;
-
-/** Interval of the removal of expired data, in milliseconds. */
-const PURGE_MS = 600_000;
 
 /** Time before a position is stored again after an error, in milliseconds. */
 const RETRY_MS = 1000;
@@ -79,8 +77,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   readonly #repair: StreamRepair | undefined;
   readonly #superseded: SupersededWatch | undefined;
   #turns: Promise<void> = Promise.resolve();
-  /** Monotonic time of the last removal of expired data. */
-  #purgedMs = 0;
+  readonly #purging: IntervalPurge;
   /** A restart of the partition that is requested and not complete. */
   #startingOver: Promise<void> | undefined;
   /** Requests to give it up that have not started. It is not opened before: no member may be left to confirm it. */
@@ -88,7 +85,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   constructor(environment: PartitionEnvironment<Host>) {
     this.#environment = environment;
-    const { clock, replicas } = environment;
+    const { clock, replicas, store } = environment;
+    this.#purging = new IntervalPurge(clock, () => store.purge?.());
     this.#rest = new PartitionBackoff(clock);
     const onDiskFailure = (cause: unknown): void => void this.startOver(cause);
     const shards = new ShardPositions(environment.store, clock, environment.random);
@@ -356,6 +354,14 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   /** @param isCut whether the log is known to begin after the position; otherwise its reader finds out */
   async #startFollowing(isCut = false): Promise<void> {
+    await this.#makeFollowing(isCut).catch((cause: unknown) => {
+      // Otherwise nobody would follow, and nobody would try again.
+      if (this.#role !== 'quarantined') this.#become('idle');
+      throw cause;
+    });
+  }
+
+  async #makeFollowing(isCut: boolean): Promise<void> {
     const flushed = this.#flushed;
     await this.#positions.load();
     // Records that servers lost meanwhile are unknown: in class replica-disk the lease is counted again from now.
@@ -574,7 +580,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   }
 
   async #storeNow(): Promise<void> {
-    this.#purge();
+    this.#purging.runWhenDue();
     try {
       this.#shards.requireCatalogue();
       if (this.#following !== undefined) await this.#settle(this.#following);
@@ -585,14 +591,6 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       if (this.#owned === undefined || isDamage(cause)) void this.startOver(cause);
       else await sleep(this.#environment.clock, RETRY_MS);
     }
-  }
-
-  /** Runs at intervals; data that cannot be removed is tried again. */
-  #purge(): void {
-    const { clock, store } = this.#environment;
-    if (clock.monotonicMs() - this.#purgedMs < PURGE_MS) return;
-    this.#purgedMs = clock.monotonicMs();
-    store.purge?.().catch(() => undefined);
   }
 
   async #open(): Promise<boolean> {
@@ -663,9 +661,12 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     if (!hasEnded) return;
     // Candidates that wait for a follower's confirmation stop waiting.
     if (this.#owned === undefined) this.#flushed?.stopOwning();
-    if (hasFailed) void this.startOver(event.cause);
-    else if (kind === 'quarantined') void this.#inTurn(() => this.#giveUp(event.cause));
-    else void this.follow();
+    if (hasFailed) return void this.startOver(event.cause);
+    const given = kind === 'quarantined' ? this.#inTurn(() => this.#giveUp(event.cause)) : this.follow();
+    // The manager tries again when it finds no role.
+    given.catch((cause: unknown) =>
+      this.#environment.report({ kind: 'shards-failed', isDamaged: isDamage(cause), cause }),
+    );
   }
 
   /**

@@ -220,6 +220,8 @@ export type MemberFindingCode =
   | 'clock-skew'
   | 'revisions-ahead'
   | 'partition-stalled'
+  /** This member does nothing more with a partition, because its log or its data cannot be trusted. */
+  | 'partition-quarantined'
   /** The member's data of a partition was damaged or lost. */
   | 'shards-rebuilt'
   /** Damaged data cannot be rebuilt at present; only requests for it are refused. */

@@ -65,7 +65,7 @@ import { ShardFailures } from './shard-failures.ts';
 import { RevisionClock } from './revision-clock.ts';
 import { spaceFindings } from '#server/status/space-findings.ts';
 import { StartWaits } from './start-waits.ts';
-import { damageFindings, stoppedFindings } from '#server/status/stopped-findings.ts';
+import { partitionFindings, QUARANTINED, stoppedFindings } from '#server/status/stopped-findings.ts';
 
 /** Number of streams that are created concurrently at the first start. */
 const STREAMS_AT_ONCE = 8;
@@ -86,9 +86,6 @@ const ANSWERS_MS_MAX = 2_000;
 
 /** Time before the end of a drain at which callers that still wait for another member get an error, in milliseconds. */
 const LAST_ANSWERS_MS = 1_000;
-
-/** Status text for a partition in quarantine. */
-const QUARANTINED = 'Its log or its shards cannot be trusted; see the log of this member';
 
 /**
  * Connects to NATS and makes this process a member of the cluster there: it follows and owns partitions of the
@@ -370,22 +367,15 @@ class ClusterEngine implements MemberEngine {
   }
 
   #findings(): readonly MemberFinding[] {
-    const stalled = [...(this.#started?.manager.members ?? [])].flatMap(
-      ([partition, { role, trouble }]): MemberFinding[] =>
-        trouble === undefined || role === 'quarantined'
-          ? []
-          : [{ code: 'partition-stalled', message: `partition ${partition}: ${trouble}` }],
-    );
-    const rebuilt = [...(this.#started?.manager.members ?? [])].flatMap(([partition, { damage }]) =>
-      damageFindings(partition, damage),
+    const ofPartitions = [...(this.#started?.manager.members ?? [])].flatMap(([partition, member]) =>
+      partitionFindings(partition, member),
     );
     return [
       ...spaceFindings(this.#environment.space),
       ...this.#environment.folders.findings,
       ...this.#logWatch.findings,
-      ...rebuilt,
       ...linkFindings(this.#sealed, this.#environment.options.server.natsUrl),
-      ...stalled,
+      ...ofPartitions,
       ...memberFindings(this.#started?.registry),
       ...stoppedFindings(this.stoppedActors()),
       ...this.revisionClock.findings,

@@ -1,3 +1,4 @@
+import type { PartitionRole } from '#cluster/ownership/partition-environment.ts';
 import type { ShardDamage } from '#cluster/ownership/shard-damage.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
 import type { ActorStopReason, StoppedActor } from '#runtime/actor/stopped-actors.ts';
@@ -10,6 +11,9 @@ const CHARACTERS_MAX = 80;
 
 /** Maximum number of characters of a damage description, which names a file. */
 const DAMAGE_CHARACTERS_MAX = 400;
+
+/** Said of a partition in quarantine without a recorded reason. */
+export const QUARANTINED = 'Its log or its shards cannot be trusted; see the log of this member';
 
 const said: Readonly<Record<ActorStopReason, string>> = {
   invariant: 'a broken invariant; keep the log of this member, then restart it',
@@ -31,10 +35,18 @@ export function stoppedFindings(stopped: readonly StoppedActor[]): readonly Memb
   });
 }
 
-/** Returns the status findings about damaged shards of a partition. */
-export function damageFindings(
+/** State of a partition at one member, as far as findings are about it. */
+export interface PartitionState {
+  readonly role: PartitionRole;
+  /** Why it accepts no writes; undefined when it does. */
+  readonly trouble: string | undefined;
+  readonly damage: Pick<ShardDamage, 'contained' | 'rebuilt'>;
+}
+
+/** Returns the status findings about a partition at this member: what it has of it, and why it accepts no writes. */
+export function partitionFindings(
   partition: number,
-  { contained, rebuilt }: Pick<ShardDamage, 'contained' | 'rebuilt'>,
+  { damage: { contained, rebuilt }, role, trouble }: PartitionState,
 ): readonly MemberFinding[] {
   const findings: MemberFinding[] = [];
   if (rebuilt !== undefined) {
@@ -48,6 +60,14 @@ export function damageFindings(
       'It is made anew as soon as a snapshot is brought that a member has stored of the partition';
     findings.push({ code: 'damage-contained', message });
   }
+  if (role === 'quarantined') {
+    const why = shortened(trouble ?? QUARANTINED, DAMAGE_CHARACTERS_MAX);
+    findings.push({
+      code: 'partition-quarantined',
+      message: `partition ${partition} takes no writes: ${why}`,
+    });
+  } else if (trouble !== undefined)
+    findings.push({ code: 'partition-stalled', message: `partition ${partition}: ${trouble}` });
   return findings;
 }
 

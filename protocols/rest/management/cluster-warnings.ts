@@ -1,4 +1,4 @@
-import type { ClusterOverview, SeenPartition } from '../ports.ts';
+import type { ClusterOverview, SeenFinding, SeenPartition } from '../ports.ts';
 
 /** `alarm`: an operator must act now. `notice`: for information; no action is needed for now. */
 export type WarningSeverity = 'notice' | 'alarm';
@@ -60,12 +60,19 @@ export function clusterWarnings(overview: ClusterOverview): readonly ClusterWarn
     ...ofMembers(overview),
     ...ofDurability(overview),
     ...ofNatsServers(overview),
-    ...overview.findings.map(({ code, member, message }) => warning(code, `${member}: ${message}`)),
+    ...overview.findings
+      .filter((finding) => !isOwnQuarantine(overview, finding))
+      .map(({ code, member, message }) => warning(code, `${member}: ${message}`)),
   ];
   return [
     ...found.filter(({ severity }) => severity === 'alarm'),
     ...found.filter(({ severity }) => severity === 'notice'),
   ];
+}
+
+/** Whether a finding repeats what the asked member says of its partitions. */
+function isOwnQuarantine({ members }: ClusterOverview, { code, member }: SeenFinding): boolean {
+  return code === 'partition-quarantined' && members.some(({ id, isSelf }) => isSelf && id === member);
 }
 
 function warning(code: ClusterWarningCode, message: string): ClusterWarning {

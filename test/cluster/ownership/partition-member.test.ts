@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { PartitionRole } from '#cluster/ownership/partition-environment.ts';
 import { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
@@ -157,6 +157,28 @@ describe('a partition on several members', () => {
     expect(await a.member.own()).toBe(true);
     expect(await a.notes()).toMatchObject({ k19: 'k19', more: 'more' });
     expect(a.roles).toEqual(['following', 'opening', 'owning', 'following', 'opening', 'owning']);
+  });
+
+  it('has no role where its following cannot be begun, says why, and is followed when that is asked again', async () => {
+    const [a, b] = [new Side('a'), new Side('b')];
+    await a.member.own();
+    await a.member.owned?.host.create(actor);
+    await b.member.follow();
+    const sweep = vi.spyOn(a.store, 'sweep').mockRejectedValue(new Error('EIO: i/o error'));
+    // Another member opens it: this one learns of that with its next write, on its own.
+    a.link.isConnected = false;
+    expect(await b.member.own()).toBe(true);
+    a.link.isConnected = true;
+    await expect(a.write('late')).rejects.toThrow();
+    await until(() => a.member.role === 'idle');
+    expect(a.events).toContainEqual(expect.objectContaining({ kind: 'shards-failed', isDamaged: false }));
+    await expect(a.member.follow()).rejects.toThrow('EIO');
+    expect(a.member.role).toBe('idle');
+    sweep.mockRestore();
+    await b.write('k');
+    await a.member.follow();
+    expect(a.member.role).toBe('following');
+    await a.caughtUp();
   });
 
   it('is taken over from a member that is cut off, once its lease has run out, and that one finds out', async () => {

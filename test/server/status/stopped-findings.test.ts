@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { stoppedFindings } from '#server/status/stopped-findings.ts';
+import { partitionFindings, stoppedFindings } from '#server/status/stopped-findings.ts';
 import { clusterWarnings } from '#protocols/rest/management/cluster-warnings.ts';
 import { stoppedActor } from '#runtime/actor/stopped-actors.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
@@ -47,4 +47,16 @@ it('names a few of many, and stays short', () => {
 it('has nothing to say of an actor whose log went to another member', () => {
   expect(stoppedActor(actor, new ServiceError('NOT_OWNER'))).toBeUndefined();
   expect(stoppedActor(actor, new ServiceError('WRITES_STOPPED'))).toMatchObject({ reason: 'log' });
+});
+
+it('a member says that it has a partition in quarantine or stalled, and why', () => {
+  const damage = { contained: undefined, rebuilt: undefined };
+  const told = (role: 'following' | 'quarantined', trouble?: string) =>
+    partitionFindings(7, { role, trouble, damage }).map(({ code, message }) => `${code}: ${message}`);
+  expect(told('following')).toEqual([]);
+  expect(told('following', 'it waits')).toEqual(['partition-stalled: partition 7: it waits']);
+  expect(told('quarantined', 'z'.repeat(2_000))[0]).toMatch(
+    /^partition-quarantined: partition 7 takes no writes: z{300,400}…$/,
+  );
+  expect(told('quarantined')[0]).toMatch(/see the log of this member$/);
 });

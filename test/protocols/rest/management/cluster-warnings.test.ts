@@ -72,6 +72,17 @@ describe('the warnings of a cluster', () => {
     expect(message({ partitions })).toContain('record 7 fails its checksum');
   });
 
+  it('tell of a partition that another member has in quarantine, and once of one that is in quarantine here', () => {
+    const partitions = [partition(0, { quarantine: 'record 7 fails its checksum' }), partition(1)];
+    const code = 'partition-quarantined';
+    const findings = [
+      { member: 'a', code, message: 'partition 0 takes no writes: record 7 fails its checksum' },
+      { member: 'b', code, message: 'partition 1 takes no writes: record 9 fails its checksum' },
+    ] as const;
+    expect(told({ partitions, findings })).toEqual([`alarm ${code}`, `alarm ${code}`]);
+    expect(message({ partitions, findings })).toContain('b: partition 1 takes no writes: record 9');
+  });
+
   it('tell a partition nobody could take over from one with a follower less', () => {
     const cold = { member: 'b', isWarm: false, recordsBehind: undefined };
     const bare = partition(0, { followers: [cold] });

@@ -68,7 +68,7 @@ describe('hands on the data directory of a running server', () => {
     const ready = async () => (await server.request('GET', '/ready')).status;
     await until(() => server.stdout.includes('under the running server'), 'the loss is told');
     await until(async () => (await ready()) === 200, 'writes go on');
-    const goesOn = 'writing goes on; nothing that was answered is lost';
+    const goesOn = 'journal: writable again; no acknowledged write was lost';
     await until(() => server.stdout.includes(goesOn), 'that they go on is told');
     expect((await create('after')).status).toBe(201);
     await server.kill('SIGKILL');

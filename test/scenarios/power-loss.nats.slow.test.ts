@@ -157,7 +157,7 @@ describe('a cluster whose machines and servers all lose their power, and whose s
       await safe.admin('POST', `${BASE}/`, { name: 'after', node_type: 'svc:Folder', properties: {} }),
       201,
     );
-    expect(safe.logs()).toContain('was given it back');
+    expect(safe.logs()).toContain('end of the stream was lost and has been restored');
 
     // Nobody has them but the shards: nobody opens the partition any more, and each member says why.
     await until(

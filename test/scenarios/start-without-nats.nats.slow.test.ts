@@ -99,7 +99,7 @@ describe('a member that starts with the name of another one', () => {
     expect(await copied.exited).toEqual({ code: 2, signal: null });
     expect(copied.stderr).toContain('SVC_MEMBER_ID: another member is called m1 and runs at http://');
     expect(copied.stderr).not.toMatch(/^ +at /m);
-    expect(member.stdout).not.toContain('another member has the name of this one');
+    expect(member.stdout).not.toContain('another member has the same name');
     const token = await member.logIn();
     const body = { repo_id: 'after' };
     expect((await member.request('POST', '/api/repositories', { token, body })).status).toBe(201);

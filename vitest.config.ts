@@ -41,7 +41,7 @@ export default defineConfig({
           ...shared,
           name: 'slow',
           globalSetup: [installPrograms],
-          // Properties, and simulations without a longer one here, are in both: in `fast` with a third of their workloads.
+          // Properties, and simulations without a longer one here, are in both: in `fast` with a quarter of their workloads.
           include: [
             'test/**/*.slow.test.ts',
             'test/**/*.fuzz.test.ts',

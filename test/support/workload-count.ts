@@ -2,11 +2,11 @@
 const LEAST = 4;
 
 /**
- * Number of workloads a property is tried with, or of seeds a simulation is: all of them in the slow suite, a third in
+ * Number of workloads a property is tried with, or of seeds a simulation is: all of them in the slow suite, a quarter in
  * the suites for every change.
  *
  * @param all the number of the slow suite
  */
 export function workloadCount(all: number): number {
-  return process.env.WORKLOADS === 'all' ? all : Math.max(LEAST, Math.ceil(all / 3));
+  return process.env.WORKLOADS === 'all' ? all : Math.max(LEAST, Math.ceil(all / 4));
 }

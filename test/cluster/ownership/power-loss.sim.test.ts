@@ -4,7 +4,7 @@ import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
 
 /** Enough for the sums below: single seeds often have none of what they count. */
-const SEEDS = workloadCount(72);
+const SEEDS = workloadCount(96);
 
 type Sums = Record<
   'done' | 'cuts' | 'lostMessages' | 'reseeds' | 'missing' | 'quarantined' | 'floors',

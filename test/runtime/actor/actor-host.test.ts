@@ -529,8 +529,8 @@ describe('closing the host', () => {
 });
 
 describe('a start', () => {
-  it('brings hundreds of actors up to the log', async () => {
-    const actors = await make(...Array.from({ length: 300 }, (_, number) => `a${number}`));
+  it('brings a hundred actors up to the log', async () => {
+    const actors = await make(...Array.from({ length: 100 }, (_, number) => `a${number}`));
     engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
     for (let round = 0; round < 4; round += 1)
       await Promise.all(actors.map((actor, index) => write(actor, `k${round}`, `${index}`)));

@@ -398,28 +398,6 @@ describe('what each side of a merge made, where it does not fit together', () =>
     });
   });
 
-  it('lists as many as fit, and counts all of them with the definition they do not suit', async () => {
-    const [target, source] = await pair();
-    const operations = Array.from({ length: 10_050 }, (_, index) => {
-      const name = `n${String(index).padStart(5, '0')}`;
-      const node = { name, id: name, nodeType: ARTICLE, properties: { title: name } };
-      return { type: 'create', parentPath: '/', node } as const;
-    });
-    const commit = { message: 'many' };
-    await branches.family.command(target, { type: 'CommitOperations', workspace, commit, operations });
-    await define(source, ARTICLE, stricter);
-    // What both sides changed differently counts as well.
-    await update(source, '/old', { title: 'theirs', author: 'ada' });
-    await update(target, '/old', { title: 'ours' });
-    const query = { type: 'ListConflicts', source: branches.family.actor(source) } as const;
-    const { conflicts: listed } = await branches.family.query<ConflictList>(target, query);
-    expect(listed).toHaveLength(10_000);
-    expect(listed[0]).toMatchObject({ node_id: articleId, violations: [{ count: 10_050 }] });
-    expect(listed.at(-1)).toMatchObject({ node_id: 'old' });
-    expect(await resolve(target, source, [ours(articleId), ours('old')])).toMatchObject({ success: true });
-    expect(await conflicts(target, source)).toEqual([]);
-  });
-
   it('is settled by one side for everything, whatever does not fit', async () => {
     for (const choice of [ours, theirs]) {
       const [target, source] = await pair();

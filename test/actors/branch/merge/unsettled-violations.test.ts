@@ -1,8 +1,6 @@
-import { queryObjects } from 'node:v8';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ConflictList } from '#actors/branch/merge-messages.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
-import { NodeRecord } from '#runtime/tree/node-record.ts';
 import { WORKSPACE } from '#test/support/branch-family.ts';
 import { ARTICLE, articleId, manual, mergingBranches, ours, stricter, text } from './merging-branches.ts';
 
@@ -277,45 +275,6 @@ describe('violations of a merge', () => {
       });
       expect(await resolve(target, source, [ours(base)])).toMatchObject({ success: true });
       await expectSettled(target, source);
-    });
-  });
-
-  describe('of unique values of many nodes', () => {
-    const NODES = 300;
-    const { property } = NodeRecord.prototype;
-    afterEach(() => {
-      NodeRecord.prototype.property = property;
-    });
-
-    it('are found without the records of all of them in memory', async () => {
-      const [target, source] = await pair();
-      const properties = [text('code')];
-      for (const name of ['test:Base', 'test:Kid']) await define(target, name, { properties });
-      const [first, ...others] = Array.from({ length: NODES }, (_, index) => String(index));
-      await create(target, '/first', 'test:Kid', { code: first as string });
-      await Promise.all(others.map((code) => create(target, `/n${code}`, 'test:Kid', { code })));
-      await create(target, '/last', 'test:Kid', { code: first as string });
-      await merge(source, target);
-      await define(source, 'test:Base', { properties: [text('code', { unique: true })] });
-      await define(target, 'test:Kid', { extends: 'test:Base', properties: [] });
-      const before = queryObjects(NodeRecord, { format: 'count' });
-      let reads = 0;
-      let most = 0;
-      // Not a spy, which keeps the records that it was called on.
-      NodeRecord.prototype.property = function (this: NodeRecord, name) {
-        reads += 1;
-        // Each count collects garbage first.
-        if (reads % (NODES - 1) === 0) most = Math.max(most, queryObjects(NodeRecord, { format: 'count' }));
-        return property.call(this, name);
-      };
-      const { conflicts: listed } = await branches.family.query<ConflictList>(target, {
-        type: 'ListConflicts',
-        source: branches.family.actor(source),
-      });
-      expect(ids(listed)).toEqual(['node_type:test:Base', 'node_type:test:Kid']);
-      expect(listed[0]?.violations?.[0]?.message).toContain("'/first' and '/last' have the same value");
-      expect(most).toBeGreaterThan(0);
-      expect(most - before).toBeLessThan(NODES / 4);
     });
   });
 

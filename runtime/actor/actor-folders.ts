@@ -97,8 +97,9 @@ export class ActorFolders {
    * Every existing actor, sorted.
    *
    * @param isKind whether a name is the last part of an id: empty folders of owners are not actors
+   * @param owner only actors under it, including one of that id
    */
-  async all(isKind: (name: string) => boolean): Promise<readonly ActorId[]> {
+  async all(isKind: (name: string) => boolean, owner?: string): Promise<readonly ActorId[]> {
     const found: ActorId[] = [];
     const visit = async (parts: readonly string[]): Promise<void> => {
       const entries = await readdir(join(this.root, ...parts), { withFileTypes: true }).catch(noneWhenGone);
@@ -108,7 +109,7 @@ export class ActorFolders {
         found.push(parts.join('/'));
       for (const { name } of folders) await visit([...parts, name]);
     };
-    await visit([]);
+    await visit(owner?.split('/') ?? []);
     return found.sort();
   }
 

@@ -6,7 +6,12 @@ import { runInTurns } from '#runtime/base/run-in-slices.ts';
 import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { ReplicaStore } from '#runtime/commit/replica.ts';
-import { requireStorageError, sizeOfFile, unusableFile } from '#runtime/errors/refused-file.ts';
+import {
+  isRefusedFile,
+  requireStorageError,
+  sizeOfFile,
+  unusableFile,
+} from '#runtime/errors/refused-file.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import { isSameRecord, type RecordMark } from '#runtime/log/log-entry.ts';
 import { isUnder } from '#runtime/log/lifecycle-entry.ts';
@@ -98,19 +103,37 @@ export class ActorStore implements ReplicaStore {
     return this.#catalogue?.get(actor)?.created ?? 0;
   }
 
-  /** Actors of the catalogue under an owner, including one of that id; empty without a catalogue. */
-  listedUnder(owner: string): readonly ActorId[] {
-    return this.#catalogue?.under(owner) ?? [];
+  /** Whether neither a row nor a folder is left of an actor. */
+  hasNoTrace(actor: ActorId): boolean {
+    return !this.exists(actor) && !this.folders.exists(actor);
   }
 
   /**
-   * Whether an actor is certainly later than a record: it was created after it, or its shard has a later one. A removal
-   * up to there was that of an earlier actor of the same id.
-   *
-   * @throws the errors of {@link storedHead}
+   * What the removal in a record concerns: the owner, or where something under it is later, each actor that is not.
+   * Folders without a row count as well, because a removal may be unfinished.
    */
-  isLater(actor: ActorId, sequence: number): boolean {
-    return this.createdAt(actor) > sequence || (this.headOf(actor)?.sequence ?? 0) > sequence;
+  async leavingWith(owner: string, sequence: number): Promise<readonly string[]> {
+    const listed = this.#catalogue?.under(owner) ?? [];
+    const found = await this.folders.all((name) => this.#kinds.has(name), owner);
+    const actors = [...new Set([...listed, ...found])];
+    const leaving = actors.filter((actor) => !this.#isLater(actor, sequence));
+    return leaving.length === actors.length ? [owner] : leaving;
+  }
+
+  /**
+   * Whether an actor is certainly later than a record, so that a removal up to there was that of an earlier actor of the
+   * same id: the catalogue has a later record that created it; or no such record, and its shard has a later one.
+   */
+  #isLater(actor: ActorId, sequence: number): boolean {
+    const created = this.createdAt(actor);
+    // The file may be of another actor of the same id, where the catalogue could not be written.
+    if (created > 0) return created > sequence;
+    try {
+      return (this.headOf(actor)?.sequence ?? 0) > sequence;
+    } catch (error) {
+      if (isRefusedFile(error)) return false;
+      throw error;
+    }
   }
 
   /** Whether an actor under an owner exists or should exist. */

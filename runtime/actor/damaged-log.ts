@@ -25,6 +25,11 @@ export interface JudgedActors {
    * without their files that data is lost too.
    */
   readonly past: ReadonlyMap<ActorId, number>;
+  /**
+   * Dependent actors that the catalogue does not have and the log creates without a source, with the sequence of that
+   * record. A fork is not acknowledged before the catalogue has it.
+   */
+  readonly unlisted: ReadonlyMap<ActorId, number>;
 }
 
 /** An actor that occurs in the log. */
@@ -62,7 +67,8 @@ export async function judgeActors(
 ): Promise<JudgedActors> {
   const dependent = new Map<ActorId, string>();
   const past = new Map<ActorId, number>();
-  if (lost.length === 0) return { dependent, past };
+  const unlisted = new Map<ActorId, number>();
+  if (lost.length === 0) return { dependent, past, unlisted };
   const logged = await actorsOf(log);
   const onDisk = new Set(await stored.all());
   const listed = stored.listed();
@@ -75,14 +81,14 @@ export async function judgeActors(
     else if (lostOf(actor, madeAt, lost) !== undefined) past.set(actor, reached);
   }
   for (const [actor, row] of listed) {
-    // The record that created it is still in the log: see below.
-    if (onDisk.has(actor) || logged.get(actor)?.madeAt !== undefined) continue;
+    // The record that created it is still in the log: see below. An earlier one is of another actor of that id.
+    if (onDisk.has(actor) || (logged.get(actor)?.madeAt ?? -1) >= row.created) continue;
     const why = lostOf(actor, Math.max(row.created, row.floor), lost);
     if (why !== undefined) dependent.set(actor, why);
   }
   // In log order, so that a source is classified before its forks.
   for (const [actor, { firstAt, madeAt, source }] of logged) {
-    if (onDisk.has(actor)) continue;
+    if (onDisk.has(actor) || (madeAt ?? 0) < (listed.get(actor)?.created ?? 0)) continue;
     if (madeAt === undefined) {
       if (listed.has(actor)) continue;
       const before = lost.filter(({ first }) => first < firstAt);
@@ -94,7 +100,10 @@ export async function judgeActors(
     const why = inherited ?? lostOf(actor, madeAt, lost);
     if (why !== undefined) dependent.set(actor, why);
   }
-  return { dependent, past };
+  for (const [actor, { madeAt, source }] of logged)
+    if (madeAt !== undefined && source === undefined && dependent.has(actor) && !listed.has(actor))
+      unlisted.set(actor, madeAt);
+  return { dependent, past, unlisted };
 }
 
 /** The error of requests to an actor that depends on lost records. */

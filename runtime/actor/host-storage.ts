@@ -120,6 +120,7 @@ export class HostStorage {
     await store.beginNoting((actor, done, of) => this.#environment.verifying?.(actor, done, of));
     for (const actor of this.#environment.required ?? []) store.requireSound(actor);
     await this.#raiseFloors(judged.past);
+    await this.#listRefused(judged.unlisted);
     this.#refused = await RefusedActors.decide(log, judged);
     await this.#replay();
     await store.sweep();
@@ -178,6 +179,16 @@ export class HostStorage {
     }
   }
 
+  /**
+   * Lists refused actors that the log creates and the catalogue does not have. The log keeps their records, but they are
+   * not replayed: without a row they could not be told from removed ones later.
+   */
+  async #listRefused(unlisted: ReadonlyMap<ActorId, number>): Promise<void> {
+    const actors = new Map<ActorId, CatalogueRow>();
+    for (const [actor, created] of unlisted) actors.set(actor, { created, floor: 0 });
+    if (actors.size > 0) await this.#catalogue?.note({ actors }, this.#environment.log.lastSequence);
+  }
+
   /** Raises the floors of actors with records that the log has lost, because the log cannot rebuild them. */
   async #raiseFloors(past: ReadonlyMap<ActorId, number>): Promise<void> {
     const actors = new Map<ActorId, CatalogueRow>();
@@ -218,11 +229,7 @@ export class HostStorage {
         handling: (actor) => store.markInUse(actor),
         missingFork: (target, sequence) => store.missingFork(target, sequence),
         remove: async (owner, sequence) => {
-          const owned = store.listedUnder(owner);
-          const isLater = (actor: ActorId): boolean => store.isLater(actor, sequence);
-          // Actors that were created since under the same owner stay.
-          const leaving = owned.some(isLater) ? owned.filter((actor) => !isLater(actor)) : [owner];
-          for (const each of leaving) {
+          for (const each of await store.leavingWith(owner, sequence)) {
             removed.push(each);
             // A later actor of the same name is a different one.
             this.#damaged.forget((actor) => isUnder(actor, each));
@@ -240,12 +247,13 @@ export class HostStorage {
 
   /**
    * Whether the actor that a replayed record creates was removed since. A log with damage keeps old records while later
-   * ones are removed, among them that of the removal.
+   * ones are removed, among them that of the removal. The rows of actors that such records create were on disk before
+   * that, see {@link #listRefused}.
    */
   #isOver(actor: ActorId, sequence: number): boolean {
     if (this.store.exists(actor)) return this.store.createdAt(actor) > sequence;
     const { appliedThrough = 0 } = this.#environment.log.damage ?? {};
-    return sequence <= appliedThrough;
+    return sequence <= appliedThrough && this.store.hasNoTrace(actor);
   }
 
   /** @throws {ServiceError} `DATA_CORRUPTED` for an actor that depends on records the log has lost */

@@ -5,7 +5,7 @@ import { dependsOnLost, type JudgedActors, judgeActors, type StoredActors } from
 import type { ActorId } from './ports.ts';
 import type { StoppedActor } from './stopped-actors.ts';
 
-const nobody: JudgedActors = { dependent: new Map(), past: new Map() };
+const nobody: JudgedActors = { dependent: new Map(), past: new Map(), unlisted: new Map() };
 
 /**
  * The actors of a host that are not served because they depend on records the log has lost. All others are served
@@ -32,8 +32,8 @@ export class RefusedActors {
   static async judge(log: Log, stored: StoredActors): Promise<JudgedActors> {
     const { damage } = log;
     if (damage === undefined) return nobody;
-    const { dependent, past } = await judgeActors(log, damage.lost, stored);
-    return { dependent: new Map([...damage.refused, ...dependent]), past };
+    const judged = await judgeActors(log, damage.lost, stored);
+    return { ...judged, dependent: new Map([...damage.refused, ...judged.dependent]) };
   }
 
   /**

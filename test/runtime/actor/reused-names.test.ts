@@ -1,8 +1,17 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
+import { ActorCatalogue, type CatalogueRow } from '#runtime/actor/actor-catalogue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { commonTableNames } from '#runtime/commit/behaviour.ts';
@@ -41,8 +50,8 @@ async function restart(between: () => void = () => {}): Promise<void> {
   engine = await Engine.open(folder, setup);
 }
 
-/** Damages the record of the journal that holds a text. */
-function damageRecordOf(text: string): void {
+/** Damages the record of the journal that holds a text. @returns the path of its segment */
+function damageRecordOf(text: string): string {
   for (const name of journalFiles()) {
     const path = join(folder, 'journal', name);
     const bytes = readFileSync(path);
@@ -50,7 +59,7 @@ function damageRecordOf(text: string): void {
     if (at < 0) continue;
     bytes[at] = (bytes[at] as number) ^ 1;
     writeFileSync(path, bytes);
-    return;
+    return path;
   }
   throw new Error(`no record holds ${text}`);
 }
@@ -280,5 +289,128 @@ describe('actors of one owner of which some are later than its removal', () => {
     expect(engine.host.exists(early)).toBe(false);
     expect(await notesOf(late)).toEqual(['own']);
     expect(keptFolders()).toHaveLength(2);
+  });
+});
+
+describe('an actor that the journal creates and the catalogue does not have', () => {
+  /** As after a crash before the catalogue had it, with a lost record. @returns the segment before it was damaged */
+  async function loseAfterCrash(lost: string): Promise<{ readonly path: string; readonly whole: Buffer }> {
+    const stored = join(folder, 'actors');
+    const [older, killed] = [join(folder, 'older'), join(folder, 'killed')];
+    await engine.close();
+    cpSync(stored, older, { recursive: true });
+    const limits = { apply: { applyBytes: 1 << 30, applyDelayMs: 3_600_000 } };
+    engine = await Engine.open(folder, { ...setup, limits });
+    await engine.host.create(reused);
+    await write(reused, 'a');
+    await write(reused, lost);
+    for (let number = 0; number < 8; number += 1) await write(bystander, `after${number}`, 'x'.repeat(4_000));
+    cpSync(join(folder, 'journal'), killed, { recursive: true });
+    let damaged = '';
+    let whole = Buffer.alloc(0);
+    await restart(() => {
+      for (const name of ['actors', 'journal']) rmSync(join(folder, name), { recursive: true });
+      cpSync(older, stored, { recursive: true });
+      cpSync(killed, join(folder, 'journal'), { recursive: true });
+      damaged = damageRecordOf(lost);
+      whole = readFileSync(join(killed, basename(damaged)));
+    });
+    return { path: damaged, whole };
+  }
+
+  it('is there again when the lost record is, also when later segments have left meanwhile [DUR-022]', async () => {
+    const { path, whole } = await loseAfterCrash('b lost');
+    expect(engine.host.stoppedActors.map(({ actor }) => actor)).toEqual([reused]);
+    await rollOver();
+    expect(engine.host.stoppedActors.map(({ actor }) => actor)).toEqual([reused]);
+    await restart(() => writeFileSync(path, whole));
+    for (let start = 0; start < 2; start += 1) {
+      expect(engine.host.stoppedActors).toEqual([]);
+      expect(await notesOf(reused)).toEqual(['a', 'b lost']);
+      await restart();
+    }
+  });
+
+  it('stays when it has a folder, as where an older copy of the catalogue was put back [DUR-022]', async () => {
+    const catalogue = join(folder, 'actors/.catalogue');
+    const older = join(folder, 'older-catalogue');
+    await restart(() => cpSync(catalogue, older, { recursive: true }));
+    await loseRecord(async () => {
+      await engine.host.create(reused);
+      await write(reused, 'a');
+    });
+    await rollOver();
+    await restart(() => {
+      rmSync(catalogue, { recursive: true });
+      cpSync(older, catalogue, { recursive: true });
+    });
+    expect(await notesOf(reused)).toEqual(['a']);
+  });
+});
+
+describe('a removal in the journal that the catalogue has not stored', () => {
+  /** Puts the row of an earlier actor back into the catalogue, as where it could not be written since. */
+  async function putBack(actor: string, row: CatalogueRow | undefined): Promise<void> {
+    if (row === undefined) throw new Error('it is not listed');
+    const catalogue = new ActorCatalogue(join(folder, 'actors'), systemClock);
+    await catalogue.note({ actors: new Map([[actor, row]]) }, catalogue.sequence);
+    await catalogue.close();
+  }
+
+  async function storedRow(actor: string): Promise<CatalogueRow | undefined> {
+    const catalogue = new ActorCatalogue(join(folder, 'actors'), systemClock);
+    const row = catalogue.get(actor);
+    await catalogue.close();
+    return row;
+  }
+
+  it('is carried out before the next actor of the name is made, whose folder is already there', async () => {
+    await engine.host.create(reused);
+    await engine.close();
+    const row = await storedRow(reused);
+    engine = await Engine.open(folder, setup);
+    await engine.host.destroyUnder('acme/reused~1');
+    await engine.host.create(reused);
+    await write(reused, 'own');
+    await engine.close();
+    await putBack(reused, row);
+    engine = await Engine.open(folder, setup);
+    expect(await notesOf(reused)).toEqual(['own']);
+  });
+
+  it('is carried out where the system refuses to read the file', async () => {
+    await engine.host.create(reused);
+    await write(reused, 'a');
+    await engine.close();
+    const row = await storedRow(reused);
+    engine = await Engine.open(folder, setup);
+    await engine.host.destroyUnder('acme/reused~1');
+    await engine.close();
+    await putBack(reused, row === undefined ? undefined : { ...row, created: 0 });
+    // Reading it fails with an error of the system.
+    mkdirSync(join(folder, 'actors', ...reused.split('/'), 'data.mdb'), { recursive: true });
+    engine = await Engine.open(folder, setup);
+    expect(engine.host.exists(reused)).toBe(false);
+    await restart();
+    expect(engine.host.exists(reused)).toBe(false);
+  });
+
+  it('takes what an unfinished removal left, also where an actor of the owner is later', async () => {
+    const late = actorId('acme', 'reused~1', 'late', 'notes');
+    await engine.host.create(reused);
+    await write(reused, 'a');
+    // The record of the removal alone is in the journal.
+    await rollOver();
+    const path = join(folder, 'actors', ...reused.split('/'));
+    const left = join(folder, 'left');
+    await restart(() => cpSync(path, left, { recursive: true }));
+    await engine.host.destroyUnder('acme/reused~1');
+    await engine.host.create(late);
+    await write(late, 'own');
+    // As where the system refused to move it.
+    await restart(() => cpSync(left, path, { recursive: true }));
+    expect(existsSync(path)).toBe(false);
+    expect(engine.host.exists(reused)).toBe(false);
+    expect(await notesOf(late)).toEqual(['own']);
   });
 });

@@ -23,6 +23,9 @@ const LOST_FORK =
   'its file is missing. It is a fork, and its source has gone on since or is damaged: bring the file back, restore the ' +
   'repository from a backup under another name, or make the branch anew';
 
+/** Description of another actor without a file. */
+const LOST_FILE = 'its file is missing, and some of its records have left the journal: bring the file back';
+
 /** What the journal has of an actor. */
 interface FromJournal {
   /** Position of its file: earlier records of the journal are in it. */
@@ -113,7 +116,9 @@ export class SalvagedActors {
   /** Whether an actor is later than a record: the removal in that record was of an earlier actor of the same id. */
   #isLater(actor: ActorId, sequence: number): boolean {
     const { listed, store } = this.#survey;
-    return (listed.get(actor)?.created ?? 0) > sequence || (store.headOf(actor)?.sequence ?? 0) > sequence;
+    const created = listed.get(actor)?.created ?? 0;
+    // The file may be of another actor of the same id, where the catalogue could not be written.
+    return created > 0 ? created > sequence : (store.headOf(actor)?.sequence ?? 0) > sequence;
   }
 
   /** Whether an actor that the journal creates was removed by a record that has left the journal. */
@@ -125,16 +130,23 @@ export class SalvagedActors {
     return !listed.has(actor) && !actors.includes(actor);
   }
 
+  /** Whether the journal makes an actor, not an earlier one of its id, and has all of its records. */
+  #isMadeWhole(actor: ActorId): boolean {
+    const { listed, made } = this.#survey;
+    const how = made.get(actor);
+    return how?.isLost === false && how.sequence >= (listed.get(actor)?.created ?? 0);
+  }
+
   async #copy(actor: ActorId): Promise<void> {
     const { dependent, journal, made, store } = this.#survey;
     const tableNames = store.tablesOf(actor);
     const why = dependent.get(actor);
     if (why !== undefined) this.#missing.add({ actor, what: `acknowledged writes may be lost: ${why}` });
     const source = this.#open(actor, tableNames);
-    // Without its file an actor would be empty, unless the journal has all its records, or it is a registry,
+    // Without its file an actor would lack something unless the journal has all its records, or it is a registry,
     // whose rows are independent. A fork is made from its source, at its place in the journal.
-    // of which each row counts by itself. A fork is made of its source, where the journal makes it.
-    if (source === undefined && made.get(actor)?.kind !== 'create' && actorKindOf(actor) !== 'tenant') return;
+    const isCreated = this.#isMadeWhole(actor) && made.get(actor)?.kind === 'create';
+    if (source === undefined && !isCreated && actorKindOf(actor) !== 'tenant') return;
     try {
       const reached = source?.position.sequence ?? 0;
       const stop = why === undefined ? Number.POSITIVE_INFINITY : firstLostAfter(journal.lost, reached);
@@ -151,11 +163,11 @@ export class SalvagedActors {
   #open(actor: ActorId, tableNames: readonly string[]): PageFile | undefined {
     const path = shardPathOf(this.#survey.store, actor);
     const made = this.#survey.made.get(actor);
-    const isMade = made?.kind === 'create' || made?.isLost === false;
+    const isMade = this.#isMadeWhole(actor);
     try {
       if (!existsSync(path) && isMade) return undefined;
       if (!existsSync(path) && made !== undefined) {
-        this.#missing.add({ actor, what: LOST_FORK });
+        this.#missing.add({ actor, what: made.kind === 'fork' ? LOST_FORK : LOST_FILE });
         return undefined;
       }
       return new PageFile(path, tableNames, (table, what) => this.#missing.add({ actor, table, what }));
@@ -221,7 +233,8 @@ export class SalvagedActors {
   /** Makes a fork without a file from its source at this place of the journal: the result is identical. */
   async #fork(actor: ActorId, source: ActorId, sequence: number): Promise<void> {
     const { dependent, journal, made } = this.#survey;
-    if (this.#shards.has(actor) || made.get(actor)?.sequence !== sequence || made.get(actor)?.isLost) return;
+    if (this.#shards.has(actor) || made.get(actor)?.sequence !== sequence || !this.#isMadeWhole(actor))
+      return;
     const known = this.#fromJournal.get(source);
     if (known === undefined || !this.#shards.has(source) || known.stop <= sequence) {
       this.#missing.add({ actor, what: LOST_FORK });

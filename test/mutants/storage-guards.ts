@@ -1,6 +1,7 @@
 import type { GuardMutant } from './guard-mutant.ts';
 
 const containmentTest = ['test/runtime/embedded/journal-containment.test.ts'];
+const reusedNamesTest = ['test/runtime/actor/reused-names.test.ts'];
 const salvageTest = ['test/server/salvage/salvaged-actors.test.ts'];
 const admissionTest = ['test/protocols/http/request-admission.test.ts'];
 const journalHealTest = ['test/runtime/embedded/journal-heal.test.ts'];
@@ -112,7 +113,7 @@ export const storageGuards: readonly GuardMutant[] = [
   {
     guard: 'a salvage takes no part of an actor for all of it',
     file: 'server/salvage/salvage-actors.ts',
-    from: "if (source === undefined && made.get(actor)?.kind !== 'create' && actorKindOf(actor) !== 'tenant') return;",
+    from: "if (source === undefined && !isCreated && actorKindOf(actor) !== 'tenant') return;",
     to: '',
     tests: salvageTest,
   },
@@ -136,6 +137,125 @@ export const storageGuards: readonly GuardMutant[] = [
     from: '      if (!made.has(actor))\n',
     to: '',
     tests: salvageTest,
+  },
+  {
+    guard: 'a salvage takes the journal for all of an actor only when that has all of its records',
+    file: 'server/salvage/salvage-actors.ts',
+    from: 'return how?.isLost === false && how.sequence >= (listed.get(actor)?.created ?? 0);',
+    to: "return how?.kind === 'create' || how?.isLost === false;",
+    tests: salvageTest,
+  },
+  {
+    guard: 'a salvage takes no record of an earlier actor for that of the one of its name',
+    file: 'server/salvage/salvage-actors.ts',
+    from: 'how?.isLost === false && how.sequence >= (listed.get(actor)?.created ?? 0)',
+    to: 'how?.isLost === false',
+    tests: salvageTest,
+  },
+  {
+    guard: 'a salvage takes no actor that was made after the removal of an earlier one for removed',
+    file: 'server/salvage/salvage-actors.ts',
+    from: 'return created > 0 ? created > sequence : (store.headOf(actor)?.sequence ?? 0) > sequence;',
+    to: 'return (store.headOf(actor)?.sequence ?? 0) > sequence;',
+    tests: salvageTest,
+  },
+  {
+    guard: 'a salvage takes no actor for removed whose file is later than the removal',
+    file: 'server/salvage/salvage-actors.ts',
+    from: 'return created > 0 ? created > sequence : (store.headOf(actor)?.sequence ?? 0) > sequence;',
+    to: 'return created > sequence;',
+    tests: salvageTest,
+  },
+  {
+    guard: 'a salvage brings back nobody whose removal has left the journal',
+    file: 'server/salvage/salvage-actors.ts',
+    from: 'return !listed.has(actor) && !actors.includes(actor);',
+    to: 'return false;',
+    tests: salvageTest,
+  },
+  {
+    guard: 'a start brings back nobody whose removal has left the journal',
+    file: 'runtime/embedded/journal-damage.ts',
+    from: 'this.appliedThrough = lastBeforeHole(retention.segments);',
+    to: 'this.appliedThrough = 0;',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'only records before a hole may be of an actor whose removal has left the journal',
+    file: 'runtime/embedded/journal-damage.ts',
+    from: 'header.firstSequence > before.lastSequence + 1;',
+    to: 'header.firstSequence > before.lastSequence;',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'an actor is not made again by a record before that which made it',
+    file: 'runtime/actor/host-storage.ts',
+    from: 'if (this.store.exists(actor)) return this.store.createdAt(actor) > sequence;',
+    to: 'if (this.store.exists(actor)) return false;',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'an actor that has a folder is not taken for removed',
+    file: 'runtime/actor/host-storage.ts',
+    from: 'return sequence <= appliedThrough && this.store.hasNoTrace(actor);',
+    to: 'return sequence <= appliedThrough;',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'refused actors are listed, so that they are not taken for removed later',
+    file: 'runtime/actor/host-storage.ts',
+    from: '    await this.#listRefused(judged.unlisted);\n',
+    to: '',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'a removal leaves actors of its owner that were made since',
+    file: 'runtime/actor/actor-store.ts',
+    from: 'return leaving.length === actors.length ? [owner] : leaving;',
+    to: 'return [owner];',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'a removal takes what an unfinished one left',
+    file: 'runtime/actor/actor-store.ts',
+    from: 'const actors = [...new Set([...listed, ...found])];',
+    to: 'const actors = [...listed];',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'the record that made an actor tells whether a removal was that of an earlier one',
+    file: 'runtime/actor/actor-store.ts',
+    from: '    if (created > 0) return created > sequence;\n',
+    to: '',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'a removal leaves an actor whose file is later',
+    file: 'runtime/actor/actor-store.ts',
+    from: 'return (this.headOf(actor)?.sequence ?? 0) > sequence;',
+    to: 'return false;',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'a removal is carried out also where the system refuses to read a file',
+    file: 'runtime/actor/actor-store.ts',
+    from: '      if (isRefusedFile(error)) return false;\n',
+    to: '',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'an actor that was never written to gets no record of an earlier one of its name',
+    file: 'runtime/commit/replica.ts',
+    from: 'return position.sequence >= createdAt ? position : { sequence: createdAt, mark: undefined };',
+    to: 'return position;',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'an actor that was made after a lost record does not depend on it',
+    file: 'runtime/actor/damaged-log.ts',
+    from: 'const madeAt = Math.max(logged.get(actor)?.madeAt ?? 0, listed.get(actor)?.created ?? 0);',
+    to: 'const madeAt = logged.get(actor)?.madeAt ?? 0;',
+    tests: reusedNamesTest,
   },
   {
     guard: 'a salvage tells of an actor whose folder is gone',
@@ -357,7 +477,7 @@ export const storageGuards: readonly GuardMutant[] = [
   {
     guard: 'a fork is salvaged of its source only as that was before anything of it was lost',
     file: 'server/salvage/salvage-actors.ts',
-    from: 'made.get(actor)?.sequence !== sequence || made.get(actor)?.isLost',
+    from: 'made.get(actor)?.sequence !== sequence || !this.#isMadeWhole(actor)',
     to: 'made.get(actor)?.sequence !== sequence',
     tests: ['test/server/salvage/salvage-directory.test.ts'],
   },

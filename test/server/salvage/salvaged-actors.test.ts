@@ -160,6 +160,55 @@ describe('what is salvaged of an actor', () => {
     expect([await salvaged(), told()]).toEqual([{ b: 'own' }, []]);
   });
 
+  /** A kept segment, and what is left behind the hole after it. */
+  function logHole(): void {
+    logLife(1, { kind: 'create' });
+    log(2, note('a', 'of the earlier one'));
+    logLife(9, { kind: 'create' }, 'acme/other~1/a/notes');
+  }
+
+  it('is what its file has where the removal of an earlier one of its name is in the journal', async () => {
+    listed.set(actor, { created: 4, floor: 8 });
+    logLife(1, { kind: 'create' });
+    log(2, note('a', 'of the earlier one'));
+    logLife(3, { kind: 'destroy' }, 'acme/site~1');
+    // Later segments have left: with the record that made it and those behind.
+    logLife(9, { kind: 'create' }, 'acme/other~1/a/notes');
+    await store(8, note('b', 'own'));
+    expect([await salvaged(), told()]).toEqual([{ b: 'own' }, []]);
+  });
+
+  it('is what its file has where nothing but that says that it is later than a removal', async () => {
+    logLife(3, { kind: 'destroy' }, 'acme/site~1');
+    await store(8, note('b', 'own'));
+    expect([await salvaged(), told()]).toEqual([{ b: 'own' }, []]);
+  });
+
+  it('is nothing of an earlier one where it was never written to and its record has left the journal', async () => {
+    listed.set(actor, { created: 4, floor: 0 });
+    logHole();
+    await store(0);
+    expect([await salvaged(), told()]).toEqual([{}, []]);
+  });
+
+  it('is nothing where the record of its removal has left the journal', async () => {
+    listed.set('acme/other~1/a/notes', { created: 9, floor: 0 });
+    logHole();
+    expect([await salvaged(), told()]).toEqual([undefined, []]);
+  });
+
+  it('is nothing where its file is gone and records of it have left the journal, and that is said', async () => {
+    listed.set(actor, { created: 1, floor: 8 });
+    logHole();
+    expect([await salvaged(), told()]).toEqual([undefined, [expect.stringContaining('its file is missing')]]);
+  });
+
+  it('is nothing of an earlier one where its file is gone, and that is said', async () => {
+    listed.set(actor, { created: 4, floor: 8 });
+    logHole();
+    expect([await salvaged(), told()]).toEqual([undefined, [expect.stringContaining('its file is missing')]]);
+  });
+
   it('is nothing where it was removed', async () => {
     await store(1, note('a', '1'));
     logLife(2, { kind: 'destroy' }, 'acme/site~1');

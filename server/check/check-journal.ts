@@ -1,4 +1,5 @@
 import type { MadeActor } from '#runtime/actor/made-actors.ts';
+import type { CatalogueRow } from '#runtime/actor/actor-catalogue.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { ActorStore } from '#runtime/actor/actor-store.ts';
 import { shownKey } from '#runtime/check/check-rows.ts';
@@ -23,6 +24,8 @@ export interface JournalCheck {
   readonly writes: number;
   /** Actors that the journal creates: earlier entries of the name belong to other actors. */
   readonly made: ReadonlyMap<ActorId, MadeActor>;
+  /** Readable rows of the catalogue: the record that created an actor may have left the journal before earlier ones. */
+  readonly listed: ReadonlyMap<ActorId, CatalogueRow>;
   /** Position of each readable shard. */
   readonly positions: ReadonlyMap<ActorId, number>;
   /** Cancels it. */
@@ -71,6 +74,7 @@ interface PlacedWrite extends Write {
 /** Yields the writes that shards must have, in the order of the journal. */
 async function* reachedWrites({
   journal,
+  listed,
   made,
   positions,
   signal,
@@ -80,7 +84,8 @@ async function* reachedWrites({
     if (signal.aborted) throw new ServiceError('REQUEST_CANCELLED', 'The check was given up');
     for (const entry of entries) {
       const { actor } = entry;
-      if (sequence > (positions.get(actor) ?? 0) || sequence < (made.get(actor)?.sequence ?? 0)) continue;
+      const createdAt = Math.max(made.get(actor)?.sequence ?? 0, listed.get(actor)?.created ?? 0);
+      if (sequence > (positions.get(actor) ?? 0) || sequence < createdAt) continue;
       if (lifecycleOf(entry) !== undefined) continue;
       const number = actorNumber(actor);
       for (const write of entry.writes) {

@@ -1,6 +1,7 @@
 import type { GuardMutant } from './guard-mutant.ts';
 
 const containmentTest = ['test/runtime/embedded/journal-containment.test.ts'];
+const damagedLogTest = ['test/runtime/actor/damaged-log.test.ts'];
 const reusedNamesTest = ['test/runtime/actor/reused-names.test.ts'];
 const salvageTest = ['test/server/salvage/salvaged-actors.test.ts'];
 const admissionTest = ['test/protocols/http/request-admission.test.ts'];
@@ -139,6 +140,27 @@ export const storageGuards: readonly GuardMutant[] = [
     tests: salvageTest,
   },
   {
+    guard: 'a lost folder of an actor that was made after a lost record has nothing to do with that',
+    file: 'runtime/actor/damaged-log.ts',
+    from: '(logged.get(actor)?.madeAt ?? -1) >= row.created) continue;',
+    to: 'logged.get(actor)?.madeAt !== undefined) continue;',
+    tests: damagedLogTest,
+  },
+  {
+    guard: 'the creation of an earlier actor is not that of the one of its name',
+    file: 'runtime/actor/damaged-log.ts',
+    from: '|| (madeAt ?? 0) < (listed.get(actor)?.created ?? 0)) continue;',
+    to: ') continue;',
+    tests: damagedLogTest,
+  },
+  {
+    guard: 'a check compares no shard with records of an earlier actor of its name',
+    file: 'server/check/check-journal.ts',
+    from: 'const createdAt = Math.max(made.get(actor)?.sequence ?? 0, listed.get(actor)?.created ?? 0);',
+    to: 'const createdAt = made.get(actor)?.sequence ?? 0;',
+    tests: ['test/server/check/check-journal.test.ts'],
+  },
+  {
     guard: 'a salvage takes the journal for all of an actor only when that has all of its records',
     file: 'server/salvage/salvage-actors.ts',
     from: 'return how?.isLost === false && how.sequence >= (listed.get(actor)?.created ?? 0);',
@@ -255,7 +277,7 @@ export const storageGuards: readonly GuardMutant[] = [
     file: 'runtime/actor/damaged-log.ts',
     from: 'const madeAt = Math.max(logged.get(actor)?.madeAt ?? 0, listed.get(actor)?.created ?? 0);',
     to: 'const madeAt = logged.get(actor)?.madeAt ?? 0;',
-    tests: reusedNamesTest,
+    tests: damagedLogTest,
   },
   {
     guard: 'a salvage tells of an actor whose folder is gone',

@@ -316,26 +316,33 @@ describe('a copy', () => {
   });
 });
 
-describe('an actor whose folder is lost, and whose name an earlier one had', () => {
-  it('lacks nothing that was lost before it was made, also where the removal of the earlier one is not in the log', async () => {
-    const actor = 'acme/reused/notes';
-    const log: readonly LogRecord[] = [
-      { sequence: 2, entries: [lifecycleEntry(actor, { kind: 'create' }, revisionZero)] },
-    ];
-    const lost: readonly LostRecords[] = [
-      { first: 5, last: 5, actors: undefined, where: 'a file', what: 'a flipped bit' },
-    ];
-    const dependent = async (created: number): Promise<readonly string[]> => {
-      const stored = {
-        all: () => Promise.resolve([]),
-        listed: () => new Map([[actor, { created, floor: 0 }]]),
-        reached: () => 0,
+describe('an actor whose name an earlier one had', () => {
+  const actor = 'acme/reused/notes';
+  const log: readonly LogRecord[] = [
+    { sequence: 2, entries: [lifecycleEntry(actor, { kind: 'create' }, revisionZero)] },
+  ];
+  const lost: readonly LostRecords[] = [
+    { first: 5, last: 5, actors: undefined, where: 'a file', what: 'a flipped bit' },
+  ];
+
+  it.each([
+    ['its folder is lost', []],
+    ['its shard was never written to', [actor]],
+  ])(
+    'lacks nothing that was lost before it was made, where %s and the removal of the earlier one is not in the log',
+    async (_, onDisk) => {
+      const dependent = async (created: number): Promise<readonly string[]> => {
+        const stored = {
+          all: () => Promise.resolve(onDisk),
+          listed: () => new Map([[actor, { created, floor: 0 }]]),
+          reached: () => 0,
+        };
+        return [...(await dependentActors({ read: () => inTurn(log) }, lost, stored)).keys()];
       };
-      return [...(await dependentActors({ read: () => inTurn(log) }, lost, stored)).keys()];
-    };
-    expect(await dependent(2)).toEqual([actor]);
-    expect(await dependent(9)).toEqual([]);
-  });
+      expect(await dependent(2)).toEqual([actor]);
+      expect(await dependent(9)).toEqual([]);
+    },
+  );
 });
 
 async function* inTurn<T>(values: readonly T[]): AsyncGenerator<T, void> {

@@ -19,12 +19,17 @@ export interface SequenceRange {
   readonly isAtMost: boolean;
 }
 
+/** An inclusive range of sequences that no segment has, although nothing is lost. */
+export type Hole = Pick<SequenceRange, 'first' | 'last'>;
+
 /** The decision about the damage of a journal. */
 export interface DamageNote {
   /** Newest sequence at the time of the decision; segments that begin up to it are kept. */
   readonly through: number;
   /** Lost records. */
   readonly lost: readonly SequenceRange[];
+  /** Records that were removed as usual between earlier decisions and this one, so that a hole is expected there. */
+  readonly removed: readonly Hole[];
   /** Actors that depend on lost records, each with the reason. */
   readonly refused: ReadonlyMap<string, string>;
 }
@@ -57,12 +62,19 @@ export async function readDamageNote(files: FileSystem, folder: string): Promise
     const { sha256, ...body } = JSON.parse(text) as Record<string, unknown>;
     if (sha256 !== checksumOf(body) || body.format !== NOTE_FORMAT)
       throw new InvariantError('it does not verify');
-    const { lost, refused, through } = body as {
+    // Notes of earlier versions have no list of what was removed.
+    const {
+      lost,
+      refused,
+      removed = [],
+      through,
+    } = body as {
       through: number;
       lost: readonly SequenceRange[];
+      removed?: readonly Hole[];
       refused: Readonly<Record<string, string>>;
     };
-    return { through, lost, refused: new Map(Object.entries(refused)) };
+    return { through, lost, removed, refused: new Map(Object.entries(refused)) };
   } catch (cause) {
     throw new ServiceError(
       'DATA_CORRUPTED',
@@ -75,8 +87,8 @@ export async function readDamageNote(files: FileSystem, folder: string): Promise
 
 /** The note is on disk when the promise resolves. */
 export async function writeDamageNote(files: FileSystem, folder: string, note: DamageNote): Promise<void> {
-  const { lost, refused, through } = note;
-  const body = { format: NOTE_FORMAT, through, lost, refused: Object.fromEntries(refused) };
+  const { lost, refused, removed, through } = note;
+  const body = { format: NOTE_FORMAT, through, lost, removed, refused: Object.fromEntries(refused) };
   const text = `${JSON.stringify({ ...body, sha256: checksumOf(body) }, null, 2)}\n`;
   await replaceFile(files, damageNotePath(folder), Buffer.from(text));
 }

@@ -1,7 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { FileSystem } from '#runtime/base/file-system.ts';
 import type { LogDamage, LostRecords } from '#runtime/log/ports.ts';
-import { type DamageNote, removeDamageNote, type SequenceRange, writeDamageNote } from './damage-note.ts';
+import {
+  type DamageNote,
+  type Hole,
+  removeDamageNote,
+  type SequenceRange,
+  writeDamageNote,
+} from './damage-note.ts';
 import type { Retention, Segment } from './journal-retention.ts';
 
 /** Dependencies of {@link JournalDamage}. */
@@ -31,6 +37,8 @@ export class JournalDamage implements LogDamage {
   readonly #environment: JournalDamageEnvironment;
   /** Lost ranges in the decision. */
   readonly #ranges: readonly SequenceRange[];
+  /** Expected holes before the segments that are kept since the newest decision. */
+  readonly #removed: readonly Hole[];
   #through: number;
   #isNoted: boolean;
   /** The stored decision. */
@@ -46,6 +54,7 @@ export class JournalDamage implements LogDamage {
     const ranges = this.lost.map(({ first, isAtMost = false, last }) => ({ first, last, isAtMost }));
     this.#ranges = stillLost ? [...note.lost, ...ranges] : ranges;
     this.appliedThrough = lastBeforeHole(retention.segments);
+    this.#removed = [...(note?.removed ?? []), ...(this.lost.length > 0 ? holesAt(decided, retention) : [])];
     // A new decision covers all existing records.
     this.#through = this.lost.length > 0 ? lastSequence : decided;
     this.#isNoted = note !== undefined;
@@ -56,7 +65,12 @@ export class JournalDamage implements LogDamage {
   async decide(refused: ReadonlyMap<string, string>): Promise<void> {
     const { files, folder, retention } = this.#environment;
     // As long as a kept segment is left, an expected hole has to be distinguished from a missing segment.
-    const note: DamageNote = { through: this.#through, lost: this.#ranges, refused: new Map(refused) };
+    const note: DamageNote = {
+      through: this.#through,
+      lost: this.#ranges,
+      removed: this.#removed,
+      refused: new Map(refused),
+    };
     // An unchanged note needs no write, so no space.
     if (!isDeepStrictEqual(note, this.#note)) await writeDamageNote(files, folder, note);
     this.#note = note;
@@ -75,6 +89,14 @@ export class JournalDamage implements LogDamage {
     this.#note = undefined;
     await removeDamageNote(files, folder);
   }
+}
+
+/** The hole behind the segments that were kept up to a sequence, if segments behind them were removed. */
+function holesAt(keptThrough: number, { segments }: Retention): readonly Hole[] {
+  const kept = segments.filter(({ header }) => header.firstSequence <= keptThrough);
+  const next = segments[kept.length]?.header.firstSequence;
+  if (kept.length === 0 || next === undefined || next === keptThrough + 1) return [];
+  return [{ first: keptThrough + 1, last: next - 1 }];
 }
 
 /**

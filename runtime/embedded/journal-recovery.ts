@@ -6,7 +6,7 @@ import { outlineEntry } from '#runtime/log/entry-codec.ts';
 import type { LostRecords } from '#runtime/log/ports.ts';
 import { refusedFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { namesIn } from './damage-note.ts';
+import { type Hole, namesIn } from './damage-note.ts';
 import { type ContainedPlace, containSegment } from './journal-containment.ts';
 import { isNewerFormat, journalCorrupted, NOT_A_SEGMENT_REMEDY, refuseUnreadable } from './journal-errors.ts';
 import type { JournalReport } from './journal-events.ts';
@@ -42,12 +42,22 @@ export interface RecoveredJournal {
   readonly settle: () => Promise<void>;
 }
 
+/** Holes that are expected between segments, because earlier ones were kept when later ones were removed. */
+export interface ExpectedHoles {
+  /** Segments that begin up to this sequence were kept because of damage; a hole may follow them. */
+  readonly keptThrough: number;
+  /** Further holes, between segments that were kept because of one damage and of a later one. */
+  readonly removed: readonly Hole[];
+}
+
+/** Of a journal without known damage. */
+export const noHoles: ExpectedHoles = Object.freeze({ keptThrough: 0, removed: [] });
+
 /** How a journal handles damage. */
 export interface DamagePolicy {
   /** Whether the undamaged parts are read; otherwise damage makes the opening fail. */
   readonly contains: boolean;
-  /** Segments that begin up to this sequence were kept because of damage; a hole may follow them. */
-  readonly keptThrough: number;
+  readonly holes: ExpectedHoles;
 }
 
 interface ScannedSegment {
@@ -82,7 +92,7 @@ export async function recoverJournal(
   files: FileSystem,
   folder: string,
   report: JournalReport,
-  policy: DamagePolicy = { contains: false, keptThrough: 0 },
+  policy: DamagePolicy = { contains: false, holes: noHoles },
 ): Promise<RecoveredJournal> {
   const { firstSequences, unfinished } = await segmentsIn(files, folder);
   const segments: Segment[] = [];
@@ -90,7 +100,7 @@ export async function recoverJournal(
   let before: ScannedSegment | undefined;
   let records = 0;
   for (const [index, firstSequence] of firstSequences.entries()) {
-    const nextSequence = continuation(firstSequences, index, policy.keptThrough);
+    const nextSequence = continuation(firstSequences, index, policy.holes);
     const path = join(folder, segmentFileName(firstSequence));
     const isBehindHole = before !== undefined && isHole(before, firstSequence, policy);
     if (policy.contains && before !== undefined && !isBehindHole)
@@ -104,7 +114,7 @@ export async function recoverJournal(
     lost.push(...before.lost);
     records += before.records;
   }
-  const lastSequence = Math.max(before?.segment.lastSequence ?? 0, policy.keptThrough);
+  const lastSequence = Math.max(before?.segment.lastSequence ?? 0, policy.holes.keptThrough);
   const settleNewest = before?.settle;
   return {
     segments,
@@ -131,16 +141,17 @@ export async function recoverJournal(
  * expected.
  *
  * @param firsts first sequences of all segments, oldest first
- * @param keptThrough see {@link DamagePolicy}
  * @returns undefined for the newest segment
  */
 export function continuation(
   firsts: readonly number[],
   index: number,
-  keptThrough: number,
+  { keptThrough, removed }: ExpectedHoles,
 ): number | undefined {
   const next = firsts[index + 1];
   if (next === undefined) return undefined;
+  const hole = removed.find(({ last }) => last + 1 === next);
+  if (hole !== undefined) return hole.first;
   return (firsts[index] as number) <= keptThrough && next > keptThrough ? keptThrough + 1 : next;
 }
 
@@ -183,7 +194,9 @@ async function requireFile(files: FileSystem, path: string, sequence: number): P
 }
 
 /** Whether a gap between segments is expected: only after those that were kept because of damage. */
-function isHole({ segment }: ScannedSegment, firstSequence: number, { keptThrough }: DamagePolicy): boolean {
+function isHole({ segment }: ScannedSegment, firstSequence: number, { holes }: DamagePolicy): boolean {
+  const { keptThrough, removed } = holes;
+  if (removed.some(({ last }) => last + 1 === firstSequence)) return true;
   return segment.header.firstSequence <= keptThrough && firstSequence > keptThrough;
 }
 

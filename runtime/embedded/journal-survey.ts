@@ -5,7 +5,7 @@ import type { LostRecords } from '#runtime/log/ports.ts';
 import { readDamageNote } from './damage-note.ts';
 import { type ContainedPlace, containSegment, readContained } from './journal-containment.ts';
 import { parseSegmentFileName, segmentFileName } from './journal-format.ts';
-import { continuation } from './journal-recovery.ts';
+import { continuation, noHoles } from './journal-recovery.ts';
 import { readSegment, SEGMENT_FILE_BYTES_MAX } from './read-segment.ts';
 import { surveySegment } from './segment-survey.ts';
 
@@ -43,9 +43,10 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
     .map(parseSegmentFileName)
     .filter((first): first is number => first !== null && Number.isSafeInteger(first))
     .sort((a, b) => a - b);
+  const holes = note === undefined ? noHoles : { keptThrough: note.through, removed: note.removed };
   const places = firsts.map((firstSequence, index): ContainedPlace => {
     const path = join(folder, segmentFileName(firstSequence));
-    return { path, firstSequence, nextSequence: continuation(firsts, index, note?.through ?? 0) };
+    return { path, firstSequence, nextSequence: continuation(firsts, index, holes) };
   });
   const findings = names.filter(isBeyondSequences).map((name): JournalFinding => {
     return { file: join(folder, name), what: 'no file of a journal has so large a number' };

@@ -17,7 +17,7 @@ import { EntryGroup } from './journal-group.ts';
 import { HEAL_MS_MAX, HEAL_MS_MIN, mayPass, rewriteSegment } from './journal-heal.ts';
 import { SegmentReader } from './journal-reader.ts';
 import type { JournalOptions } from './journal-options.ts';
-import { type RecoveredJournal, recoverJournal } from './journal-recovery.ts';
+import { noHoles, type RecoveredJournal, recoverJournal } from './journal-recovery.ts';
 import { beginningOf, Retention, retentionOf, Segment } from './journal-retention.ts';
 import { SegmentWriter } from './journal-segment-writer.ts';
 
@@ -126,8 +126,8 @@ export class Journal implements Log {
     const { containsDamage: contains = false, files, folder, report } = options;
     const note = await readDamageNote(files, folder);
     if (note !== undefined && !contains) throw journalIsDamaged(damageNotePath(folder));
-    const keptThrough = note?.through ?? 0;
-    return new Journal(options, await recoverJournal(files, folder, report, { contains, keptThrough }), note);
+    const holes = note === undefined ? noHoles : { keptThrough: note.through, removed: note.removed };
+    return new Journal(options, await recoverJournal(files, folder, report, { contains, holes }), note);
   }
 
   /** Makes the recovered state durable; then the journal accepts entries. Idempotent. */

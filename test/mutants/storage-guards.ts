@@ -196,6 +196,20 @@ export const storageGuards: readonly GuardMutant[] = [
     tests: salvageTest,
   },
   {
+    guard: 'a second damage of the journal takes no segment that left since the first for lost',
+    file: 'runtime/embedded/journal-recovery.ts',
+    from: 'if (removed.some(({ last }) => last + 1 === firstSequence)) return true;',
+    to: '',
+    tests: ['test/runtime/actor/damaged-twice.test.ts'],
+  },
+  {
+    guard: 'a check takes no segment that left between two damages of the journal for lost',
+    file: 'runtime/embedded/journal-recovery.ts',
+    from: '  if (hole !== undefined) return hole.first;\n',
+    to: '',
+    tests: ['test/runtime/actor/damaged-twice.test.ts'],
+  },
+  {
     guard: 'a start brings back nobody whose removal has left the journal',
     file: 'runtime/embedded/journal-damage.ts',
     from: 'this.appliedThrough = lastBeforeHole(retention.segments);',

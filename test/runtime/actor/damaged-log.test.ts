@@ -340,6 +340,7 @@ describe('an actor whose name an earlier one had', () => {
         return [...(await dependentActors({ read: () => inTurn(log) }, lost, stored)).keys()];
       };
       expect(await dependent(2)).toEqual([actor]);
+      expect(await dependent(4)).toEqual([actor]);
       expect(await dependent(9)).toEqual([]);
     },
   );

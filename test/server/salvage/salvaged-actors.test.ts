@@ -191,6 +191,23 @@ describe('what is salvaged of an actor', () => {
     expect([await salvaged(), told()]).toEqual([{}, []]);
   });
 
+  it('is nothing of an earlier one where the records of the removal and of its own creation are lost', async () => {
+    listed.set(actor, { created: 4, floor: 0 });
+    logLife(1, { kind: 'create' });
+    log(2, note('a', 'of the earlier one'));
+    lost.push({ first: 3, last: 4, actors: undefined, where: 'byte 0', what: 'it does not verify' });
+    log(5, note('b', 'own'));
+    expect([await salvaged(), told()]).toEqual([undefined, [expect.stringContaining('its file is missing')]]);
+  });
+
+  it('is there where it was made after the removal of an earlier one, and never written to', async () => {
+    listed.set(actor, { created: 4, floor: 0 });
+    logLife(1, { kind: 'create' });
+    logLife(3, { kind: 'destroy' }, 'acme/site~1');
+    await store(0);
+    expect([await salvaged(), told()]).toEqual([{}, []]);
+  });
+
   it('is nothing where the record of its removal has left the journal', async () => {
     listed.set('acme/other~1/a/notes', { created: 9, floor: 0 });
     logHole();

@@ -375,10 +375,11 @@ class ClusterEngine implements MemberEngine {
       ...this.#environment.folders.findings,
       ...this.#logWatch.findings,
       ...linkFindings(this.#sealed, this.#environment.options.server.natsUrl),
-      ...ofPartitions,
       ...memberFindings(this.#started?.registry),
       ...stoppedFindings(this.stoppedActors()),
       ...this.revisionClock.findings,
+      // Last, because there may be more of them than fit into a message between members.
+      ...ofPartitions,
     ];
   }
 

@@ -47,7 +47,7 @@ export class PositionExchange {
     this.#options = options;
     const { findings, member, positions, sealed, subject } = options;
     this.#subscription = sealed.subscribe(subject, (message) => {
-      const found = findings().slice(0, FINDINGS_MAX);
+      const found = findings().slice(0, FINDINGS_MAX).map(shortened);
       sealed.respond(message, JSON.stringify({ member, positions: [...positions()], findings: found }));
     });
   }
@@ -92,6 +92,12 @@ interface Answer {
   readonly member: string;
   readonly positions: Positions;
   readonly findings: readonly MemberFinding[];
+}
+
+/** Members refuse a finding that is longer. */
+function shortened({ code, message }: MemberFinding): MemberFinding {
+  if (message.length <= FINDING_CHARACTERS_MAX) return { code, message };
+  return { code, message: `${message.slice(0, FINDING_CHARACTERS_MAX - 1)}…` };
 }
 
 function isFinding(each: unknown): each is MemberFinding {

@@ -72,6 +72,16 @@ describe('how far members are in the logs', () => {
     );
   });
 
+  it('comes with the beginning of a long finding', async () => {
+    const a = await exchange('a', []);
+    const message = `partition 7: ${'z'.repeat(2_000)}`;
+    await exchange('b', [], [{ code: 'partition-stalled', message }]);
+    const [told, ...more] = (await a.ask(2)).findings.get('b') ?? [];
+    expect(more).toEqual([]);
+    expect(told?.code).toBe('partition-stalled');
+    expect(told?.message).toMatch(/^partition 7: z{480,490}…$/);
+  });
+
   it('is told by those that answer when others are silent or have left', async () => {
     const a = await exchange('a', [[0, 12]]);
     const b = await exchange('b', [[0, 10]]);

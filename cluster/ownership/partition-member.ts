@@ -337,8 +337,13 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     if (this.#damage.contained !== undefined) await this.#startOver(cause);
   }
 
+  /** A change of the role that fails leaves no role behind that nobody has: then the manager tries again. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turns.then(work);
+    const turn = this.#turns.then(work).catch((cause: unknown) => {
+      const isWithout = this.#following === undefined && this.#owned === undefined;
+      if (isWithout && this.#role !== 'quarantined') this.#become('idle');
+      throw cause;
+    });
     this.#turns = turn.then(
       () => undefined,
       () => undefined,
@@ -354,14 +359,6 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
 
   /** @param isCut whether the log is known to begin after the position; otherwise its reader finds out */
   async #startFollowing(isCut = false): Promise<void> {
-    await this.#makeFollowing(isCut).catch((cause: unknown) => {
-      // Otherwise nobody would follow, and nobody would try again.
-      if (this.#role !== 'quarantined') this.#become('idle');
-      throw cause;
-    });
-  }
-
-  async #makeFollowing(isCut: boolean): Promise<void> {
     const flushed = this.#flushed;
     await this.#positions.load();
     // Records that servers lost meanwhile are unknown: in class replica-disk the lease is counted again from now.

@@ -181,6 +181,18 @@ describe('a partition on several members', () => {
     await a.caughtUp();
   });
 
+  it('has no role where it cannot be closed, and is followed when that is asked again', async () => {
+    const a = new Side('a');
+    await a.member.own();
+    const host = a.member.owned?.host as ActorHost;
+    vi.spyOn(host, 'close').mockRejectedValueOnce(new Error('EIO: i/o error'));
+    await expect(a.member.follow()).rejects.toThrow('EIO');
+    expect(a.member.role).toBe('idle');
+    await a.member.follow();
+    expect(a.member.role).toBe('following');
+    await a.caughtUp();
+  });
+
   it('is taken over from a member that is cut off, once its lease has run out, and that one finds out', async () => {
     const [a, b] = [new Side('a'), new Side('b')];
     await a.member.own();

@@ -290,7 +290,6 @@ export class PartitionOpening {
    */
   async #requireSameEnd(state = this.#decoder.fold.state): Promise<void> {
     const { clock, partition, stream } = this.#options;
-    if (state.validSequence === 0) return;
     const { isAtOnce } = await stateAt(stream, partition, positionOf(this.#identity, state), clock);
     if (!isAtOnce) this.#waitAnew();
   }

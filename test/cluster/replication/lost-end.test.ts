@@ -3,6 +3,7 @@ import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { DurabilityGate, ReplicaPosition } from '#cluster/replication/durability-gate.ts';
 import type { AppendOutcome, StreamState } from '#cluster/replication/log-stream.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
+import { keptOf, positionOf, type ReceivedPosition } from '#cluster/replication/log-position.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
 import type { OpeningOptions } from '#cluster/replication/partition-opening.ts';
 import { encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
@@ -22,9 +23,11 @@ class DisturbedLink extends MemoryLink {
   beforeAppend: () => void = () => {};
   /** Which server leads, as the next look says. */
   leader: () => string = () => 's1';
+  /** Which stream of this name it is. */
+  identity = 'memory';
 
   override async state(): Promise<StreamState> {
-    return { ...(await super.state()), leader: this.leader() };
+    return { ...(await super.state()), leader: this.leader(), identity: this.identity };
   }
 
   override async append(expected: number, bytes: Buffer): Promise<AppendOutcome> {
@@ -143,6 +146,31 @@ it('a log is opened by nobody while another replica knows it as another stream',
   expect(stream.messages).toHaveLength(LENGTH);
 });
 
+it('a log that another replica was ahead of for a moment, time and again, is not one that lost its end', async () => {
+  let isAhead = true;
+  const ask = async (): Promise<readonly ReplicaPosition[]> =>
+    isAhead ? [{ member: 'm3', identity: 'memory', epoch: 1, sequence: stream.messages.length + 1 }] : [];
+  const opening = open('m2', { replicas: { ask } });
+  await pass(LEASE_MS + 4_000);
+  // The owner still writes: what the replica had is there now.
+  await log.append(numberedEntry('a', 3));
+  await pass(LEASE_MS + 8_000);
+  isAhead = false;
+  await pass(LEASE_MS);
+  expect((await opening).epoch).toBe(2);
+});
+
+it('an empty log that is deleted and made anew at the last moment is opened by nobody', async () => {
+  stream = new MemoryStream();
+  link = new DisturbedLink(stream);
+  link.beforeAppend = () => {
+    link.identity = 'made anew';
+  };
+  const refused = expect(open('m2')).rejects.toThrow(/its stream is 'made anew'/);
+  await pass(15_000);
+  await refused;
+});
+
 describe('a candidate', () => {
   it('sends nothing while the owner writes', async () => {
     const candidate = new DisturbedLink(stream);
@@ -183,6 +211,95 @@ describe('a candidate', () => {
     expect((await opening).epoch).toBe(2);
   });
 
+  /** Where the log is, received a lease ago. */
+  async function longKnown(): Promise<ReceivedPosition> {
+    const decoder = new BatchDecoder(PARTITION);
+    for (const message of stream.messages) decoder.take(message);
+    const position = { ...positionOf('memory', decoder.fold.state), receivedMs: clock.monotonicMs() };
+    await pass(LEASE_MS);
+    return position;
+  }
+
+  it('waits for no lease again that is over since a member received the end', async () => {
+    const opening = open('m2', { gate, position: await longKnown() });
+    await pass(1_000);
+    expect((await opening).epoch).toBe(2);
+  });
+
+  it('waits for a whole lease where nobody knows when the end was received', async () => {
+    const opening = open('m2', { position: keptOf(await longKnown()) });
+    await pass(LEASE_MS - 500);
+    expect(stream.messages).toHaveLength(LENGTH);
+    await pass(LEASE_MS);
+    expect((await opening).epoch).toBe(2);
+  });
+
+  it.each<[string, number]>([
+    ['at first', 0],
+    ['while it waits', LEASE_MS - 1_000],
+  ])('waits anew when the log was shorter %s, which may have lost what renewed a lease', async (_, ms) => {
+    const position = ms === 0 ? await longKnown() : undefined;
+    const lose = (): (() => void) => {
+      const end = stream.messages.splice(LENGTH - 1);
+      return () => void stream.messages.push(...end);
+    };
+    let giveBack = ms === 0 ? lose() : () => {};
+    const opening = open('m2', { gate, ...(position === undefined ? {} : { position }) });
+    await pass(ms);
+    if (ms > 0) giveBack = lose();
+    await pass(1_000);
+    giveBack();
+    await pass(LEASE_MS - 1_000);
+    expect(stream.messages).toHaveLength(LENGTH);
+    await pass(2 * LEASE_MS);
+    expect((await opening).epoch).toBe(2);
+  });
+
+  it('waits anew when the log was shorter at the last moment', async () => {
+    let giveBack = (): void => {};
+    const ask = vi
+      .fn(async (): Promise<readonly ReplicaPosition[]> => [])
+      .mockImplementationOnce(async () => {
+        const end = stream.messages.splice(LENGTH - 1);
+        giveBack = () => void stream.messages.push(...end);
+        return [];
+      });
+    const opening = open('m2', { gate, replicas: { ask } });
+    await pass(LEASE_MS + 500);
+    expect(ask).toHaveBeenCalledTimes(1);
+    giveBack();
+    await pass(LEASE_MS - 1_000);
+    expect(stream.messages).toHaveLength(LENGTH);
+    await pass(2 * LEASE_MS);
+    expect((await opening).epoch).toBe(2);
+  });
+
+  it('owns a log that has its opening, also when the answer was lost', async () => {
+    const append = link.append.bind(link);
+    let lost = 0;
+    link.append = async (expected, bytes) => {
+      const outcome = await append(expected, bytes);
+      lost += 1;
+      return lost === 1 ? { kind: 'unknown', reason: 'no answer' } : outcome;
+    };
+    const opening = open('m2');
+    await pass(2 * LEASE_MS);
+    expect((await opening).epoch).toBe(2);
+    expect(stream.messages).toHaveLength(LENGTH + 1);
+  });
+
+  it('gives up a log that is full', async () => {
+    let sent = 0;
+    link.append = async () => {
+      sent += 1;
+      if (sent > 1) throw new Error('it is sent again');
+      return { kind: 'full', reason: 'the stream has all bytes it may have' };
+    };
+    const refused = expect(open('m2')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    await pass(2 * LEASE_MS);
+    await refused;
+  });
+
   it('counts no time in which another server came to lead, for nobody could renew a lease', async () => {
     link.leader = () => `s${clock.monotonicMs()}`;
     const opening = open('m2');
@@ -217,6 +334,40 @@ describe('an owner that cannot trust what the stream says', () => {
     await settle();
     expect(log.ended).toMatchObject({ code: 'WRITES_STOPPED' });
     expect(reports.at(-1)).toMatchObject({ kind: 'quarantined', cause: { code: 'DATA_CORRUPTED' } });
+  });
+});
+
+describe('an owner that finds out what became of an append', () => {
+  it('opens one further epoch, also when the answer to that was lost', async () => {
+    const append = link.append.bind(link);
+    let sent = 0;
+    link.append = async (expected, bytes) => {
+      sent += 1;
+      // What was to be found out, then the opening.
+      if (sent === 1) return { kind: 'unknown', reason: 'no answer' };
+      const outcome = await append(expected, bytes);
+      return sent === 2 ? { kind: 'unknown', reason: 'no answer' } : outcome;
+    };
+    const passed = log.barrier();
+    await pass(2_000);
+    // The opening, and behind it the barrier again.
+    expect(await passed).toBe(LENGTH + 2);
+    expect(log.epoch).toBe(2);
+  });
+
+  it('ends when others went on and the beginning of what they wrote is gone', async () => {
+    link.beforeAppend = () => {
+      link.isConnected = false;
+    };
+    const refused = expect(log.barrier()).rejects.toMatchObject({ code: 'WRITES_STOPPED' });
+    const opening = open('m2', { stream: stream.link() });
+    await pass(2 * LEASE_MS);
+    await (await opening).append(numberedEntry('a', 3));
+    stream.firstSequence = stream.messages.length;
+    link.isConnected = true;
+    await pass(2_000);
+    expect(log.ended).toBeDefined();
+    await refused;
   });
 });
 

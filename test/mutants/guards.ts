@@ -1,5 +1,7 @@
 import type { GuardMutant } from './guard-mutant.ts';
 import { leaseGuards } from './lease-guards.ts';
+import { openingGuards } from './opening-guards.ts';
+import { sealGuards } from './seal-guards.ts';
 import { storageGuards } from './storage-guards.ts';
 
 const flushQuorumTest = ['test/cluster/replica-durability/flush-quorum.test.ts'];
@@ -402,13 +404,6 @@ export const guardMutants: readonly GuardMutant[] = [
     tests: flushJournalTest,
   },
   {
-    guard: 'a seal says where the name of its sender ends',
-    file: 'cluster/seal/member-seal.ts',
-    from: '{name.length}',
-    to: '{0}',
-    tests: ['test/cluster/seal/member-seal.test.ts'],
-  },
-  {
     guard: 'the owner is no follower of its own',
     file: 'cluster/replica-durability/flush-quorum.ts',
     from: 'if (member === this.#options.member) return;',
@@ -584,13 +579,6 @@ export const guardMutants: readonly GuardMutant[] = [
     tests: logReaderTest,
   },
   {
-    guard: 'a call without a seal takes no sealed answer',
-    file: 'cluster/seal/member-seal.ts',
-    from: '(data[0] === MAGIC ? undefined : data)',
-    to: 'data',
-    tests: ['test/cluster/seal/member-seal.test.ts'],
-  },
-  {
     guard: 'a partition is handed over to nobody who does not follow it closely',
     file: 'cluster/directory/cluster-directory.ts',
     from: ' && warm.get(to)?.includes(partition) === true',
@@ -626,5 +614,7 @@ export const guardMutants: readonly GuardMutant[] = [
     tests: ['test/runtime/actor/removed-actors.test.ts'],
   },
   ...leaseGuards,
+  ...openingGuards,
+  ...sealGuards,
   ...storageGuards,
 ];

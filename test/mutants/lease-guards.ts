@@ -6,6 +6,9 @@ const shardPositionsTest = ['test/cluster/replication/shard-positions.test.ts'];
 const listedTest = ['test/cluster/ownership/listed-shards.test.ts'];
 const appendTest = ['test/cluster/replication/append-channel.test.ts'];
 const shardDamageTest = ['test/cluster/ownership/shard-damage.test.ts'];
+const flushQuorumTest = ['test/cluster/replica-durability/flush-quorum.test.ts'];
+const flushJournalTest = ['test/cluster/replica-durability/flush-journal.test.ts'];
+const supersededTest = ['test/cluster/ownership/superseded.test.ts'];
 const positionKeeperTest = ['test/cluster/ownership/position-keeper.test.ts'];
 
 /** The safety guards of what a member has of a partition, and of appends to its log. */
@@ -387,5 +390,89 @@ export const leaseGuards: readonly GuardMutant[] = [
     from: 'if (next <= last) throw logUnavailable',
     to: 'if (false) throw logUnavailable',
     tests: replicaTest,
+  },
+  {
+    guard: 'a record that does not count is not waited for',
+    file: 'cluster/replica-durability/flush-quorum.ts',
+    from: 'if (state.validSequence !== message.sequence) return;',
+    to: '',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'nothing is confirmed while no voters are known',
+    file: 'cluster/replica-durability/flush-quorum.ts',
+    from: 'if (this.#isClosed || voters.new.length === 0) return;',
+    to: 'if (this.#isClosed) return;',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'the first voters are at least two',
+    file: 'cluster/replica-durability/flush-quorum.ts',
+    from: 'if (voters.new.length === 0) return members.length >= VOTERS_MIN ? { old: [], new: members } : undefined;',
+    to: 'if (voters.new.length === 0) return { old: [], new: members };',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'a flush journal has a message once',
+    file: 'cluster/replica-durability/flush-journal.ts',
+    from: 'if (newest !== undefined && sequence <= newest.sequence) return;',
+    to: '',
+    tests: flushJournalTest,
+  },
+  {
+    guard: 'nobody waits for a flush journal that failed',
+    file: 'cluster/replica-durability/flush-journal.ts',
+    from: 'if (this.#failure !== undefined) return Promise.reject(this.#failure);',
+    to: '',
+    tests: flushJournalTest,
+  },
+  {
+    guard: 'what is read of a flush journal has no gap',
+    file: 'cluster/replica-durability/flush-journal.ts',
+    from: 'if (message.sequence !== next) throw',
+    to: 'if (false) throw',
+    tests: flushJournalTest,
+  },
+  {
+    guard: 'a segment of a flush journal begins as it was written',
+    file: 'cluster/replica-durability/flush-journal.ts',
+    from: "if (decoded === undefined) throw flushJournalDamaged(path, 'its beginning does not verify');\n      return decoded.facts;",
+    to: 'return (decoded as NonNullable<typeof decoded>).facts;',
+    tests: flushJournalTest,
+  },
+  {
+    guard: 'an end that nobody was named to keep is not set aside',
+    file: 'cluster/replica-durability/superseded-end.ts',
+    from: 'if (voters === undefined || voters.new.length === 0) return undefined;',
+    to: 'if (voters === undefined) return undefined;',
+    tests: supersededTest,
+  },
+  {
+    guard: 'a journal and a stream are compared from a record that counts',
+    file: 'cluster/replica-durability/superseded-end.ts',
+    from: "if (!isValid || 'fault' in record",
+    to: "if ('fault' in record",
+    tests: supersededTest,
+  },
+  {
+    guard: 'a change of actors is noted anew for another stream',
+    file: 'cluster/replication/shard-positions.ts',
+    from: 'if (this.#changed >= sequence && stream.length === 0) return;',
+    to: 'if (this.#changed >= sequence) return;',
+    tests: shardPositionsTest,
+  },
+  {
+    guard: 'damage that is contained is contained when the log was read, too',
+    file: 'cluster/ownership/shard-damage.ts',
+    from: 'if (this.#contained !== undefined) return undefined;\n    store',
+    to: 'store',
+    tests: shardDamageTest,
+  },
+  {
+    guard: 'the file of an actor that is missing is not overlooked',
+    file: 'cluster/replication/shard-positions.ts',
+    from: 'if (!giveUp(actor, cause)) throw cause;',
+    to: '',
+    tests: listedTest,
   },
 ];

@@ -179,12 +179,15 @@ function readingDamage() {
   const clock = new TestClock();
   const refused = new Map<string, ServiceError>();
   const looks: ((found: unknown) => void)[] = [];
+  /** Whether damaged actors are refused alone, each time that is said. */
+  const alone: boolean[] = [];
+  const refuseAlone = (isAlone: boolean): void => void alone.push(isAlone);
   const positions = { current: undefined } as never;
   const shards = { lost: () => new Promise((resolve) => looks.push(resolve)) } as never;
   const damage = new ShardDamage({
     clock,
     random: { bytes: (length) => new Uint8Array(length) },
-    store: { canClear: false, refused } as never,
+    store: { canClear: false, refused, refuseAlone } as never,
     stream: {} as never,
     positions,
     shards,
@@ -192,7 +195,7 @@ function readingDamage() {
     report: () => {},
     onCurable: () => Promise.resolve(),
   });
-  return { clock, damage, looks, refused };
+  return { alone, clock, damage, looks, refused };
 }
 
 it('judges nothing by a reading that another one took the place of meanwhile', async () => {
@@ -224,4 +227,16 @@ it('contains damage until the log is read: what refuses nothing yet may miss som
   clock.advance(5_000);
   await settled();
   expect(damage.contained).toBeUndefined();
+});
+
+it('is contained also when the log was read', async () => {
+  const { alone, damage, looks, refused } = readingDamage();
+  const cause = new ServiceError('DATA_CORRUPTED', 'a page is damaged');
+  refused.set('actor', cause);
+  damage.contain(cause);
+  damage.beginReading();
+  const ended = damage.endReading();
+  looks.shift()?.(cause);
+  expect(await ended).toBeUndefined();
+  expect([damage.contained, alone.at(-1)]).toEqual(['a page is damaged', true]);
 });

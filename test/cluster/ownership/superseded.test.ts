@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import { FlushJournal } from '#cluster/replica-durability/flush-journal.ts';
-import { encodeVoters } from '#cluster/replica-durability/voters.ts';
+import { encodeVoters, noVoters } from '#cluster/replica-durability/voters.ts';
 import { scanSegment } from '#cluster/replica-durability/segment-scan.ts';
 import type { ReplicaStatus } from '#cluster/replica-durability/replica-status.ts';
 import type { SupersededEnd } from '#cluster/replica-durability/superseded-end.ts';
@@ -8,6 +8,7 @@ import { FlushedReplica } from '#cluster/replica-durability/flushed-replica.ts';
 import { ShardPositions } from '#cluster/replication/shard-positions.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
+import { chainStart, encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
@@ -122,6 +123,32 @@ it('asks those who kept the log before its end named others', async () => {
   const first = COMMON + 1;
   expect(await judged(status('m2'), status('m3'))).toMatchObject({ first });
   expect(await judged(status('m2'), status('m4'), status('m5'))).toBeUndefined();
+});
+
+it('knows nothing of an end that nobody is named to keep', async () => {
+  // Then the servers alone acknowledge.
+  await begin(encodeVoters(noVoters));
+  expect(await judged(status('m2'), status('m3'))).toBeUndefined();
+});
+
+it('compares from the last record that counts, also when one follows that does not', async () => {
+  files = new FaultyFileSystem();
+  stream = new MemoryStream();
+  const log = await openLog(stream, 'm1');
+  await log.state(encodeVoters({ old: NAMES, new: NAMES }));
+  const late = { kind: RecordKind.noop, partition: PARTITION, entries: 0, epoch: 1, batch: 9 };
+  const clock = { ms: 0, counter: 0 };
+  const { bytes } = encodeRecord({ ...late, clock, previousChain: chainStart }, Buffer.alloc(0));
+  stream.append(COMMON, bytes);
+  const common = [...stream.messages];
+  // What m1 writes behind it, which the servers lose.
+  await log.barrier();
+  await fillJournal(files, JOURNAL, stream);
+  expect(stream.messages.length).toBeGreaterThan(common.length);
+  stream.messages.length = common.length;
+  const other = await openLog(stream, 'm2');
+  for (let count = 0; count < 5; count += 1) await other.barrier();
+  expect(await judged(status('m2'), status('m3'))).toMatchObject({ first: common.length + 1 });
 });
 
 it('believes no server that shows another message in one place', async () => {

@@ -73,6 +73,56 @@ describe('a flush journal', () => {
     await expect(sequencesOf(again, 44, 45)).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
   });
 
+  it('takes a message once that is read again', async () => {
+    const files = new FaultyFileSystem();
+    const journal = await open(files, { segmentBytesMax: 1 << 20 });
+    add(journal, 1, 3);
+    add(journal, 2, 4);
+    await journal.whenFlushed(4);
+    await journal.close();
+    expect(files.paths()).toHaveLength(1);
+    const again = await open(files);
+    expect(again.first).toBe(1);
+    expect(await sequencesOf(again, 1, 4)).toEqual(range(1, 4));
+  });
+
+  /** A journal of several segments, which is closed. */
+  async function ofSegments(): Promise<FaultyFileSystem> {
+    const files = new FaultyFileSystem();
+    const journal = await open(files);
+    for (let first = 1; first < 20; first += 4) {
+      add(journal, first, first + 3);
+      await journal.whenFlushed(first + 3);
+    }
+    await journal.close();
+    expect(files.paths().length).toBeGreaterThan(3);
+    return files;
+  }
+
+  it('tells nothing that is behind a segment that is missing', async () => {
+    const files = await ofSegments();
+    const [, second] = files.paths() as [string, string];
+    const journal = await open(files);
+    files.remove(second);
+    const again = await open(files);
+    const found: number[] = [];
+    const read = async (): Promise<void> => {
+      for await (const { sequence } of again.read(1, 20)) found.push(sequence);
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+    expect(found).toEqual(range(1, found.length));
+    expect(found.length).toBeLessThan(10);
+    await journal.close();
+  });
+
+  it('tells damage of the beginning of a segment', async () => {
+    const files = await ofSegments();
+    const file = await files.open(files.paths()[1] as string, 'read-write');
+    await file.write(Buffer.alloc(16), 0, 16, 0);
+    await file.close();
+    await expect(open(files)).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+  });
+
   it('flushes what many messages of one turn bring at once', async () => {
     const files = new FaultyFileSystem();
     const journal = await open(files, { segmentBytesMax: 1 << 20 });
@@ -170,6 +220,12 @@ describe('a flush journal', () => {
     await expect(journal.whenFlushed(6)).rejects.toMatchObject({ code: 'EIO' });
     expect(failures).toHaveLength(1);
     expect(() => add(journal, 7, 7)).toThrow();
+    let refusal: unknown;
+    journal.whenFlushed(5).catch((error: unknown) => {
+      refusal = error;
+    });
+    await settle();
+    expect(refusal).toMatchObject({ code: 'EIO' });
     expect(journal.flushed?.sequence).toBe(3);
     const again = await open(files, { trustedUpTo: 3 });
     expect(again.flushed?.sequence).toBe(3);

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { FlushChannel, FlushConfirmation } from '#cluster/replica-durability/flush-channel.ts';
 import { FlushJournal } from '#cluster/replica-durability/flush-journal.ts';
 import { FlushQuorum } from '#cluster/replica-durability/flush-quorum.ts';
-import { type Voters, votersIn } from '#cluster/replica-durability/voters.ts';
+import { noVoters, type Voters, votersIn } from '#cluster/replica-durability/voters.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import { foldStart } from '#cluster/replication/log-fold.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
@@ -275,6 +275,45 @@ describe('a write in class replica-disk', () => {
     tell('m2', 3);
     await calm();
     expect(quorum.confirmed).toBe(3);
+  });
+
+  it('is not awaited when it does not count', async () => {
+    const quorum = await open({ old: [], new: ['m1', 'm2', 'm3'] });
+    tell('m2', 1);
+    await calm();
+    const decoder = new BatchDecoder(PARTITION);
+    decoder.take(stream.messages[0] as (typeof stream.messages)[0]);
+    const { clock: logClock, epoch, sequence } = decoder.fold.state;
+    const fields = { kind: RecordKind.noop, partition: PARTITION, entries: 0, batch: 2, clock: logClock };
+    // Of an owner that had not read the end of the log.
+    const { bytes } = encodeRecord({ ...fields, epoch, previousChain: chainStart }, Buffer.alloc(0));
+    decoder.take({ sequence: sequence + 1, bytes, storedMs: 0 });
+    expect(decoder.fold.state.validSequence).toBe(sequence);
+    quorum.stored('memory', { sequence: sequence + 1, bytes }, decoder.fold.state);
+    await calm();
+    clock.advance(LEASE_MS + 1);
+    expect([quorum.waitedMs, quorum.refusal()]).toEqual([0, undefined]);
+  });
+
+  it('is confirmed by nobody before voters are named, who are two at least', async () => {
+    let wanted = ['m1'];
+    const quorum = await open(noVoters, () => wanted);
+    const named = () => stream.messages.flatMap(({ bytes }) => votersIn(bytes) ?? []);
+    const look = async (): Promise<void> => {
+      clock.advance(1_000);
+      await calm();
+    };
+    quorum.begin(log);
+    tell('m2', 1);
+    await look();
+    expect([quorum.confirmed, named()]).toEqual([0, []]);
+    wanted = ['m1', 'm2'];
+    await look();
+    expect(named()).toEqual([{ old: [], new: wanted }]);
+    tell('m2', 2);
+    await calm();
+    expect(quorum.confirmed).toBe(2);
+    quorum.close();
   });
 
   it('renews the read lease, as barriers do, when the voters have it and not before', async () => {

@@ -99,9 +99,14 @@ it('begins anew with another stream, and when the shards were replaced', async (
   await positions.cover(1, at(2, 'another'), 'a');
   files.heads.set('a', head(2));
   expect(looked(files.crash()).newest).toEqual(at(2, 'another'));
+  // Also the newest record that makes or removes an actor.
+  await positions.cover(4, at(4, 'another'), undefined);
+  await positions.cover(1, at(1, 'a third'), undefined);
+  files.heads.delete('a');
+  expect(looked(files.crash()).newest).toEqual(at(1, 'a third'));
   await positions.suspend();
   positions.inspect();
-  expect(positions.newest).toEqual(at(2, 'another'));
+  expect(positions.newest).toEqual(at(1, 'a third'));
   positions.resume();
   expect(positions.newest).toBeUndefined();
 });

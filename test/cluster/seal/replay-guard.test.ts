@@ -29,6 +29,13 @@ describe('a guard against messages that come again', () => {
     expect([guard.take('m1', far), guard.take('m1', far - 1)]).toEqual([false, true]);
   });
 
+  it('takes a number late whose place another one had long before', () => {
+    const guard = new ReplayGuard();
+    const numbers = [5, REORDERED_MAX - 1, REORDERED_MAX + 10];
+    expect(numbers.map((number) => guard.take('m1', number))).toEqual([true, true, true]);
+    expect([guard.take('m1', REORDERED_MAX + 5), guard.take('m1', REORDERED_MAX + 5)]).toEqual([true, false]);
+  });
+
   it('keeps rows apart', () => {
     const guard = new ReplayGuard();
     expect([guard.take('a', 1), guard.take('b', 1), guard.take('a', 1)]).toEqual([true, true, false]);

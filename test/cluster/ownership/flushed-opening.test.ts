@@ -180,6 +180,17 @@ describe('two candidates in class replica-disk, while the third keeper stands st
     expect(await waiting).toBe(false);
   });
 
+  it('one whose opening nobody confirms stops waiting when the other has opened it behind that', async () => {
+    const [first, second] = [new Side('b'), new Side('c')];
+    await withoutOwner(first, second);
+    second.isMute = true;
+    const opened = first.member.own();
+    await until(() => Side.opened().epoch === 2, 'the first one has opened it');
+    const taken = second.member.own();
+    await until(() => first.member.role === 'following', 'the first one follows');
+    expect([await opened, await taken]).toEqual([false, true]);
+  });
+
   it('one that is told to give way while its opening is under way does, and leaves no lease to wait for', async () => {
     const [first, second] = [new Side('b'), new Side('c')];
     await withoutOwner(first, second);

@@ -65,5 +65,7 @@ it.each([
   const again = world.side('b');
   await again.caughtUp();
   expect(again.kept).toEqual(['actors']);
+  // What was there is there again, where nothing is in its place.
+  expect(again.told('restored')).toHaveLength(made.length);
   expect(again.files).not.toContain('restore');
 });

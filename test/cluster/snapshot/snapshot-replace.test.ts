@@ -77,6 +77,16 @@ it('brings nothing beside actors that are damaged where there is no room to put 
   expect(await side.restore.replace()).toBeUndefined();
 });
 
+it('does not put a snapshot in the place of damaged actors where there is no room to keep them any more', async () => {
+  await follower.member.leave();
+  const { restore } = follower;
+  expect(await restore.bring(signal)).toBe(true);
+  follower.isPressed = true;
+  expect(await restore.replace()).toBeUndefined();
+  expect(follower.told('unusable')).toMatchObject([{ cause: { code: 'STORAGE_FULL' } }]);
+  expect([await follower.store.all(), follower.kept]).toEqual([[one, two], []]);
+});
+
 it('tries a snapshot again soon when an attempt brought more of it than the one before', async () => {
   const clock = new TestClock();
   const side = world.side('c', realFileSystem, clock);

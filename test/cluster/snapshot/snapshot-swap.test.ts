@@ -95,6 +95,8 @@ describe('a snapshot that takes the place of damaged shards', () => {
     await a.member.follow();
     await until(() => a.member.isResting, 'it is left alone');
     expect(a.files).not.toContain('actors');
+    // Nothing is tried instead.
+    expect(a.told('unusable')).toEqual([]);
     await a.member.leave();
     isBroken = false;
     const again = world.side('a');

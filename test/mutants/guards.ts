@@ -2,6 +2,7 @@ import type { GuardMutant } from './guard-mutant.ts';
 import { leaseGuards } from './lease-guards.ts';
 import { openingGuards } from './opening-guards.ts';
 import { sealGuards } from './seal-guards.ts';
+import { snapshotGuards } from './snapshot-guards.ts';
 import { storageGuards } from './storage-guards.ts';
 
 const flushQuorumTest = ['test/cluster/replica-durability/flush-quorum.test.ts'];
@@ -616,5 +617,6 @@ export const guardMutants: readonly GuardMutant[] = [
   ...leaseGuards,
   ...openingGuards,
   ...sealGuards,
+  ...snapshotGuards,
   ...storageGuards,
 ];

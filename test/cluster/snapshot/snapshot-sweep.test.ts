@@ -26,10 +26,11 @@ afterEach(() => world.close());
 /** As if so much time had passed since everything was stored. */
 const later = (ms: number): Clock => ({ ...systemClock, wallMs: () => systemClock.wallMs() + ms });
 
-/** @param firstSequence of the only log that is not empty */
-function sweep(ageMs: number, firstSequence = 1): Promise<number> {
+/** @param first record of the only log that is not empty; null when it cannot be read */
+function sweep(ageMs: number, first: number | null = 1): Promise<number> {
   const { blobs, index } = world;
-  const firstSequenceOf = (partition: number): Promise<number> =>
+  const firstSequence = first ?? undefined;
+  const firstSequenceOf = (partition: number): Promise<number | undefined> =>
     Promise.resolve(partition === PARTITION ? firstSequence : 1);
   return sweepSnapshots({ blobs, index, clock: later(ageMs), partitions: PARTITION + 1, firstSequenceOf });
 }
@@ -65,6 +66,14 @@ describe('the sweep of stored snapshots', () => {
     expect(await sweep(SWEEP_AGE_MS + 60_000, sequence)).toBe(0);
     await world.index.replace(PARTITION, version, []);
     await expect(sweep(SWEEP_AGE_MS + 60_000, sequence)).rejects.toEqual(damaged);
+    expect(await world.stored()).toEqual(before);
+  });
+
+  it('removes nothing while a log cannot be read', async () => {
+    await world.blobs.put([Buffer.from('left by a member that died')], { bytesMax: 100 });
+    const before = await world.stored();
+    const sweeping = sweep(SWEEP_AGE_MS + 60_000, null);
+    await expect(sweeping).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
     expect(await world.stored()).toEqual(before);
   });
 

@@ -60,23 +60,33 @@ class HandedOverReader implements TableReader {
  * @throws {ServiceError} what the read throws; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
  */
 export function settle<T>(context: QueryContext, work: Steps<unknown, T>): T | Promise<T> {
+  return settlePausing(context, work, () => context.pause());
+}
+
+/** @param pause called with what the work yields; what it returns is awaited */
+function settlePausing<Y, T>(
+  context: QueryContext,
+  work: Steps<Y, T>,
+  pause: (yielded: Y) => Promise<void> | undefined,
+): T | Promise<T> {
   const reader = new HandedOverReader(context.view);
   const steps = work(reader);
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    const wait = context.pause();
+    const wait = pause(step.value);
     // Pinned within the turn that read the view: nothing can have changed in between.
-    if (wait !== undefined) return settleLater(context, reader, context.pin(), steps, wait);
+    if (wait !== undefined) return settleLater(context, reader, context.pin(), steps, wait, pause);
   }
 }
 
-async function settleLater<T>(
+async function settleLater<Y, T>(
   context: QueryContext,
   reader: HandedOverReader,
   snapshot: ShardSnapshot,
-  steps: Generator<unknown, T>,
+  steps: Generator<Y, T>,
   firstWait: Promise<void>,
+  pause: (yielded: Y) => Promise<void> | undefined = () => context.pause(),
 ): Promise<T> {
   try {
     reader.handOver(snapshot);
@@ -84,7 +94,7 @@ async function settleLater<T>(
     for (;;) {
       const step = steps.next();
       if (step.done === true) return step.value;
-      const wait = context.pause();
+      const wait = pause(step.value);
       if (wait !== undefined) await wait;
     }
   } finally {
@@ -114,6 +124,40 @@ export function settleLarge<T>(
     if (!(result instanceof Promise)) context.giveRoom(bytes);
   }
   return result instanceof Promise ? result.finally(() => context.giveRoom(bytes)) : result;
+}
+
+/**
+ * As {@link settle}, for a read that finds out while it runs whether it needs so much memory that not all requests may
+ * run at once. It then continues when there is room.
+ *
+ * @param work yields a {@link LargePiece}, at most once and while it holds little: the most memory it will use
+ */
+export function settleGrowing<T>(
+  context: QueryContext,
+  work: Steps<LargePiece | undefined, T>,
+): T | Promise<T> {
+  let granted = 0;
+  const pause = (piece: LargePiece | undefined): Promise<void> | undefined => {
+    if (piece === undefined) return context.pause();
+    const { bytes } = piece;
+    const wait = context.takeRoom(bytes);
+    if (wait === undefined) granted = bytes;
+    return wait?.then(() => {
+      granted = bytes;
+      // As for other large answers: those that were waiting for room must not all continue in one turn.
+      return context.rest();
+    });
+  };
+  const giveBack = (): void => {
+    if (granted > 0) context.giveRoom(granted);
+  };
+  let result: T | Promise<T> | undefined;
+  try {
+    result = settlePausing(context, work, pause);
+  } finally {
+    if (!(result instanceof Promise)) giveBack();
+  }
+  return result instanceof Promise ? result.finally(giveBack) : result;
 }
 
 async function settleWithRoom<T>(

@@ -6,9 +6,14 @@ export interface RequestLimits {
   readonly workMax: number;
   /** Bytes held at the same time, as the callers of {@link RequestBudget.keep} estimate them. */
   readonly memoryMax: number;
+  /** Bytes of stored nodes held at the same time to be compared, see {@link RequestBudget.hold}; absent: 512 MiB. */
+  readonly heldMax?: number;
 }
 
 const mebibyte = 1024 * 1024;
+
+/** Most bytes of stored nodes that a request holds, whatever the size of the heap. */
+export const HELD_BYTES_MAX: number = 512 * mebibyte;
 
 /** Default limits of a request: half of its time limit, and the memory of about 300,000 matches. */
 export const defaultRequestLimits: RequestLimits = Object.freeze({
@@ -26,6 +31,7 @@ export class RequestBudget {
   readonly #limits: RequestLimits;
   #work = 0;
   #memory = 0;
+  #held = 0;
 
   constructor(limits: RequestLimits = defaultRequestLimits) {
     this.#limits = limits;
@@ -39,6 +45,39 @@ export class RequestBudget {
   /** Bytes held at present. */
   get memory(): number {
     return this.#memory;
+  }
+
+  /** Bytes of stored nodes held, see {@link hold}. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Limit of {@link held}. */
+  get heldMax(): number {
+    return this.#limits.heldMax ?? HELD_BYTES_MAX;
+  }
+
+  /**
+   * Counts stored nodes that stay in memory until the request ends, because it compares whole sets of them: a merge, a
+   * list of conflicts, a revert. They have a limit of their own. With {@link keep} a commit could make more than could
+   * be merged.
+   *
+   * @param bytes of the records, and of what they are decoded into
+   * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
+   */
+  hold(bytes: number): void {
+    this.#held += bytes;
+    if (this.#held <= this.heldMax) return;
+    const mebibytes = Math.floor(this.heldMax / mebibyte);
+    throw new ServiceError(
+      'REQUEST_TOO_EXPENSIVE',
+      `The changed nodes take more than the ${mebibytes} MiB that may be compared at once; do it in parts.`,
+    );
+  }
+
+  /** Counts nodes as no longer held. */
+  drop(bytes: number): void {
+    this.#held -= bytes;
   }
 
   /**

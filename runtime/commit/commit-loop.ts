@@ -415,9 +415,10 @@ export class CommitLoop {
   }
 
   /** Makes a long command wait while unapplied changes of others leave no room for it to grow. */
-  #untilMayGrow({ undoBytes }: TurnScope, { owner }: SlicedWork): Promise<void> | undefined {
+  #untilMayGrow({ heldBytes, undoBytes }: TurnScope, { owner }: SlicedWork): Promise<void> | undefined {
     const { clock, slices } = this.#environment;
-    slices.changes.hold(this.#share, (this.#memtables.batch?.memoryBytes ?? 0) + undoBytes);
+    const batchBytes = this.#memtables.batch?.memoryBytes ?? 0;
+    slices.changes.hold(this.#share, batchBytes + undoBytes + heldBytes);
     return slices.changes.grow(this.#share, () => owner.requireWaiting(), clock);
   }
 

@@ -97,6 +97,11 @@ export class TurnScope implements Turn {
     return this.#undo.length > 0;
   }
 
+  /** Bytes of stored nodes that the command holds. */
+  get heldBytes(): number {
+    return this.#budget?.held ?? 0;
+  }
+
   /** Bytes of replaced values that are kept for an undo. */
   get undoBytes(): number {
     return this.#undoBytes;

@@ -3,7 +3,7 @@ import type { HostLimits } from '#runtime/actor/actor-host.ts';
 import { changeBytesMax } from '#runtime/base/change-room.ts';
 import { heapShare } from '#runtime/base/heap-share.ts';
 import { COMMIT_BYTES_MAX } from '#runtime/commit/turn-scope.ts';
-import type { RequestLimits } from '#runtime/budget/request-budget.ts';
+import { HELD_BYTES_MAX, type RequestLimits } from '#runtime/budget/request-budget.ts';
 import type { Limits } from '#runtime/config/options.ts';
 
 /**
@@ -24,6 +24,9 @@ const APPLY_DELAY_MS = 1000;
  * cannot be written does not use up the share of all actors, in which each change counts several times its bytes.
  */
 const PENDING_SHARE = 40;
+
+/** Nodes that one request may hold to compare them, as a multiple of the changes of one commit: before and after. */
+const HELD_PER_COMMIT = 2;
 
 const MS_PER_HOUR = 3_600_000;
 
@@ -61,7 +64,11 @@ export function hostLimits(limits: Limits): HostLimits {
 
 /** Returns the limits of one request, from the options of the member. */
 export function requestLimits({ requestWorkMs, requestMemoryBytes }: Limits): RequestLimits {
-  return Object.freeze({ workMax: requestWorkMs * NANOSECONDS_PER_MS, memoryMax: requestMemoryBytes });
+  return Object.freeze({
+    workMax: requestWorkMs * NANOSECONDS_PER_MS,
+    memoryMax: requestMemoryBytes,
+    heldMax: Math.min(HELD_BYTES_MAX, HELD_PER_COMMIT * changeBytesMax()),
+  });
 }
 
 /** Returns the limits of a repository's background jobs, from the options of the member. */

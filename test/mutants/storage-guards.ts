@@ -350,6 +350,20 @@ export const storageGuards: readonly GuardMutant[] = [
     tests: ['test/actors/branch/long-commands.test.ts'],
   },
   {
+    guard: 'the changed nodes of a merge are bounded in bytes',
+    file: 'actors/branch/merge/merge-sides.ts',
+    from: 'budget.hold(yield* recordWeight(state))',
+    to: 'yield* recordWeight(state)',
+    tests: ['test/actors/branch/merge/held-nodes.test.ts'],
+  },
+  {
+    guard: 'the nodes a command compares count in the room of changes',
+    file: 'runtime/commit/commit-loop.ts',
+    from: 'batchBytes + undoBytes + heldBytes',
+    to: 'batchBytes + undoBytes',
+    tests: ['test/runtime/commit/change-memory.test.ts'],
+  },
+  {
     guard: 'what undoes a commit counts as its changes do',
     file: 'runtime/commit/turn-scope.ts',
     from: 'this.#memtable.bytes + this.#undoBytes + bytes > commitBytesMax',

@@ -9,7 +9,7 @@ import { tenantActor } from '#actors/tenant/tenant-actor.ts';
 import { hostLimits, jobsLimits } from '#server/host/host-limits.ts';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { AdminPrincipal, Principal } from '#runtime/access/principal.ts';
-import { ActorHost } from '#runtime/actor/actor-host.ts';
+import { ActorHost, type HostLimits } from '#runtime/actor/actor-host.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { type Clock, systemClock } from '#runtime/base/clock.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
@@ -69,6 +69,9 @@ export class HostFixture {
   readonly damaged: string[] = [];
   /** What the process has seen of its wall clock; undefined: each host sees for itself. */
   steps: WallSteps | undefined;
+  /** Limits of the host that is opened next. */
+  limits: HostLimits = hostLimits(defaultLimits);
+  #slices: SliceScheduler;
   readonly #kinds: readonly ActorKind[];
   readonly #logOver: (journal: Log) => Log;
   readonly #clock: Clock;
@@ -86,6 +89,7 @@ export class HostFixture {
     this.#logOver = logOver;
     this.#clock = clock;
     this.#files = files;
+    this.#slices = new SliceScheduler(clock);
   }
 
   /**
@@ -102,6 +106,11 @@ export class HostFixture {
     const fixture = new HostFixture(kinds, logOver, clock, files);
     await fixture.#start();
     return fixture;
+  }
+
+  /** The scheduler of the open host. */
+  get slices(): SliceScheduler {
+    return this.#slices;
   }
 
   get host(): ActorHost {
@@ -151,6 +160,7 @@ export class HostFixture {
       random: systemRandom,
       report: () => undefined,
     });
+    this.#slices = new SliceScheduler(this.#clock);
     this.#host = new ActorHost({
       folder: join(this.folder, 'actors'),
       log: this.#logOver(this.#journal),
@@ -158,7 +168,7 @@ export class HostFixture {
       ...(this.steps === undefined ? {} : { steps: this.steps }),
       random: systemRandom,
       kinds: this.#kinds,
-      limits: hostLimits(defaultLimits),
+      limits: this.limits,
       observer: {
         batchDurable: () => undefined,
         events: (_actor, events) => void this.events.push(...events),
@@ -170,7 +180,7 @@ export class HostFixture {
         },
         damaged: (actor) => void this.damaged.push(actor),
       },
-      slices: new SliceScheduler(this.#clock),
+      slices: this.#slices,
     });
     await this.#host.recover();
   }

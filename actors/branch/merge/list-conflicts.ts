@@ -1,3 +1,4 @@
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { requireAdministrator } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
@@ -6,10 +7,13 @@ import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import { BranchPair } from '../pair/branch-pair.ts';
 import type { BranchState } from '../branch-state.ts';
-import { settle } from '../long-answer.ts';
+import { LargePiece, settleGrowing } from '../long-answer.ts';
 import { findConflicts } from './find-conflicts.ts';
 import { gatherSides } from './merge-sides.ts';
 import type { ConflictList, ListConflicts } from '../merge-messages.ts';
+
+/** Bytes of changed nodes up to which conflicts are listed without room for them. */
+const QUICK_BYTES = 4 * 1024 * 1024;
 
 /**
  * The conflicts a merge of another branch into this one would have.
@@ -25,7 +29,23 @@ export function listConflicts(
 ): ConflictList | Promise<ConflictList> {
   const { policy, principal } = context.caller;
   requireAdministrator(policy, principal);
-  return settle(context, (reader) => found(state, context, reader, query));
+  return settleGrowing(context, (reader) => withRoom(context.budget, found(state, context, reader, query)));
+}
+
+/** Announces the memory that the work may use once it holds more than {@link QUICK_BYTES}. */
+function* withRoom<T>(
+  budget: RequestBudget,
+  steps: Generator<undefined, T>,
+): Generator<LargePiece | undefined, T> {
+  let isAnnounced = false;
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done === true) return step.value;
+    if (isAnnounced || budget.held <= QUICK_BYTES) yield undefined;
+    else {
+      isAnnounced = true;
+      yield new LargePiece(budget.heldMax);
+    }
+  }
 }
 
 function* found(
@@ -36,7 +56,7 @@ function* found(
 ): Generator<undefined, ConflictList> {
   const pair = yield* BranchPair.of(state, reader, source, { own: at, other: sourceAt });
   const target = at === undefined ? new HeadNodeReader(reader) : new PastNodeReader(reader, at);
-  const sides = yield* gatherSides(pair);
+  const sides = yield* gatherSides(pair, budget);
   const { conflicts } = yield* findConflicts({ state, pair, sides, target, reader, at, budget });
   return {
     target_head: formatRevision(pair.heads.own),

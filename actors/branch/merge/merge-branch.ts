@@ -16,7 +16,7 @@ import { MergeWriter } from './merge-writer.ts';
  * has no revisions of its own; or applies the other's revisions unchanged (`FastForward`). With conflicts nothing is
  * written. The source is only read.
  *
- * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `NOT_FOUND` for a missing source; `COMMIT_TOO_LARGE`;
+ * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `NOT_FOUND` for a missing source; `COMMIT_TOO_LARGE`, `REQUEST_TOO_EXPENSIVE`;
  *   `VALIDATION_FAILED` for a fast-forward of branches that have diverged, when they have diverged too far, and when
  *   the changes of both sides would not form a valid tree
  * @see merge-messages.ts, MergeBranch; docs/interface/merges.md#merging
@@ -31,7 +31,7 @@ export function* mergeBranch(edit: EditScope, command: MergeBranch): Generator<u
     const reached = command.dryRun ? {} : { head: formatRevision(pair.heads.other) };
     return mergeResult(pair, { ...reached, fast_forward: true });
   }
-  const sides = yield* gatherSides(pair);
+  const sides = yield* gatherSides(pair, edit.turn.budget);
   const { conflicts } = yield* findConflicts(mergeInput(edit, pair, sides));
   if (conflicts.length > 0) return mergeResult(pair, { success: false, conflicts });
   return yield* commitMerge(edit, pair, new MergeWriter(edit, pair, sides, command.sourceName), command);

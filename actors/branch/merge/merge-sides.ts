@@ -1,4 +1,6 @@
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { DefinitionNetChange, NetChange } from '#runtime/tree/net-change.ts';
+import { recordWeight } from '#runtime/tree/record-weight.ts';
 import type { BranchPair, Side } from '../pair/branch-pair.ts';
 
 /** Changed nodes by {@link nodeKeyOf}. */
@@ -25,15 +27,16 @@ export function nodeKeyOf(workspace: string, id: string): string {
 }
 
 /**
- * Collects the changes of both sides.
+ * Collects the changes of both sides. Their nodes stay in memory, and are counted as held by the request.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` when there are too many changes
+ * @throws {ServiceError} `VALIDATION_FAILED` when there are too many changes; `REQUEST_TOO_EXPENSIVE` when the changed
+ *   nodes are too large together
  */
-export function* gatherSides(pair: BranchPair): Generator<undefined, MergeSides> {
+export function* gatherSides(pair: BranchPair, budget: RequestBudget): Generator<undefined, MergeSides> {
   const reordered = new Map<string, NetChange>();
   const ownReordered = new Map<string, NetChange>();
-  const own = yield* gathered(pair, 'own', ownReordered);
-  const other = yield* gathered(pair, 'other', reordered);
+  const own = yield* gathered(pair, 'own', ownReordered, budget);
+  const other = yield* gathered(pair, 'other', reordered, budget);
   const ownDefinitions = yield* gatheredDefinitions(pair, 'own');
   const otherDefinitions = yield* gatheredDefinitions(pair, 'other');
   return { own, other, reordered, ownReordered, ownDefinitions, otherDefinitions };
@@ -43,11 +46,14 @@ function* gathered(
   pair: BranchPair,
   side: Side,
   reordered: Map<string, NetChange>,
+  budget: RequestBudget,
 ): Generator<undefined, Changes> {
   const found = new Map<string, NetChange>();
   for (const change of pair.changes(side)) {
     if (change === undefined) yield;
     else {
+      for (const state of [change.before, change.after])
+        if (state !== undefined) budget.hold(yield* recordWeight(state));
       const changes = change.operation === 'reordered' ? reordered : found;
       changes.set(nodeKeyOf(change.workspace, change.nodeId), change);
     }

@@ -20,7 +20,7 @@ import { settleConflicts } from './settle-conflicts.ts';
  * conflicts remain, nothing is written.
  *
  * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; `NOT_FOUND` for a missing source; `CONFLICT` when the head of a
- *   branch is not the one the resolutions were made for; `COMMIT_TOO_LARGE`; `VALIDATION_FAILED` for a resolution
+ *   branch is not the one the resolutions were made for; `COMMIT_TOO_LARGE`, `REQUEST_TOO_EXPENSIVE`; `VALIDATION_FAILED` for a resolution
  *   without a conflict, for resolutions that contradict each other, for invalid given properties, and when the result
  *   would not be a valid tree
  * @see merge-messages.ts, ResolveMerge; merge-decisions.ts; docs/interface/merges.md#resolving-conflicts
@@ -31,7 +31,7 @@ export function* resolveMerge(edit: EditScope, command: ResolveMerge): Generator
   const pair = yield* BranchPair.of(edit.state, edit.turn, command.source);
   requireHead(command.sourceName, pair.heads.other, command.expectedSourceHead, pair);
   requireHead(edit.state.name, pair.heads.own, command.expectedTargetHead, pair);
-  const sides = yield* gatherSides(pair);
+  const sides = yield* gatherSides(pair, edit.turn.budget);
   const input = mergeInput(edit, pair, sides);
   const found = yield* findConflicts(input);
   const question: MergeQuestion = {

@@ -1,3 +1,4 @@
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { isShipped } from '#runtime/content/built-in/shipped-parts.ts';
 import { formatRevision, parseRevision, type Revision, revisionZero } from '#runtime/content/revision.ts';
@@ -10,6 +11,7 @@ import {
 } from '#runtime/tree/net-change.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import { recordWeight } from '#runtime/tree/record-weight.ts';
 import { readChangeParts } from '#runtime/tree/revision-store.ts';
 import type { RevisionRecord } from '#runtime/tree/revision-record.ts';
 import { type StoredDefinition, type StoredKind, storedDefinition } from '#runtime/tree/schema-store.ts';
@@ -87,8 +89,8 @@ export class RevertPlan {
 
   /**
    * @param records oldest first
-   * @throws {ServiceError} `COMMIT_TOO_LARGE`; `VALIDATION_FAILED` when there are more changes than
-   *   {@link REVERTED_CHANGES_MAX} or too many conflicts, and when a built-in type would be removed
+   * @throws {ServiceError} `COMMIT_TOO_LARGE`; `REQUEST_TOO_EXPENSIVE` when the nodes are too large together;
+   *   `VALIDATION_FAILED` when there are more changes than {@link REVERTED_CHANGES_MAX} or too many conflicts, and when a built-in type would be removed
    */
   static *of(edit: EditScope, records: readonly RevisionRecord[]): Generator<undefined, RevertPlan> {
     const plan = new RevertPlan(edit, records);
@@ -147,22 +149,28 @@ export class RevertPlan {
 
   *#undoNode({ by, what }: Touched<NodeAddress>): Generator<undefined, void> {
     const { id, workspace } = what;
-    const present = this.#edit.head.byId(workspace, id);
+    const held = new HeldStates(this.#edit.turn.budget);
+    const present = yield* held.add(this.#edit.head.byId(workspace, id));
     const steps: Step<NodeRecord>[] = [];
     for (const index of by) {
       const { afterAt, beforeAt } = this.#moments(index);
-      const before = this.trees.at(beforeAt).byId(workspace, id);
+      const before = yield* held.add(this.trees.at(beforeAt).byId(workspace, id));
       if (before?.isLarge === true) yield;
-      const after = this.trees.at(afterAt).byId(workspace, id);
+      const after = yield* held.add(this.trees.at(afterAt).byId(workspace, id));
       if (after?.isLarge === true) yield;
       steps.push({ before, beforeAt, after, afterAt });
     }
     const undone = yield* undoNode(workspace, present, steps);
     for (const conflict of undone.conflicts) this.note(conflict);
     const { wanted } = undone;
+    // Conflicts keep the properties of the states.
     if (this.disputed.has(nodeKey(what))) return;
-    if (netChange(workspace, id, present, wanted) === undefined) return;
-    if (present !== undefined && wanted !== undefined && isTakenAlong(present, wanted)) return;
+    const isChanged =
+      netChange(workspace, id, present, wanted) !== undefined &&
+      (present === undefined || wanted === undefined || !isTakenAlong(present, wanted));
+    if (undone.conflicts.length === 0) held.dropAllBut(isChanged ? [present, wanted, undone.base] : []);
+    if (!isChanged) return;
+    yield* held.add(wanted);
     this.#nodes.set(nodeKey(what), { ...undone, workspace, id, present });
     this.#edit.checkSize(this.#nodes.size);
   }
@@ -194,6 +202,29 @@ export class RevertPlan {
     const { parent, revision } = this.#records[index] as RevisionRecord;
     const beforeAt = parent === null ? revisionZero : parseRevision(parent);
     return { beforeAt, afterAt: parseRevision(revision) };
+  }
+}
+
+/** The states of one node that are in memory, as the request counts them. */
+class HeldStates {
+  readonly #budget: RequestBudget;
+  readonly #weights = new Map<NodeRecord, number>();
+
+  constructor(budget: RequestBudget) {
+    this.#budget = budget;
+  }
+
+  /** @returns the state; @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` */
+  *add<State extends NodeRecord | undefined>(state: State): Generator<undefined, State> {
+    if (state === undefined || this.#weights.has(state)) return state;
+    const weight = yield* recordWeight(state);
+    this.#weights.set(state, weight);
+    this.#budget.hold(weight);
+    return state;
+  }
+
+  dropAllBut(kept: readonly (NodeRecord | undefined)[]): void {
+    for (const [state, weight] of this.#weights) if (!kept.includes(state)) this.#budget.drop(weight);
   }
 }
 

@@ -106,6 +106,7 @@ function conflictsRoute(context: RestContext): RestRoute {
         200: { description: 'The conflicts.', schema: contentSchema('ConflictList') },
         ...responses,
         403: { description: 'This takes an administrator.' },
+        413: { description: 'The changed nodes are too large together.' },
       },
     },
     async handler(request) {

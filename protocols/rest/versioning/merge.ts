@@ -21,6 +21,7 @@ const commitProperties = {
 const responses = {
   403: { description: 'The branch is protected, or this takes an administrator.' },
   404: { description: 'There is no such repository or branch.' },
+  413: { description: 'The changed nodes are too many for one commit, or too large together.' },
   422: { description: 'A field is missing or of the wrong type; the text names it.' },
 } as const;
 

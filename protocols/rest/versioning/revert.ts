@@ -59,7 +59,10 @@ function revertRoute(context: RestContext): RestRoute {
         },
         403: { description: 'This takes an administrator.' },
         404: { description: 'There is no such repository, branch or revision.' },
-        413: { description: 'It would change more nodes than one commit may.' },
+        413: {
+          description:
+            'It would change more nodes than one commit may, or nodes that are too large together.',
+        },
         422: { description: 'A field is missing or of the wrong type; the text names it.' },
       },
     },

@@ -73,6 +73,35 @@ describe('the changes of all actors of a process', () => {
     expect(changes.used).toBe(0);
   });
 
+  it('and the nodes that a large command compares make others wait', async () => {
+    const { answers, changes, clock, first, second } = new TwoActors();
+    first.log.isOpen = true;
+    second.log.isOpen = true;
+    const compared = Promise.withResolvers<void>();
+    const held: number[] = [];
+    let isCompared = false;
+    void compared.promise.then(() => (isCompared = true));
+    answers.listen(
+      'merge',
+      first.submit(function* (turn) {
+        turn.budget.hold(2 * ROOM_BYTES);
+        while (!isCompared) {
+          clock.advance(10);
+          yield;
+        }
+        held.push(changes.used);
+      }),
+    );
+    await settle(40);
+    answers.listen('write', second.submit(put('k', 'x')));
+    await settle(40);
+    expect([answers.heard, changes.isFull]).toEqual([[], true]);
+    compared.resolve();
+    await settle(400);
+    expect(held).toEqual([2 * ROOM_BYTES]);
+    expect(answers.heard).toEqual(['merge: undefined', 'write: k=x']);
+  });
+
   it('hold new batches of everybody up until they are applied', async () => {
     const actors = new TwoActors();
     const { answers, changes, first, second } = actors;

@@ -45,7 +45,6 @@ export class MemberLocks implements LocksProvisioning {
       await this.#requireListed(branch, query);
       // The branch exists, so the owner is of a version without preconditions. Locks whose branch is removed meanwhile
       // grant nothing, and a start removes them.
-      // grant nothing, and a start removes them.
       await this.#lifecycle.create(locks);
     }
   }

@@ -114,15 +114,20 @@ export function* restoreHead(edit: EditScope, target: Revision): Generator<undef
   const restorer = new HeadRestorer(turn, (name) => edit.schema(name));
   const moves: NodeMove[] = [];
   let planned = 0;
+  let bytes = 0;
   for (const { workspace, id } of way.nodes.values()) {
     const move = restorer.plan(past, workspace, id);
-    if (move !== undefined) moves.push(move);
-    // Checked early: the plan holds the records of both states in memory.
-    if (moves.length > state.limits.commitNodesMax) {
-      throw new ServiceError(
-        'COMMIT_TOO_LARGE',
-        `Moving there changes more than ${state.limits.commitNodesMax} nodes; move in several steps`,
-      );
+    if (move !== undefined) {
+      moves.push(move);
+      bytes += recordBytes(move);
+      // Checked early: the plan holds the records of both states in memory, and all of them are written.
+      if (moves.length > state.limits.commitNodesMax) {
+        throw new ServiceError(
+          'COMMIT_TOO_LARGE',
+          `Moving there changes more than ${state.limits.commitNodesMax} nodes; move in several steps`,
+        );
+      }
+      turn.requireRoom(bytes);
     }
     planned += 1;
     if (move?.present?.isLarge === true || planned % SLICE_NODES === 0) yield;
@@ -148,6 +153,11 @@ export function* restoreHead(edit: EditScope, target: Revision): Generator<undef
     systemRevisions: branchHead.systemRevisions + way.systemRevisions,
     tip: branchHead.tip,
   });
+}
+
+/** Bytes of both states of a node. */
+function recordBytes({ past, present }: NodeMove): number {
+  return (past?.bytes.length ?? 0) + (present?.bytes.length ?? 0);
 }
 
 /** Collects the revisions to undo back to the common ancestor, and those to redo from there. */

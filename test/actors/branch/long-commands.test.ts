@@ -114,3 +114,50 @@ it('a copy is refused before it is made when the commit has too many bytes with 
   });
   expect(writes.all).toBeLessThanOrEqual(fitting);
 });
+
+/** Commits of as many new nodes each, below one parent. */
+async function addNodes(parent: string, commits: number, each: number, properties: JsonObject = {}) {
+  await commit([{ type: 'create', parentPath: '/', node: folderNode(parent) }]);
+  for (let number = 0; number < commits; number += 1) {
+    const node = (index: number) => folderNode(`n-${number}-${index}`, properties);
+    await commit(
+      Array.from({ length: each }, (_, index) => ({
+        type: 'create',
+        parentPath: `/${parent}`,
+        node: node(index),
+      })),
+    );
+  }
+}
+
+function headOf(): string {
+  return (branch.query({ type: 'ReadBranchState' }) as { readonly head: string }).head;
+}
+
+it.each(['MoveHead', 'BecomeFork'])(
+  'a move of the head by %s is refused before anything is written when it changes too many nodes',
+  async (type) => {
+    const revision = headOf();
+    await addNodes(`many-${type.toLowerCase()}`, 2, 200);
+    countAnew();
+    await expect(branch.command({ type, revision, sourceName: 'main' } as never)).rejects.toMatchObject({
+      code: 'COMMIT_TOO_LARGE',
+      message: expect.stringContaining('several steps'),
+    });
+    expect(writes.all).toBe(0);
+  },
+);
+
+it.each(['MoveHead', 'BecomeFork'])(
+  'a move of the head by %s is refused before anything is written when it changes too many bytes',
+  async (type) => {
+    const revision = headOf();
+    await addNodes(`long-${type.toLowerCase()}`, 3, 20, { text: 'x'.repeat(100_000) });
+    countAnew();
+    await expect(branch.command({ type, revision, sourceName: 'main' } as never)).rejects.toMatchObject({
+      code: 'COMMIT_TOO_LARGE',
+      message: expect.stringContaining('MiB'),
+    });
+    expect(writes.all).toBe(0);
+  },
+);

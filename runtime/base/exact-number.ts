@@ -12,6 +12,12 @@ export const INTEGER_DIGITS_MAX = 38;
 /** Significant digits that identify every double. */
 const DOUBLE_DIGITS = 17;
 
+/** The smallest double with all of its digits. Between smaller ones the distance is a large part of their value. */
+const NORMAL_MIN = 2.2250738585072014e-308;
+
+/** From here on every double is whole, so a fraction would be lost. */
+const WHOLE_MIN = 2 ** 52;
+
 /** Upper bound of the distance from an accepted whole number to the next smaller double, in hex digits. */
 const TAIL_HEX_DIGITS = 20;
 
@@ -49,8 +55,9 @@ function decimalOf(text: string): Decimal | undefined {
  * - A number equal to the shortest decimal text of a double is that double: `0.1`, `1e300`, `9007199254740992`.
  * - Any other whole number is exact, up to {@link INTEGER_DIGITS_MAX} digits: `9007199254740993`.
  * - Any other number with up to 17 significant digits is the double they identify, because 17 digits distinguish all
- *   doubles: `0.10000000000000001`.
- * - All other numbers would change their value: `0.10000000000000000000001`, `1e400`, `1e-400`.
+ *   doubles: `0.10000000000000001`. Below 2.2e-308 doubles have fewer digits: there the double must have those digits.
+ * - All other numbers would change their value: `0.10000000000000000000001`, `1e400`, `1e-400`, `3e-324`, and a number
+ *   with a fraction above 2^52, `9007199254740993.5`.
  *
  * @returns undefined when it cannot be represented, or the text is no number
  */
@@ -67,7 +74,17 @@ export function exactNumber(text: string): ExactNumber | undefined {
   const { digits, exponent, isNegative } = asked;
   if (exponent >= 0 && digits.length + exponent <= INTEGER_DIGITS_MAX)
     return BigInt(`${isNegative ? '-' : ''}${digits}${'0'.repeat(exponent)}`);
-  return Number.isFinite(double) && double !== 0 && digits.length <= DOUBLE_DIGITS ? double : undefined;
+  return isIdentified(double, asked) ? double : undefined;
+}
+
+/** Whether a number is a double written with up to 17 digits, and not one that the double only approximates. */
+function isIdentified(double: number, { digits, exponent }: Decimal): boolean {
+  if (!Number.isFinite(double) || double === 0 || digits.length > DOUBLE_DIGITS) return false;
+  const size = Math.abs(double);
+  if (exponent < 0 && size >= WHOLE_MIN) return false;
+  if (size >= NORMAL_MIN) return true;
+  const rounded = decimalOf(double.toPrecision(digits.length)) as Decimal;
+  return rounded.digits === digits && rounded.exponent === exponent;
 }
 
 /** Whether a value is a number, as a double or a bigint. */

@@ -34,6 +34,11 @@ describe('a number that is read', () => {
     ['0.10000000000000001', 0.1],
     ['0.00000000000000000000', 0],
     ['1.8449088554279299e+186', Number('1.8449088554279299e+186')],
+    ['4.9406564584124654e-324', Number.MIN_VALUE],
+    ['4.9e-324', Number.MIN_VALUE],
+    ['2.2250738585072009e-308', Number('2.2250738585072009e-308')],
+    ['4503599627370495.5', 4503599627370495.5],
+    ['9007199254740994.0', 9007199254740994],
   ])('%s is kept', (text, value) => {
     expect(exactNumber(text)).toBe(value);
     expect(parseExactJson(text)).toBe(value);
@@ -45,6 +50,12 @@ describe('a number that is read', () => {
     '1e-400',
     '100000000000000000000000000000000000001',
     '1795381430123456789.5',
+    '4503599627370496.5',
+    '9007199254740993.5',
+    '-90071992547409935e-1',
+    '3e-324',
+    '-7e-324',
+    '1.2345678901234567e-320',
   ])('%s would become another one', (text) => {
     expect(exactNumber(text)).toBeUndefined();
     expect(() => parseExactJson(`{"a":[${text}]}`)).toThrow(InexactNumberError);

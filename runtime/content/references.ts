@@ -165,6 +165,11 @@ export function rewriteReferences(
   return rewrite(properties, resolve, 0) as JsonObject;
 }
 
+/** As {@link rewriteReferences}, for a value within the properties. */
+export function rewriteReferencesIn(value: JsonValue, resolve: Resolve): JsonValue {
+  return rewriteItem(value, resolve, 0);
+}
+
 type Resolve = (path: string, workspace: string | null) => string | undefined;
 
 function rewrite(value: JsonObject | readonly JsonValue[], resolve: Resolve, depth: number): JsonValue {

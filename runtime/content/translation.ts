@@ -137,6 +137,8 @@ export interface TranslatedNode {
   readonly properties: JsonObject;
   /** ISO 8601. */
   readonly now: string;
+  /** The stored form of a value: references in it by id, without the nodes that a read shows in them. */
+  readonly resolve: (value: JsonValue) => JsonValue;
   /** Null when the type of the node was deleted: then there are no rules for its values. */
   readonly rules: TranslationRules | null;
 }
@@ -231,11 +233,12 @@ class OverlayWriter {
     previous: Overlay | undefined,
   ): Generator<undefined, readonly TranslatedValue[]> {
     const values: TranslatedValue[] = [];
-    for (const [pointer, value] of entries) {
+    for (const [pointer, given] of entries) {
       if (this.#isFull) break;
       try {
         requireShortPointer(pointer);
         const keys = parsePointer(pointer);
+        const value = hasValue(previous, pointer, given) ? given : this.#node.resolve(given);
         const isKept = hasValue(previous, pointer, value);
         if (!isKept && this.#places === 'existing')
           yield* this.#walk.requireReachable(this.#node.properties, keys);

@@ -186,6 +186,36 @@ describe('a read with expand', () => {
     expect((await space.node(`${path}/${name}-copy`)).properties).toEqual(stored.properties);
   });
 
+  it('is not stored in a translation either, whatever writes it [EXPAND-006]', async () => {
+    const path = await freshNode({ author: to(ada) });
+    expectStatus(await space.put(`${path}@author`, to(bob)), 200);
+    const { author } = (await space.node(`${path}?expand=author`)).properties;
+    expect(author['svc:node'].id).toBe(bob);
+    const field = { translations: { de: { author } } };
+    const { properties } = await space.node(path);
+    for (const write of [
+      () => space.done(path, 'translate', { locale: 'de', translations: { '/author': author } }),
+      () => space.put(path, { properties, ...field }),
+      () => server.admin('PATCH', space.url(path), field),
+    ]) {
+      expectStatus(await write(), 200);
+      expect((await space.node(path)).translations).toEqual({ de: { author: to(bob) } });
+      await space.done(path, 'delete-translation', { locale: 'de' });
+    }
+    const created = { name: 'translated', node_type: 'svc:Folder', properties, ...field };
+    expectStatus(await space.post(path, created), 201);
+    expect((await space.node(`${path}/translated`)).translations).toEqual({ de: { author: to(bob) } });
+  });
+
+  it('has one target in a reference, also if a translation has put something in its place [EXPAND-001]', async () => {
+    const path = await freshNode({ author: to(ada) });
+    const translations = { '/author/svc:node': { name: 'Nobody' } };
+    await space.done(path, 'translate', { locale: 'de', translations });
+    const { text } = await space.get(`${path}?expand=author&fields=author&lang=de`);
+    expect(text).not.toContain('Nobody');
+    expect(JSON.parse(text).properties.author['svc:node'].id).toBe(ada);
+  });
+
   it('refuses too many names, and what cannot be the path of a property [PART-003]', async () => {
     for (const names of [Array.from({ length: 17 }, (_, n) => `p${n}`).join(','), 'a..b', 'a,,b']) {
       const refused = await people.get(`/ada?expand=${names}`);

@@ -132,6 +132,26 @@ describe('POST resolve-merge', () => {
     expect(expectStatus(await main.get('/two'), 200).json.translations).toBe(null);
   });
 
+  it('resolves references to nodes that it brings, in translations too [TRANS-030]', async () => {
+    const { source, main, feature, id } = await diverged('one');
+    for (const [on, text] of [
+      [main, 'unser'],
+      [feature, 'euer'],
+    ] as const)
+      await on.done('/one', 'translate', { locale: 'de', translations: { '/title': text } });
+    const brought = await feature.add('/', 'brought');
+    const link = { 'svc:ref': '/brought' };
+    const node = { node_id: id('one'), resolution_type: 'manual' };
+    const resolutions = [
+      { ...node, resolved_properties: { link } },
+      { ...node, translation_locale: 'de', resolved_properties: { link } },
+    ];
+    expect(await resolved('main', { source_branch: source, resolutions })).toMatchObject({ success: true });
+    const expected = { 'svc:ref': brought.id, 'svc:path': '/brought' };
+    const { properties, translations } = await main.node('/one');
+    expect([properties.link, translations]).toEqual([expected, { de: { link: expected } }]);
+  });
+
   it('answers with the conflicts that have no resolution, and writes nothing [MERGE-023]', async () => {
     const { source, main, id } = await diverged('one', 'two');
     const head = await client.headOf('main');

@@ -52,6 +52,20 @@ describe('translate', () => {
     expect((await space.get('/p@title?lang=de')).json).toBe('Titel');
   });
 
+  it('resolves the path of a reference, as any write does [TRANS-030]', async () => {
+    const space = await withPage();
+    const { id } = await space.add('/', 'target', {});
+    const link = { 'svc:ref': '/target' };
+    const resolved = { 'svc:ref': id, 'svc:path': '/target' };
+    await translate(space, 'de', { '/link': link, '/list': [link] });
+    expect((await space.node('/p')).translations.de).toEqual({ link: resolved, list: [resolved] });
+    const { properties } = await space.node('/p');
+    expectStatus(await space.put('/p', { properties, translations: { fr: { link } } }), 200);
+    expect((await space.node('/p')).translations).toEqual({ fr: { link: resolved } });
+    await translate(space, 'fr', { '/link': { 'svc:ref': '/nowhere' } });
+    expect((await space.node('/p')).translations).toEqual({ fr: { link: { 'svc:ref': '/nowhere' } } });
+  });
+
   it('shows in the translations of the node [TRANS-001]', async () => {
     const space = await withPage();
     expect((await space.node('/p')).translations).toBeNull();

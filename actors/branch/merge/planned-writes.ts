@@ -16,7 +16,7 @@ import { requireAllowed, rootParent } from '../nodes/create-node.ts';
 import { SLICE_NODES, subtree } from '../nodes/delete-node.ts';
 import { eachInSlices } from '../each-in-slices.ts';
 import { type EditScope, unmoved } from '../edit-scope.ts';
-import { resolveReferences } from '../nodes/resolve-references.ts';
+import { resolveReferences, valueResolver } from '../nodes/resolve-references.ts';
 import { changedNode } from '../nodes/update-node.ts';
 
 /** One node to be written; `present` undefined: it is new here, `content` undefined: it is removed. */
@@ -182,7 +182,7 @@ export class PlannedWrites {
     const following = followingKeys(ordered);
     yield* eachInSlices([...kept, ...ordered], (write) => this.#put(write, following.get(write) ?? null));
     // Given references may name nodes that were inserted just now.
-    const given = nodes.filter((write) => write.given?.properties !== undefined);
+    const given = nodes.filter(({ content, given }) => content !== undefined && given !== undefined);
     yield* eachInSlices(given, (write) => this.#resolveReferences(write));
     for (const [index, write] of nodes.entries()) {
       this.#requireNothingBelow(write);
@@ -272,12 +272,21 @@ export class PlannedWrites {
     this.#edit.audit(workspace, next, action, this.#purpose.details);
   }
 
-  *#resolveReferences({ id, workspace }: PlannedWrite): Generator<undefined, void> {
+  *#resolveReferences({ given, id, workspace }: PlannedWrite): Generator<undefined, void> {
     const { head, writer } = this.#edit;
     const record = head.byId(workspace, id) as NodeRecord;
-    const resolved = resolveReferences(this.#edit, workspace, yield* record.decode());
-    if (jsonEquals(resolved, record.properties)) return;
-    const next = yield* makeNodeRecordInSteps(record.header, resolved);
+    const stored = yield* record.decode();
+    const properties =
+      given?.properties === undefined ? stored : resolveReferences(this.#edit, workspace, stored);
+    let { translations } = record.header;
+    for (const locale of given?.translations?.keys() ?? []) {
+      const overlay = overlayOf(translations, locale);
+      if (overlay?.type !== 'properties') continue;
+      const data = resolveReferences(this.#edit, workspace, overlay.data);
+      translations = withOverlay(translations, locale, { ...overlay, data });
+    }
+    if (jsonEquals(properties, stored) && jsonEquals(translations, record.header.translations)) return;
+    const next = yield* makeNodeRecordInSteps({ ...record.header, translations }, properties);
     yield* writer.prepare(workspace, record);
     yield* writer.prepare(workspace, next);
     writer.replace(workspace, record, next);
@@ -341,7 +350,7 @@ function* givenContent(
   const fields = Object.fromEntries(given.translations ?? []);
   // The locales come from conflicts: they exist on the node even if the repository no longer supports them.
   const stored = yield* storedTranslations(
-    { properties: valid.properties, now: edit.now, rules },
+    { properties: valid.properties, now: edit.now, resolve: valueResolver(edit, workspace), rules },
     fields,
     null,
     content.header.translations,

@@ -13,7 +13,7 @@ import { makeNodeRecordInSteps, type NodeRecord } from '#runtime/tree/node-recor
 import type { EditScope } from '../edit-scope.ts';
 import type { CreateNode, NewNode, NodeWritten } from '../messages.ts';
 import { requireShortOwner } from './owner-bound.ts';
-import { resolveReferences } from './resolve-references.ts';
+import { resolveReferences, valueResolver } from './resolve-references.ts';
 
 /** The type of missing parents created with `deep`. */
 const FOLDER = 'svc:Folder';
@@ -216,6 +216,7 @@ function* addNode(
               {
                 properties,
                 now: edit.now,
+                resolve: valueResolver(edit, workspace),
                 rules: { type, archetype, source: schema, budget: edit.turn.budget },
               },
               node.translations,

@@ -1,7 +1,7 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
-import { rewriteReferences } from '#runtime/content/references.ts';
+import { rewriteReferences, rewriteReferencesIn } from '#runtime/content/references.ts';
 import type { EditScope } from '../edit-scope.ts';
 
 /**
@@ -10,11 +10,17 @@ import type { EditScope } from '../edit-scope.ts';
  * @see docs/interface/nodes.md#references
  */
 export function resolveReferences(edit: EditScope, workspace: string, properties: JsonObject): JsonObject {
-  return rewriteReferences(properties, (path, target) => {
-    const place = target ?? workspace;
-    // The text comes from the caller and becomes part of a key.
-    if (!isWorkspaceName(place)) return undefined;
-    const id = edit.head.idAt(place, path);
-    return id === ROOT_ID ? undefined : id;
-  });
+  return rewriteReferences(properties, (path, target) => idAt(edit, target ?? workspace, path));
+}
+
+/** As {@link resolveReferences}, for translated values of the nodes of a workspace. */
+export function valueResolver(edit: EditScope, workspace: string): (value: JsonValue) => JsonValue {
+  return (value) => rewriteReferencesIn(value, (path, target) => idAt(edit, target ?? workspace, path));
+}
+
+function idAt(edit: EditScope, workspace: string, path: string): string | undefined {
+  // The text comes from the caller and becomes part of a key.
+  if (!isWorkspaceName(workspace)) return undefined;
+  const id = edit.head.idAt(workspace, path);
+  return id === ROOT_ID ? undefined : id;
 }

@@ -17,6 +17,7 @@ import type { EditScope } from '../edit-scope.ts';
 import { countHashed } from '../reads/translations-info.ts';
 import type { AcknowledgeStaleness, ChangeLocale, Translated, TranslateNode, Written } from '../messages.ts';
 import type { CommitInfo } from '../commit-messages.ts';
+import { valueResolver } from './resolve-references.ts';
 
 /**
  * Replaces the translation overlay of a locale. The values are checked like the properties they replace.
@@ -34,7 +35,8 @@ export function* translateNode(edit: EditScope, command: TranslateNode): Generat
   requireSupported(edit, locale);
   const rules = rulesOf(edit, workspace, node);
   const properties = yield* node.decode();
-  const overlay = yield* makeOverlay({ properties, now: edit.now, rules }, locale, translations);
+  const resolve = valueResolver(edit, workspace);
+  const overlay = yield* makeOverlay({ properties, now: edit.now, resolve, rules }, locale, translations);
   requireSmallTranslations(withOverlay(node.header.translations, locale, overlay));
   return yield* written(edit, command, node, locale, overlay, `Translated node to ${locale}`);
 }

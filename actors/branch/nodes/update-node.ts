@@ -16,7 +16,7 @@ import type {
   Written,
 } from '../messages.ts';
 import { requireShortOwner } from './owner-bound.ts';
-import { resolveReferences } from './resolve-references.ts';
+import { resolveReferences, valueResolver } from './resolve-references.ts';
 import { requireFewValues } from './values-bound.ts';
 
 /** Replaces the properties of a node. @see messages.ts, UpdateNode */
@@ -131,7 +131,7 @@ export function* changedNode(
   let { translations } = old.header;
   if (more.translations != null) {
     const rules = { type, archetype, source: schema, budget: edit.turn.budget };
-    const node = { properties, now: edit.now, rules };
+    const node = { properties, now: edit.now, resolve: valueResolver(edit, workspace), rules };
     translations = yield* storedTranslations(node, more.translations, edit.state.languages(), translations);
   } else if (more.translations === null) translations = null;
   const { ownerId: present } = old.header;

@@ -1,5 +1,11 @@
 import { jsonPieces } from '#runtime/base/sliced-json.ts';
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from '#runtime/content/json-value.ts';
+import {
+  isJsonArray,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  withoutKey,
+} from '#runtime/content/json-value.ts';
 import type { PropertySelection, SelectedPart } from '#runtime/content/property-selection.ts';
 import { EXPANDED_KEY, type ReferenceTarget, referenceTarget } from '#runtime/content/references.ts';
 
@@ -123,6 +129,7 @@ export class Expansion {
       return text;
     }
     this.#bytesLeft -= node.bytes;
-    return `${text.slice(0, -1)},${JSON.stringify(EXPANDED_KEY)}:${node.text}}`;
+    const stored = JSON.stringify(withoutKey(reference, EXPANDED_KEY));
+    return `${stored.slice(0, -1)},${JSON.stringify(EXPANDED_KEY)}:${node.text}}`;
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
 import type { LanguageSettings } from '#runtime/content/locale.ts';
 import {
   makeOverlay,
@@ -54,6 +54,7 @@ const properties: JsonObject = {
   ],
 };
 
+const asGiven = (value: JsonValue) => value;
 const languages: LanguageSettings = {
   defaultLanguage: 'en',
   supportedLanguages: ['en', 'de', 'fr'],
@@ -61,7 +62,7 @@ const languages: LanguageSettings = {
 };
 
 const translate = (data: JsonObject, base = properties, rules: TranslationRules | null = article) =>
-  atOnce(makeOverlay({ properties: base, now: 't', rules }, 'de', data));
+  atOnce(makeOverlay({ properties: base, now: 't', resolve: asGiven, rules }, 'de', data));
 
 /** What a translation is refused with; empty when it is taken. */
 function messagesOf(work: () => unknown): readonly string[] {
@@ -205,7 +206,7 @@ describe('the values of a translation [TRANS-028]', () => {
     const data = Object.fromEntries(names.map((name) => [`/${name}`, 'ab'.repeat(500)]));
     const budget = new RequestBudget();
     let steps = 0;
-    const node = { properties: base, now: 't', rules: { ...wide, budget } };
+    const node = { properties: base, now: 't', resolve: asGiven, rules: { ...wide, budget } };
     const work = makeOverlay(node, 'de', data);
     const spentInSteps: number[] = [];
     for (let before = budget.work, isDone: boolean | undefined = false; isDone !== true; steps += 1) {
@@ -221,7 +222,7 @@ describe('the values of a translation [TRANS-028]', () => {
 
 describe('the field translations [TRANS-028]', () => {
   const store = (field: JsonObject, previous: JsonObject | null = null, rules = article) =>
-    atOnce(storedTranslations({ properties, now: 't', rules }, field, languages, previous));
+    atOnce(storedTranslations({ properties, now: 't', resolve: asGiven, rules }, field, languages, previous));
 
   it('is held against the same rules, with the complaints about all locales', () => {
     const found = messagesOf(() => store({ de: { n: 'x' }, fr: { undeclared: 1 }, sw: { title: 'T' } }));
@@ -235,7 +236,7 @@ describe('the field translations [TRANS-028]', () => {
   it('takes back what was stored before there were rules, and what is hidden', () => {
     const before = atOnce(
       storedTranslations(
-        { properties, now: 't0', rules: null },
+        { properties, now: 't0', resolve: asGiven, rules: null },
         { de: { n: 'x', undeclared: 1 }, sw: { title: 'Kichwa' }, es: { type: 'hidden' } },
         null,
       ),

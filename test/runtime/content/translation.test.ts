@@ -20,19 +20,23 @@ import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
 import { rulesOf, schemaOf } from './schema-fixture.ts';
 
 const count = () => {};
+const asGiven = (value: JsonValue) => value;
 const makeOverlay = (
   base: JsonObject,
   translations: JsonObject,
   now: string,
   rules: TranslationRules | null,
-) => atOnce(translation.makeOverlay({ properties: base, now, rules }, 'de', translations));
+) => atOnce(translation.makeOverlay({ properties: base, now, resolve: asGiven, rules }, 'de', translations));
 const storedTranslations = (
   base: JsonObject,
   field: JsonObject,
   now: string,
   rules: TranslationRules | null,
   previous: JsonObject | null = null,
-) => atOnce(translation.storedTranslations({ properties: base, now, rules }, field, null, previous));
+) =>
+  atOnce(
+    translation.storedTranslations({ properties: base, now, resolve: asGiven, rules }, field, null, previous),
+  );
 const applyTranslations = (...given: Parameters<typeof translation.applyTranslations>) =>
   atOnce(translation.applyTranslations(...given));
 const valueAt = (walk: PointerWalk, ...given: Parameters<PointerWalk['valueAt']>) =>
@@ -402,9 +406,11 @@ describe('what is large', () => {
     const pointer = '/items/u1/text';
     const overlay = makeOverlay(base, { [pointer]: 'b' }, 't', null);
     for (const work of [
-      translation.makeOverlay({ properties: base, now: 't', rules: null }, 'de', { [pointer]: 'b' }),
+      translation.makeOverlay({ properties: base, now: 't', resolve: asGiven, rules: null }, 'de', {
+        [pointer]: 'b',
+      }),
       translation.storedTranslations(
-        { properties: base, now: 't', rules: null },
+        { properties: base, now: 't', resolve: asGiven, rules: null },
         { de: { [pointer]: 'b' } },
         null,
       ),

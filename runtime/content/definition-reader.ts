@@ -23,18 +23,21 @@ function kindOf(value: JsonValue): string {
 export class DefinitionReader {
   /** The object being read. */
   readonly json: JsonObject;
-  /** Its place in the body, dotted (`node_type.properties.0`). */
+  /** Its place in the body, dotted (`node_type.properties.0`); empty for the body itself. */
   readonly at: string;
   /** Work of reading the whole definition; compiling its patterns is nearly all of it. */
   readonly work: CheckWork;
 
   /**
+   * @param at empty for the body itself
    * @param work of the whole definition
    * @throws {ServiceError} `UNPROCESSABLE_BODY` when the value is not an object
    */
   constructor(json: unknown, at: string, work: CheckWork = new CheckWork()) {
     this.work = work;
-    if (json === undefined || json === null) throw missingField(at);
+    if (json === undefined || json === null) {
+      throw at === '' ? wrongType(at, 'an object', null) : missingField(at);
+    }
     if (!isJsonObject(json)) throw wrongType(at, 'an object', json as JsonValue);
     this.json = json;
     this.at = at;
@@ -45,18 +48,18 @@ export class DefinitionReader {
    *
    * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`
    */
-  static whole(json: unknown, at: string): DefinitionReader {
+  static whole(json: unknown, at = ''): DefinitionReader {
     const reader = new DefinitionReader(json, at);
     const size = measureJson(reader.json);
-    if (size < 0) throw invalid(`'${at}' ${boundMessage(size)}`, { field: at });
-    if (size > DEFINITION_SIZE_MAX)
-      throw invalid(`'${at}' is larger than a definition may be`, { field: at });
+    const [name, place] = at === '' ? ['The body', {}] : [`'${at}'`, { field: at }];
+    if (size < 0) throw invalid(`${name} ${boundMessage(size)}`, place);
+    if (size > DEFINITION_SIZE_MAX) throw invalid(`${name} is larger than a definition may be`, place);
     return reader;
   }
 
   /** The dotted place of a field. */
   place(key: string): string {
-    return `${this.at}.${key}`;
+    return this.at === '' ? key : `${this.at}.${key}`;
   }
 
   /** The raw value; undefined when the field is absent or null. */
@@ -152,12 +155,12 @@ export class DefinitionReader {
 /** A required field is absent. @returns `UNPROCESSABLE_BODY` (422) */
 export function missingField(field: string): ServiceError {
   const name = field.slice(field.lastIndexOf('.') + 1);
-  return new ServiceError('UNPROCESSABLE_BODY', `${field}: missing field \`${name}\``, { field });
+  const message = name === field ? `missing field \`${name}\`` : `${field}: missing field \`${name}\``;
+  return new ServiceError('UNPROCESSABLE_BODY', message, { field });
 }
 
 /** A field has another JSON type. @returns `UNPROCESSABLE_BODY` (422) */
 export function wrongType(field: string, expected: string, found: JsonValue): ServiceError {
-  return new ServiceError('UNPROCESSABLE_BODY', `${field}: expected ${expected}, found ${kindOf(found)}`, {
-    field,
-  });
+  const message = `${field || 'body'}: expected ${expected}, found ${kindOf(found)}`;
+  return new ServiceError('UNPROCESSABLE_BODY', message, field === '' ? {} : { field });
 }

@@ -48,7 +48,7 @@ export function newLanguageSettings(
  * @see docs/interface/translations.md#languages-of-a-repository
  */
 export function patchLanguageSettings(json: unknown, current: LanguageSettings): LanguageSettings {
-  const reader = DefinitionReader.whole(json, 'body');
+  const reader = DefinitionReader.whole(json);
   const wanted = reader.optionalString('default_language');
   if (wanted !== null && parseLocale(wanted, 'default_language') !== current.defaultLanguage) {
     throw reader.badValue('default_language', 'the default language of a repository cannot be changed');

@@ -84,7 +84,7 @@ export function parseWorkspaceDefinition(
   now: string,
 ): Workspace {
   requireWorkspaceName(name);
-  const reader = DefinitionReader.whole(json, 'workspace');
+  const reader = DefinitionReader.whole(json);
   const config = reader.raw('config');
   const workspace: Workspace = Object.freeze({
     name,
@@ -95,7 +95,8 @@ export function parseWorkspaceDefinition(
     initial_structure: parseInitialStructure(reader),
     created_at: previous?.created_at ?? now,
     updated_at: now,
-    config: config === undefined ? (previous?.config ?? defaultConfig) : parseWorkspaceConfig(config),
+    config:
+      config === undefined ? (previous?.config ?? defaultConfig) : parseWorkspaceConfig(config, 'config'),
   });
   reader.refuseOthers(workspaceFields);
   return workspace;
@@ -105,11 +106,12 @@ export function parseWorkspaceDefinition(
  * Reads the body of `PUT …/{name}/config`, or the `config` of a definition. `node_type_refs` is an alias of
  * `node_type_pins`.
  *
+ * @param at its place in the body
  * @throws {ServiceError} `UNPROCESSABLE_BODY`, `VALIDATION_FAILED`, `INVALID_BRANCH_NAME`,
  *   `INVALID_REVISION_NUMBER`
  */
-export function parseWorkspaceConfig(json: unknown): WorkspaceConfig {
-  const reader = DefinitionReader.whole(json, 'config');
+export function parseWorkspaceConfig(json: unknown, at = ''): WorkspaceConfig {
+  const reader = DefinitionReader.whole(json, at);
   const key = reader.raw('node_type_pins') === undefined ? 'node_type_refs' : 'node_type_pins';
   const pins = Object.entries(reader.optionalObject(key) ?? {});
   if (pins.length > WORKSPACE_TYPES_MAX) throw reader.badValue(key, `at most ${WORKSPACE_TYPES_MAX} pins`);

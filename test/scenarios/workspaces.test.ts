@@ -119,6 +119,26 @@ describe('PUT of a workspace', () => {
     expect((await server.admin('GET', '/api/workspaces/shop/incomplete')).status).toBe(404);
   });
 
+  it('names a field at fault by its place in the body [HTTP-096]', async () => {
+    const root = '/api/workspaces/shop';
+    const languages = '/api/repositories/shop/translation-config';
+    const lists = { allowed_node_types: [], allowed_root_node_types: [] };
+    for (const [method, path, body, field] of [
+      ['PUT', `${root}/texts`, { ...lists, allowed_node_types: 'x' }, 'allowed_node_types'],
+      ['PUT', `${root}/texts`, { ...lists, config: { default_branch: 5 } }, 'config.default_branch'],
+      ['PUT', `${root}/default/config`, { node_type_pins: { 'a:B': 5 } }, 'node_type_pins.a:B'],
+      ['PATCH', languages, { supported_languages: [5] }, 'supported_languages.0'],
+    ] as const) {
+      const { status, text } = await server.admin(method, path, body);
+      expect([status, text]).toEqual([422, expect.stringMatching(new RegExp(`^${field}: expected`))]);
+    }
+    const refused = await server.admin('PATCH', languages, { default_language: 'de' });
+    expect(refused.json).toMatchObject({ code: 'VALIDATION_FAILED', field: 'default_language' });
+    const chains = { locale_fallback_chains: { de: ['de'] } };
+    const selfish = await server.admin('PATCH', languages, chains);
+    expect(selfish.json).toMatchObject({ field: 'locale_fallback_chains' });
+  });
+
   it('takes capitals and colons in names and refuses other characters [REPO-021]', async () => {
     expect((await server.admin('PUT', '/api/workspaces/shop/My:Blog_2', anything)).status).toBe(204);
     for (const name of ['a.b', 'a%20b', '%C3%A4', '-a']) {

@@ -61,7 +61,7 @@ describe('language settings', () => {
     expect(patch({ locale_fallback_chains: { de: ['fr', 'de'] } })).toThrowError(badValue);
     expect(patch({ supported_languages: ['x'] })).toThrowError(badValue);
     expect(patch({ supported_languages: 'de' })).toThrowError(
-      expect.objectContaining({ code: 'UNPROCESSABLE_BODY', field: 'body.supported_languages' }),
+      expect.objectContaining({ code: 'UNPROCESSABLE_BODY', field: 'supported_languages' }),
     );
   });
 

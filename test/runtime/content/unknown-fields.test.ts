@@ -97,19 +97,19 @@ describe('a definition with a field that there is not', () => {
   });
 
   it('is refused as a workspace and its settings', () => {
-    expect(workspace({ depend_on: [] })).toBe(unknown('workspace.depend_on', "did you mean 'depends_on'?"));
+    expect(workspace({ depend_on: [] })).toBe(unknown('depend_on', "did you mean 'depends_on'?"));
     expect(workspace({ config: { defaultBranch: 'main' } })).toBe(
       unknown('config.defaultBranch', "did you mean 'default_branch'?"),
     );
     expect(refusal(() => parseWorkspaceConfig({ node_type_pin: {} }))).toBe(
-      unknown('config.node_type_pin', "did you mean 'node_type_pins'?"),
+      unknown('node_type_pin', "did you mean 'node_type_pins'?"),
     );
   });
 
   it('is refused as the languages of a repository', () => {
     const current = newLanguageSettings('en', ['en', 'de']);
     expect(refusal(() => patchLanguageSettings({ fallback_chains: {} }, current))).toBe(
-      unknown('body.fallback_chains', "did you mean 'locale_fallback_chains'?"),
+      unknown('fallback_chains', "did you mean 'locale_fallback_chains'?"),
     );
   });
 

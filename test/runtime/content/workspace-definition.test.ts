@@ -34,10 +34,10 @@ describe('parseWorkspaceDefinition', () => {
 
   it('needs both lists', () => {
     const parse = (json: unknown) => () => parseWorkspaceDefinition('blog', json, null, 't');
-    expect(parse({})).toThrowError(wrongShape('workspace.allowed_node_types'));
-    expect(parse({ allowed_node_types: [] })).toThrowError(wrongShape('workspace.allowed_root_node_types'));
+    expect(parse({})).toThrowError(wrongShape('allowed_node_types'));
+    expect(parse({ allowed_node_types: [] })).toThrowError(wrongShape('allowed_root_node_types'));
     expect(parse({ ...lists, allowed_node_types: 'svc:Page' })).toThrowError(
-      wrongShape('workspace.allowed_node_types'),
+      wrongShape('allowed_node_types'),
     );
     expect(() => parseWorkspaceDefinition('a/b', lists, null, 't')).toThrowError(
       expect.objectContaining({ code: 'VALIDATION_FAILED' }),
@@ -57,7 +57,7 @@ describe('parseWorkspaceConfig', () => {
       expect.objectContaining({ code: 'INVALID_REVISION_NUMBER' }),
     );
     expect(() => parseWorkspaceConfig({ node_type_pins: { a: 1 } })).toThrowError(
-      wrongShape('config.node_type_pins.a'),
+      wrongShape('node_type_pins.a'),
     );
     expect(() => parseWorkspaceConfig({ default_branch: 'a b' })).toThrowError(
       expect.objectContaining({ code: 'INVALID_BRANCH_NAME' }),

@@ -337,13 +337,15 @@ export function* patchedTranslations(
 ): Generator<undefined, JsonObject> {
   const reader = new DefinitionReader(patch, 'translations');
   const field: Record<string, JsonValue> = stored === null ? {} : { ...translationsField(stored) };
+  const seen = new Map<string, JsonValue>();
   for (const key of Object.keys(patch)) {
     const given = reader.optionalObject(key);
     const locale = parseLocale(key, reader.place(key));
+    requireOneValue(seen, locale, given, reader.place(key));
     if (given === null) delete field[locale];
     else if (isHidden(given)) field[locale] = given;
     else {
-      const change = shortKeys(overlayValues(given));
+      const change = shortKeys(overlayValues(given), reader.place(key));
       const present = overlayOf(stored, locale);
       const isShown = present?.type === 'hidden' && ownValue(change, 'type') === null;
       const base = isShown ? overlayField(unhideOverlay(present)) : ownValue(field, locale);
@@ -358,13 +360,29 @@ export function* patchedTranslations(
   return field;
 }
 
-function shortKeys(values: JsonObject): JsonObject {
+function shortKeys(values: JsonObject, place: string): JsonObject {
   const short: Record<string, JsonValue> = {};
+  const seen = new Map<string, JsonValue>();
   for (const key of Object.keys(values)) {
     requireShortPointer(key);
-    setKey(short, key.startsWith('/') ? shortKey(key) : key, values[key] as JsonValue);
+    const name = key.startsWith('/') ? shortKey(key) : key;
+    requireOneValue(seen, name, values[key] as JsonValue, place);
+    setKey(short, name, values[key] as JsonValue);
   }
   return short;
+}
+
+/**
+ * Refuses two values under two spellings of one name, of which one would be lost.
+ *
+ * @param seen the values so far, by the name they count for
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+function requireOneValue(seen: Map<string, JsonValue>, name: string, value: JsonValue, field: string): void {
+  const known = seen.get(name);
+  if (known !== undefined && !jsonEquals(known, value))
+    throw invalid(`'${name}' is given under two names, with different values`, { field });
+  seen.set(name, value);
 }
 
 /** A top-level property is named without a pointer, except where the name would be ambiguous. */
@@ -399,12 +417,15 @@ export function* storedTranslations(
   const reader = new DefinitionReader(field, 'translations');
   let stored: JsonObject | null = null;
   const writer = new OverlayWriter(node, 'any');
+  const seen = new Map<string, JsonValue>();
   for (const key of Object.keys(field)) {
     const values = reader.optionalObject(key);
     if (values === null) continue;
-    const locale = parseLocale(key, reader.place(key));
+    const place = reader.place(key);
+    const locale = parseLocale(key, place);
+    requireOneValue(seen, locale, values, place);
     const known = overlayOf(previous, locale);
-    const entries = isHidden(values) ? null : overlayEntries(values);
+    const entries = isHidden(values) ? null : overlayEntries(values, place);
     const unsupported = languages === null ? null : unsupportedLocale(locale, languages);
     if (unsupported !== null && !isKnown(entries, known)) writer.complain(locale, unsupported);
     const overlay = entries === null ? hideOverlay(known) : yield* writer.overlay(locale, entries, known);
@@ -450,11 +471,13 @@ function overlayValues(values: JsonObject): JsonObject {
   return ownValue(values, 'type') === 'properties' && isJsonObject(data) ? data : values;
 }
 
-function overlayEntries(values: JsonObject): readonly (readonly [string, JsonValue])[] {
+function overlayEntries(values: JsonObject, place: string): readonly (readonly [string, JsonValue])[] {
   const entries = Object.entries(overlayValues(values));
   requireFew(entries);
-  return entries.map(([key, value]) => {
+  const byPointer = new Map<string, JsonValue>();
+  for (const [key, value] of entries) {
     requireShortPointer(key);
-    return [key.startsWith('/') ? key : formatPointer([key]), value];
-  });
+    requireOneValue(byPointer, key.startsWith('/') ? key : formatPointer([key]), value, place);
+  }
+  return [...byPointer];
 }

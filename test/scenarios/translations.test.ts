@@ -66,6 +66,34 @@ describe('translate', () => {
     expect((await space.node('/p')).translations).toEqual({ fr: { link: { 'svc:ref': '/nowhere' } } });
   });
 
+  it('refuses two values under two names of one place, or of one locale [TRANS-031]', async () => {
+    const space = await withPage();
+    const { id, properties } = await space.node('/p');
+    const patch = (translations: object) => server.admin('PATCH', space.url('/p'), { translations });
+    const operations = (translations: object) => [
+      { type: 'create', node: { name: 'q', node_type: 'svc:Page', properties, translations } },
+    ];
+    for (const [translations, field] of [
+      [{ de: { title: 'Titel', '/title': 'Anders' } }, 'translations.de'],
+      [{ de: { title: 'Titel' }, DE: { content: 'Inhalt' } }, 'translations.DE'],
+      [{ 'de-ch': { title: 'Titel' }, 'de-CH': { title: 'Anders' } }, 'translations.de-CH'],
+    ] as const) {
+      for (const answer of [
+        await space.put('/p', { properties, translations }),
+        await patch(translations),
+        await space.post('/', { name: 'q', node_type: 'svc:Page', properties, translations }),
+        await space.command('/', 'commit', { message: 'two', operations: operations(translations) }),
+      ]) {
+        expect(answer.json).toMatchObject({ code: 'VALIDATION_FAILED' });
+        expect(answer.json.field.endsWith(field), answer.json.field).toBe(true);
+      }
+    }
+    const same = { de: { title: 'Titel', '/title': 'Titel' }, DE: { '/title': 'Titel', title: 'Titel' } };
+    expectStatus(await space.put('/p', { properties, translations: same }), 200);
+    expectStatus(await patch(same), 200);
+    expect(await space.node('/p')).toMatchObject({ id, translations: { de: { title: 'Titel' } } });
+  });
+
   it('shows in the translations of the node [TRANS-001]', async () => {
     const space = await withPage();
     expect((await space.node('/p')).translations).toBeNull();

@@ -12,22 +12,22 @@ import { type CommandValues, FAILED_EXIT_CODE, runCommand, USAGE_EXIT_CODE } fro
 
 const usage = `npm run backup [-- option …]
 
-Backs up a running Grove server while it is written to: everything, or one repository. The backup is a folder in the
-server's backup folder ([server] backup_dir), with everything that was answered before it began. It holds all content
-and the password hashes of administrators; the keys of the server (master key, JWT secret) are not in it. Stopping
-this program does not stop the backup.
+Backs up a running Grove server: everything, or one repository. The server accepts writes meanwhile. The backup is a new
+folder in the backup folder of the server ([server] backup_dir). It contains every write that was answered before the
+backup began, so it contains all content and the password hashes of accounts. It does not contain the keys of the server
+(master key, JWT secret). If you stop this program, the server still finishes the backup.
 
-  --to <name>            of the backup, or a folder directly in the backup folder; default: made of the time
+  --to <name>            name of the backup, or a folder directly in the backup folder; default: the time
   --repository <t/name>  tenant and name of one repository; default: everything
-  --url <address>        of the server, default ${DEFAULT_URL}
+  --url <address>        address of the server, default ${DEFAULT_URL}
   --user <name>          administrator of tenant default, default admin
-  --token <token>        to ask with
-  --list                 show the backups there are
-  --help                 this text
+  --token <token>        token of an administrator, instead of a login
+  --list                 list the existing backups
+  --help                 show this text
 
 ${connectionUsage}
 
-Exit code 0: done. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: it could not be asked for.
+Exit code 0: done. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: wrong options, or no login.
 `;
 
 interface BackupOperation extends Operation {

@@ -7,8 +7,8 @@ export const DEFAULT_URL = 'http://127.0.0.1:8080';
 
 /** Lines of a usage text about the connection. */
 export const connectionUsage = `  GROVE_URL         as --url
-  GROVE_TOKEN       token to ask with; without one a login is made
-  GROVE_PASSWORD    password for it, or SVC_ADMIN_PASSWORD; without one it is asked for`;
+  GROVE_TOKEN       token of an administrator; without it the program logs in
+  GROVE_PASSWORD    password for the login, else SVC_ADMIN_PASSWORD; without both the program asks for it`;
 
 /** Connection options of a program that talks to a server. */
 export const connectionOptions = {

@@ -14,12 +14,12 @@ import { tolerateClosedOutput } from './run-program.ts';
 
 const usage = `npm run -s nats-users -- [option …] <SVC_MEMBER_ID> …
 
-Prints the users of the account of Grove for the configuration of nats-server (users.conf beside nats.conf): one for each
-member, with a new password and permissions for that member alone. The password goes into SVC_NATS_URL of that member:
-tls://<SVC_MEMBER_ID>:<password>@host:4222. Keep the file to yourself (umask 077).
+Prints the users of the NATS account of Grove, for the configuration of nats-server (users.conf beside nats.conf). Each
+member gets one user, with a new password and with permissions for that member only. Put the password into SVC_NATS_URL of
+that member: tls://<SVC_MEMBER_ID>:<password>@host:4222. Make the file readable only for yourself (umask 077).
 
   --name <name>   [cluster] name, default grove
-  --help          this text`;
+  --help          show this text`;
 
 /** The arguments are invalid. */
 const USAGE_EXIT_CODE = 2;

@@ -15,22 +15,22 @@ import { type CommandValues, FAILED_EXIT_CODE, runCommand, USAGE_EXIT_CODE } fro
 
 const usage = `npm run reset-password [-- option …]
 
-Sets the password of an administrator anew, where it was lost. The server has to run, on this machine; in a cluster any
-member does. Run this as the user of the server or as root: what it shows the server is that it may read a file in the data
-directory that nobody else can read. Nothing has to be stopped.
+Sets a new password for an administrator whose password was lost. The server, or any member of a cluster, must run on this
+machine; nothing has to be stopped. Run this as the user of the server or as root: the program proves its right to the
+server with a file in the data directory that only they can read.
 
-Without GROVE_NEW_PASSWORD it makes a random password and prints it, once; the account is marked for a change at the next
-login. Tokens that were issued before stay good for up to 24 hours: change JWT_SECRET (or remove secrets/jwt-secret) and
-restart to end them all.
+Without GROVE_NEW_PASSWORD it makes a random password and prints it once. The account must then change it at the next login.
+Tokens issued earlier stay valid for up to 24 hours. To end them all, change JWT_SECRET (or remove secrets/jwt-secret) and
+restart the server.
 
-  --data-dir <folder>   of the server or member; default: SVC_DATA_DIR, else data
-  --user <name>         of the administrator, default admin
-  --tenant <name>       default default
-  --help                this text
+  --data-dir <folder>   data directory of the server or member; default: SVC_DATA_DIR, else data
+  --user <name>         name of the administrator, default admin
+  --tenant <name>       tenant of the administrator, default default
+  --help                show this text
 
   GROVE_NEW_PASSWORD    the new password: at least 12 characters with lower case, upper case, digit and another character
 
-Exit code 0: the account has the new password. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: it could not be asked for.
+Exit code 0: the account has the new password. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: wrong options, or no server runs.
 `;
 
 const options = {
@@ -58,7 +58,7 @@ async function main(values: CommandValues<typeof options>): Promise<number> {
         : `${server.url} answers with ${status}. Is it a Grove server of this version?`,
     );
   }
-  const done = `The password of ${user} in tenant ${tenant} is set anew.\n`;
+  const done = `The password of ${user} in tenant ${tenant} was changed.\n`;
   if (given !== undefined) {
     process.stdout.write(done);
     return 0;
@@ -75,7 +75,7 @@ async function show(text: string): Promise<void> {
   if (!error) return;
   const { code } = error as NodeJS.ErrnoException;
   throw new OperatorError(
-    `The password is set anew, but could not be shown (${code}). Run this again where its output can be read.`,
+    `The password was changed, but could not be shown (${code}). Run this again where its output can be read.`,
   );
 }
 
@@ -85,15 +85,15 @@ function runningServer(dataDir: string): { readonly url: string; readonly key: s
   const holder = holderOf(dataDir);
   if (holder === undefined)
     throw new UsageError(
-      `No server runs on ${dataDir}. Start it, then run this again: it starts without the password. ` +
-        'Another data directory is named with --data-dir.',
+      `No server runs on ${dataDir}. Start it, then run this again; the server does not need the password to start. ` +
+        'Use --data-dir for another data directory.',
     );
   const { pid, url } = holder;
   const key = readLocalAccess(dataDir);
   if (url === undefined || key === undefined)
     throw new UsageError(
-      `${dataDir} is in use by ${pid === undefined ? 'another process' : `process ${pid}`}, which is no server that ` +
-        'takes this: it may be starting, of an earlier version, or another program. Try again when a server runs.',
+      `${dataDir} is in use by ${pid === undefined ? 'another process' : `process ${pid}`}, which does not ` +
+        'accept this command: it may still be starting, have an earlier version, or be another program. Try again when the server runs.',
     );
   return { url, key };
 }

@@ -24,20 +24,20 @@ const STATUS_MS_MAX = 5_000;
 const usage = `npm run status [-- option …]
 
 Shows the state of a Grove cluster: members, partitions with their owners and followers, NATS servers, and what is
-wrong. Any member answers, and so does the load balancer.
+wrong. Ask any member, or the load balancer.
 
-  --url <address>   of a member or the load balancer, default ${DEFAULT_URL}
+  --url <address>   address of a member or of the load balancer, default ${DEFAULT_URL}
   --user <name>     administrator of tenant default, default admin
-  --partitions      show every partition, not only those that are not well
-  --json            print the answer as it comes
-  --help            this text
+  --partitions      show all partitions, also those without a problem
+  --json            print the answer as JSON
+  --help            show this text
 
-  SVC_METRICS_TOKEN the operator token of the members: needs no account, so it works while accounts cannot be read
+  SVC_METRICS_TOKEN operator token of the members; it needs no account, so it works while accounts cannot be read
 ${connectionUsage}
 
-On the machine of a member, asked without a proxy, neither a token nor a login is needed.
+On the machine of a member, without a proxy in between, no token and no login are needed.
 
-Exit code 0: nothing to do. ${WRONG_EXIT_CODE}: there is an alarm, or no answer. ${USAGE_EXIT_CODE}: the question could not be asked.
+Exit code 0: no alarm. ${WRONG_EXIT_CODE}: there is an alarm, or the server does not answer. ${USAGE_EXIT_CODE}: wrong options, or no login.
 `;
 
 interface Settings {

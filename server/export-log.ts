@@ -24,15 +24,21 @@ import { JetStreamLogStream } from '#cluster/replication/jetstream-log-stream.ts
 
 const usage = `npm run export-log -- --partition <number> --data-dir <folder> --to <folder> [option …]
 
-Writes stream.jsonl (what NATS has of the partition's log) and journal.jsonl (what the member with this data folder has
-on its disk) into a folder: a line of JSON for each message, with its sequence, kind, epoch, chain and bytes. Stop the
-member first. Nothing is changed but what the journal itself cuts off: a write that was never finished.
+Writes two files into a folder: stream.jsonl, the log of the partition as NATS has it, and journal.jsonl, the log as the
+member with this data directory has it on its disk. Each line is one message as JSON, with its sequence, kind, epoch, chain
+and bytes. Stop the member first. Neither log is changed, except that an unfinished write at the end of the journal is cut
+off, as at a start of the member.
 
-  --nats <addresses>   of NATS, separated by commas; default: SVC_NATS_URL
-  --name <name>        [cluster] name, default grove
+  --partition <number>  partition of the log
+  --data-dir <folder>   data directory of the member
+  --to <folder>         folder for the two files
+  --nats <addresses>    addresses of NATS, separated by commas; default: SVC_NATS_URL
+  --name <name>         [cluster] name, default grove
+  --help                show this text
 
-A credentials file for NATS is named by SVC_NATS_CREDS, certificates of its authorities by SVC_NATS_CA.
-SVC_MEMBER_ID is that of the member, where users of NATS have permissions.`;
+  SVC_NATS_CREDS        credentials file for NATS
+  SVC_NATS_CA           certificates of the authorities that sign the certificates of NATS
+  SVC_MEMBER_ID         name of the member, needed if the users of NATS have permissions`;
 
 /** Time for the servers to elect a leader of the stream, in milliseconds. */
 const LEADER_MS_MAX = 30_000;
@@ -64,7 +70,7 @@ async function main(): Promise<number> {
   const folder = join(dataDir, 'partitions', partition.padStart(3, '0'), 'flush-journal');
   // Opening a missing one would create it, and make it look as if the member had no records.
   if (!existsSync(folder))
-    throw new OperatorError(`There is no ${folder}: this member keeps no such journal.`);
+    throw new OperatorError(`${folder} does not exist: this member has no flush journal of the partition.`);
   const lock = await acquireDataDirectory(dataDir, claimName);
   try {
     const counts = await exportTo(to, folder, Number(partition), urls.split(','), new Subjects(values.name));

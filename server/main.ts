@@ -107,7 +107,6 @@ function isExplained(error: unknown): boolean {
 
 function explain(error: unknown): string {
   if (error instanceof OptionError) return error.problems.join('\n');
-  if (error instanceof ServiceError) return `${error.code}: ${error.message}`;
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -47,24 +47,24 @@ const root = join(import.meta.dirname, '../..');
 const usage = `npm run cluster [-- option …]
 
 Runs a cluster on this machine, to try it out: three NATS servers, three members and a load balancer (HAProxy).
-What it stores stays; starting it again goes on with it. Ctrl-C stops it in order, Ctrl-C again at once.
+The data is kept, and the next start uses it again. Ctrl-C stops the cluster in order, a second Ctrl-C stops it at once.
 
-  --port <n>        port of the load balancer, default ${DEFAULT_PORT}; the members have the three above it
-  --nats-port <n>   port of the first NATS server, default ${DEFAULT_NATS_PORT}; the others have the two above it, and each two more
-                    2000 and 4000 above its own
-  --data <folder>   what it stores, default ${DEFAULT_FOLDER}
-  --no-restart      leave a process alone that died, instead of starting it again
-  --help            this text
+  --port <n>        port of the load balancer, default ${DEFAULT_PORT}; the members use the next three ports
+  --nats-port <n>   port of the first NATS server, default ${DEFAULT_NATS_PORT}; the others use the next two ports. Each
+                    server also uses the ports 2000 and 4000 above its own
+  --data <folder>   data of the cluster, default ${DEFAULT_FOLDER}
+  --no-restart      do not restart a process that has ended
+  --help            show this text
 
-  NATS_SERVER_BIN     the nats-server to run, default the one on the PATH
-  HAPROXY_BIN         the haproxy to run, default the one on the PATH
+  NATS_SERVER_BIN     the nats-server program, default the one on the PATH
+  HAPROXY_BIN         the haproxy program, default the one on the PATH
   SVC_HOST            address the load balancer listens on, default 127.0.0.1
-  SVC_ADMIN_PASSWORD  password of admin at the first start, default a random one that is shown once
+  SVC_ADMIN_PASSWORD  password of admin at the first start, default a random one, shown once
   JWT_SECRET, SVC_MASTER_KEY
                       keys of the members, default generated into the folder at the first start
-  SVC_CONFIG          configuration file of the members, default one that names the NATS servers' monitoring pages
+  SVC_CONFIG          configuration file of the members, default one with the addresses of the NATS monitoring pages
 
-Other SVC_… variables go to the members as they are.
+The members also get all other SVC_… variables.
 `;
 
 interface Arguments {
@@ -270,8 +270,8 @@ function summary(processes: readonly PlannedProcess[], cluster: LocalCluster, fo
     ...[...of('balancer'), ...of('member'), ...of('nats')].map(row),
     '',
     `  Stored in ${folder}, logs in ${join(folder, 'logs')}`,
-    `  Its state:       GROVE_URL=${front?.url} npm run status`,
-    `  A bad day:       kill -9 ${victim}   (member-2 dies; the others go on, and it comes back)`,
+    `  Show the state:  GROVE_URL=${front?.url} npm run status`,
+    `  Test a failure:  kill -9 ${victim}   (member-2 dies, the others continue, and it is started again)`,
     '  Stop it:         Ctrl-C',
   ];
 }
@@ -289,7 +289,7 @@ function stopOnSignals(cluster: LocalCluster): void {
     isStopping = true;
     print('\nStopping in order; Ctrl-C again stops at once.');
     void cluster.stop().then(() => {
-      print('Stopped. What was stored stays.');
+      print('Stopped. The data is kept.');
       process.exit(0);
     });
   };

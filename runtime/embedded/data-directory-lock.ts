@@ -134,8 +134,8 @@ function noDirectory(path: string, cause: unknown): ServiceError | undefined {
   const { code = '' } = cause as NodeJS.ErrnoException;
   if (!notMadeCodes.has(code)) return undefined;
   const remedy =
-    'it is no folder, and none can be made there: set SVC_DATA_DIR, or the option it was given with, to a folder on a local ' +
-    'disk; one that is missing is made where the one above it can be written to';
+    'it is not a folder, and cannot be created as one: set SVC_DATA_DIR, or the option that names the folder, to a folder on a ' +
+    'local disk. A missing folder is created if its parent exists and is writable';
   return unusableFile(path, code, remedy, cause);
 }
 
@@ -147,7 +147,7 @@ function openLockFile(path: string): number {
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'EISDIR' && code !== 'EFTYPE' && code !== 'ENXIO')
       throw noDirectory(dirname(path), error) ?? refusedFile(path, error) ?? error;
-    const remedy = 'it should be a file: move what is there away, and start again, which makes a new one';
+    const remedy = 'it must be a file: move it away and start again; a new file is then created';
     throw unusableFile(path, code, remedy, error);
   }
 }

@@ -26,31 +26,31 @@ import { restoreDirectory } from './restore-directory.ts';
 
 const usage = `npm run restore -- --from <backup> [option …]
 
-Restores a backup. Every file is compared with its checksum first. Locks are not held any more afterwards, and fence
-tokens begin above all that were handed out before.
+Restores a backup. First every file is compared with its checksum. After a restore no lock is held, and fence tokens are
+higher than all earlier ones.
 
-Into a running server: one repository, under its own or another name, or everything when the server is empty. What
-exists is never replaced. Ctrl+C gives it up there as well; a second one ends this program only, and the server goes on.
+Into a running server: one repository, under its own or another name; or everything, if the server is empty. Existing data
+is never replaced. Ctrl+C also cancels the restore in the server. A second Ctrl+C ends only this program.
 
-  --from <name>          of a backup in the server's backup folder, or its folder
+  --from <name>          name of a backup in the backup folder of the server, or its path
   --repository <t/name>  tenant and name of a repository in it; default: the only one, else everything
-  --as <t/name>          another tenant or name for it
-  --accept-foreign       take a backup that is not signed with the key of the server
-  --url <address>        of the server, default ${DEFAULT_URL}
+  --as <t/name>          tenant and name of the restored repository; default: as in the backup
+  --accept-foreign       accept a backup that is not signed with the key of the server
+  --url <address>        address of the server, default ${DEFAULT_URL}
   --user <name>          administrator of tenant default, default admin
-  --token <token>        to ask with
+  --token <token>        token of an administrator, instead of a login
 
-Into an empty data directory, with no server running on it: everything.
+Into an empty data directory that no server uses: everything.
 
-  --from <folder>        of the backup
+  --from <folder>        folder of the backup
   --into <folder>        the data directory; put the old secrets/ into it first, or set SVC_MASTER_KEY
-  --accept-foreign       take a backup that is not signed with that key
+  --accept-foreign       accept a backup that is not signed with that key
 
-  --help                 this text
+  --help                 show this text
 
 ${connectionUsage}
 
-Exit code 0: done. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: it could not be asked for.
+Exit code 0: done. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: wrong options, or no login.
 `;
 
 interface RestoreOperation extends Operation {
@@ -72,7 +72,7 @@ type Arguments = CommandValues<typeof options>;
 
 async function main(values: Arguments): Promise<number> {
   const { from, into } = values;
-  if (from === undefined) throw new UsageError(`Which backup? Name it with --from.\n\n${usage}`);
+  if (from === undefined) throw new UsageError(`Name the backup with --from.\n\n${usage}`);
   if (into === undefined) await intoServer(from, values);
   else await intoDirectory(from, into, values);
   return 0;
@@ -102,12 +102,12 @@ async function intoServer(from: string, values: Arguments): Promise<void> {
 async function intoDirectory(from: string, into: string, values: Arguments): Promise<void> {
   if (values.repository !== undefined || values.as !== undefined) {
     throw new UsageError(
-      'An empty directory takes everything; a single repository goes into a running server.',
+      'Only everything can be restored into a directory. Restore a single repository into a running server.',
     );
   }
   const asked = Object.keys(connectionOptions).find((name) => name in values);
   if (asked !== undefined)
-    throw new UsageError(`With --into no server is asked; leave out --${asked}.\n\n${usage}`);
+    throw new UsageError(`With --into no server is used; leave out --${asked}.\n\n${usage}`);
   const backup = givenFolder('--from', from);
   const made = givenFolder('--into', into);
   requireOutside(made, backup);
@@ -126,8 +126,12 @@ async function intoDirectory(from: string, into: string, values: Arguments): Pro
     onProgress: (bytes, total, current) => line.show(progressText(bytes, total, current ?? null)),
   }).finally(() => line.end());
   process.stdout.write(
-    `${into} has ${tenants} tenants and ${repositories} repositories; start a server on it\n`,
+    `${into} has ${counted(tenants, 'tenant', 'tenants')} and ${counted(repositories, 'repository', 'repositories')}; start a server on it\n`,
   );
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
 }
 
 /** Returns the key for verifying backups: the directory's own, as a server on it would have it. */

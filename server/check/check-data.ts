@@ -28,33 +28,38 @@ import { checkServer } from './check-server.ts';
 
 const usage = `npm run check-data [-- option …]
 
-Verifies everything in a data directory and changes nothing: the records of the journal, the pages and rows of every shard,
-indexes against content, present tables against each other and against history, shards against the journal, files by their
-hash, and that all repositories and branches that are registered are there.
+Verifies everything in a data directory and changes nothing. It verifies:
+  - the records of the journal
+  - the pages and rows of every shard, and each shard against the journal
+  - indexes against content, and the tables of the present state against each other and against history
+  - files by their hash
+  - that all registered repositories and branches exist
 
-Where a server runs on the directory, or with --url or --online, the check goes through that server, which does it beside
-everything else. A server that was found so is asked only when it answers on the loopback interface, and when nobody but you
-and root may write the lock file that names it; --url names any other: each shard is copied as of one moment, and the copy is verified. The journal is not looked at then. A member
-of a cluster checks the partitions it owns and follows, and always so; it names the partitions that it did not verify. Ctrl+C gives the check up.
+If a server runs on the directory, or with --url or --online, that server makes the check while it serves requests. It copies
+each shard as of one moment and verifies the copy. It does not verify the journal. A member of a cluster always makes the
+check in this way. It verifies the partitions that it owns and follows, and names the others. Ctrl+C cancels the check.
+
+The lock file of the directory names the server. It is used only if its address is a loopback address, and if only you and
+root can write the file. Use --url for any other server.
 
   --data-dir <folder>   the data directory; default: SVC_DATA_DIR, else data
-  --no-lock             take no lock: nobody may write to the directory meanwhile, as where it is a copy or a snapshot. Without
-                        it, no lock is taken only where the volume is read-only and no server has used the directory there
-  --online              ask the server at GROVE_URL
-  --url <address>       ask the server there
-  --user <name>         to ask a server: administrator of tenant default, default admin
-  --token <token>       to ask with
+  --no-lock             do not lock the directory. Use it only if nothing writes to the directory meanwhile, as for a copy or a
+                        snapshot. On a read-only volume that no server has used, no lock is taken anyway
+  --online              check through the server at GROVE_URL
+  --url <address>       check through the server at this address
+  --user <name>         for a server: administrator of tenant default, default admin
+  --token <token>       for a server: token of an administrator, instead of a login
   --json                print the report as JSON
-  --help                this text
+  --help                show this text
 
-To ask a server:
+For a check through a server:
 ${connectionUsage}
 
-What to do with what it finds: put the named file back from a copy; or restore the repository from a backup; or make a new
-directory of all that is whole: npm run salvage -- --help. A member of a cluster makes damaged shards anew by itself.
+If it finds damage, put the named file back from a copy, or restore the repository from a backup, or make a new directory
+from everything that verifies: npm run salvage -- --help. A member of a cluster rebuilds damaged shards by itself.
 
-Exit code 0: everything that was read verifies. ${FAILED_EXIT_CODE}: something does not, or could not be read, or the check was given up.
-${USAGE_EXIT_CODE}: it could not be asked for.
+Exit code 0: everything that was read verifies. ${FAILED_EXIT_CODE}: damage was found, or something could not be read, or the check was
+cancelled. ${USAGE_EXIT_CODE}: wrong options, or no login.
 `;
 
 const options = {
@@ -75,7 +80,7 @@ async function main(values: Arguments): Promise<number> {
   const isOnline = online || url !== undefined;
   if (isOnline && (given !== undefined || isUnlocked))
     throw new UsageError(
-      `A server checks its own directory: leave out --data-dir and --no-lock.\n\n${usage}`,
+      `A server checks its own directory; leave out --data-dir and --no-lock.\n\n${usage}`,
     );
   if (isOnline) return await throughServer(connectionOf(values), values);
   const folder = givenFolder('--data-dir', given ?? (process.env.SVC_DATA_DIR || 'data'));
@@ -88,7 +93,7 @@ async function main(values: Arguments): Promise<number> {
     if (address === undefined) throw error;
     const [inUse = ''] = (error as Error).message.split('. ');
     if (address.trustedUrl === undefined) throw strangeAddress(inUse, address.text);
-    process.stderr.write(`${inUse}: the check goes through ${address.trustedUrl}\n`);
+    process.stderr.write(`${inUse}: checking through the server at ${address.trustedUrl}\n`);
     return await throughServer({ ...connectionOf(values), url: address.trustedUrl }, values);
   }
 }
@@ -96,9 +101,9 @@ async function main(values: Arguments): Promise<number> {
 /** @param text from an untrusted file: escaped so that it does nothing to the terminal */
 function strangeAddress(inUse: string, text: string): UsageError {
   return new UsageError(
-    `${inUse}, which says that it answers at ${JSON.stringify(text.slice(0, ADDRESS_LENGTH_MAX))}. The password was not sent ` +
-      'there: the address is not one of this machine, or others than you and root may have written the lock file. ' +
-      'Where it is your server, name it: npm run check-data -- --online --url <address>\n',
+    `${inUse}. The lock file gives its address as ${JSON.stringify(text.slice(0, ADDRESS_LENGTH_MAX))}. The password was not sent ` +
+      'there: the address is not one of this machine, or somebody other than you and root can write the lock file. ' +
+      'If it is your server, name it: npm run check-data -- --online --url <address>\n',
   );
 }
 
@@ -112,7 +117,7 @@ async function alone(dataDir: string, values: Arguments): Promise<number> {
     givenKeys: givenKeys(),
     onUnlocked: (why) => process.stderr.write(`${why}\n`),
     onProgress: (bytes, total, current) =>
-      line.show(`${share(bytes, total)} of ${bytesText(total)}, ${current}`),
+      line.show(`${share(bytes, total)} of ${bytesText(total)}${current === '' ? '' : `, ${current}`}`),
   }).finally(() => line.end());
   const { actors, blobs, bytes, damage, journal } = report;
   const files = blobs === 0 ? '' : `, ${blobs} files by their hash`;
@@ -123,7 +128,9 @@ async function alone(dataDir: string, values: Arguments): Promise<number> {
 async function throughServer(settings: ConnectionSettings, values: Arguments): Promise<number> {
   const line = progress(values);
   const check = await checkServer(settings, systemClock, interruption(), (now) =>
-    line.show(`${now.actors} of ${now.actors_total}, ${bytesText(now.bytes)}, ${now.current ?? ''}`),
+    line.show(
+      `${now.actors} of ${now.actors_total} shards, ${bytesText(now.bytes)}${now.current === null ? '' : `, ${now.current}`}`,
+    ),
   ).finally(() => line.end());
   const read = shardsText(check.actors, check.bytes);
   return print(check, check.damage, check.damage_total, read, values, check.partitions_skipped);
@@ -161,11 +168,11 @@ function print(
     process.stdout.write(
       total === 0
         ? `${partitionsSkipped.length === 0 ? 'Everything' : 'Everything that was read'} verifies: ${read}\n`
-        : `${total} things do not verify (${read} were read). Put the named files back from a copy, restore what they belong to from a backup, or salvage what is whole: npm run salvage -- --help\n`,
+        : `${total} findings of damage (read: ${read}). Put the named files back from a copy, restore their repositories from a backup, or make a new directory from everything that verifies: npm run salvage -- --help\n`,
     );
     if (partitionsSkipped.length > 0)
       process.stdout.write(
-        `Not verified, since this member neither owned nor followed them throughout the check: partitions ${partitionsSkipped.join(', ')}. Check the members that do\n`,
+        `Partitions not verified, because this member did not own or follow them during the whole check: ${partitionsSkipped.join(', ')}. Check the members that do\n`,
       );
   }
   return total === 0 ? 0 : FAILED_EXIT_CODE;

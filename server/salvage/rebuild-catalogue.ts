@@ -14,18 +14,19 @@ const REMARKS_EXIT_CODE = 3;
 
 const usage = `npm run rebuild-catalogue [-- option …]
 
-Makes the catalogue of actors (actors/.catalogue) of a single member anew, where it is lost or damaged and there is no copy of
-it that fits the other files. Stop the member first. It is made of what the other files say: each shard says whose it is and
-how far it reaches, registries say which repositories and branches there are. A catalogue that is there is kept beside it.
+Rebuilds a lost or damaged catalogue of actors (actors/.catalogue) of a single member from its other files: each shard contains
+the name of its actor and its position in the journal, and the registries list the repositories and branches. Stop the member
+first. An existing catalogue is kept beside the new one.
 
-What was lost together with the catalogue and nothing else names, as the locks of a branch, is not missed afterwards, nor is
-an end of the journal that no shard knows of. Where the lost one cannot be read, it is not known either which master key the
-directory was made with: the next start notes the key it is given, and would take a wrong one. Where there is a copy of the catalogue of the same time, bring that back instead.
+Use this only if you have no copy of the catalogue that was made at the same time as the other files. A rebuilt catalogue
+cannot detect two kinds of loss: actors that were lost together with it and are not registered, such as the locks of a branch,
+and records at the end of the journal that no shard contains. If the old catalogue cannot be read, the new one does not know the
+master key of the directory either: the next start accepts any key and records it.
 
   --data-dir <folder>   the data directory; default: SVC_DATA_DIR, else data
-  --help                this text
+  --help                show this text
 
-Exit code 0: done. ${REMARKS_EXIT_CODE}: done, and something that is named is missing. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: it could not be asked for.
+Exit code 0: done. ${REMARKS_EXIT_CODE}: done, but something is missing; its name is printed. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: wrong options.
 `;
 
 const options = { 'data-dir': { type: 'string' } } as const;
@@ -44,8 +45,8 @@ async function main(values: CommandValues<typeof options>): Promise<number> {
   process.stdout.write(`The catalogue of ${dataDir} lists ${actors} actors.${kept}\n`);
   if (!knowsKey)
     process.stdout.write(
-      'It does not know which master key the directory was made with: the next start notes the one it is given. ' +
-        'See that secrets/master-key, or what the environment gives in its place, is the right one.\n',
+      'It does not know the master key of the directory: the next start accepts any key and records it. ' +
+        'Make sure that secrets/master-key, or SVC_MASTER_KEY, is the right key.\n',
     );
   return remarks.length === 0 ? 0 : REMARKS_EXIT_CODE;
 }

@@ -33,23 +33,22 @@ const SHOWN_MAX = 40;
 
 const usage = `npm run salvage -- --from <data directory> --into <new directory>
 
-Takes everything that verifies out of the data directory of a single member into a new one, and lists what is missing: at
-the terminal, and as JSON in ${REPORT_FILE} of the new directory. Stop the member first. The damaged directory is not
-changed; keep it until the new one was looked at. Keys (secrets) are copied, backups are not; idempotency keys are
-forgotten. A backup is better where there is a recent one: this is for what came after it.
+Copies everything that verifies from the damaged data directory of a single member into a new one. It prints what is missing,
+and writes it as JSON to ${REPORT_FILE} in the new directory. Stop the member first. The damaged directory is not changed;
+keep it until you have verified the new one. Keys (secrets) are copied. Backups and idempotency keys are not. If you have a
+recent backup, restore it instead, and use this program for data that was written after it.
 
-A registry (tenants, accounts, repositories) of which something is lost is completed from what the other shards say of
-themselves. Where no account of a tenant is left there is a new administrator, with SVC_ADMIN_PASSWORD for tenant default,
-else with a password that is shown once.
+If a part of a registry (tenants, accounts, repositories) is lost, it is rebuilt from the other shards. A tenant without any
+account left gets a new administrator. In tenant default it has SVC_ADMIN_PASSWORD, else a random password that is shown once.
 
   --from <folder>   the damaged data directory
-  --into <folder>   the new one; it must be empty, but for secrets
-  --no-lock         take no lock of the damaged one: nobody may write to it meanwhile, as where it is a copy
+  --into <folder>   the new data directory; it must be empty, except for secrets
+  --no-lock         do not lock the damaged directory. Use it only if nothing writes to it meanwhile, as for a copy
   --json            print the report as JSON
-  --help            this text
+  --help            show this text
 
-Exit code 0: everything came over. ${MISSING_EXIT_CODE}: done, and something is missing; start a server on the new directory and look.
-${FAILED_EXIT_CODE}: it failed, and the new directory is of no use. ${USAGE_EXIT_CODE}: it could not be asked for.
+Exit code 0: everything was copied. ${MISSING_EXIT_CODE}: done, but something is missing; start a server on the new directory and look.
+${FAILED_EXIT_CODE}: it failed, and the new directory cannot be used. ${USAGE_EXIT_CODE}: wrong options.
 `;
 
 const options = {
@@ -91,8 +90,8 @@ async function main(values: CommandValues<typeof options>): Promise<number> {
     const has = `${into} has ${actors} actors with ${rows} rows`;
     process.stdout.write(
       missing.length === 0
-        ? `${has}: everything came over. Start a server on it: SVC_DATA_DIR=${into} npm start\n`
-        : `${has}. Missing: ${missing.length} things, all of them in ${join(into, REPORT_FILE)}. Start a server on it (SVC_DATA_DIR=${into} npm start), compare with a backup, and keep ${from} until then.\n`,
+        ? `${has}: everything was copied. Start a server on it: SVC_DATA_DIR=${into} npm start\n`
+        : `${has}. Missing: ${missing.length}, all listed in ${join(into, REPORT_FILE)}. Start a server on it (SVC_DATA_DIR=${into} npm start) and compare it with a backup. Keep ${from} until then.\n`,
     );
   }
   return missing.length === 0 ? 0 : MISSING_EXIT_CODE;

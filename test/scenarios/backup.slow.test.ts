@@ -103,7 +103,7 @@ describe('npm run backup and npm run restore', () => {
     cpSync(join(server.dataDir, 'secrets'), join(dataDir, 'secrets'), { recursive: true });
     const filled = await restore('--from', folder, '--into', dataDir);
     expect(filled).toMatchObject({ code: 0, stderr: '' });
-    expect(filled.stdout).toMatch(/has 1 tenants and \d repositories; start a server on it/);
+    expect(filled.stdout).toMatch(/has 1 tenant and \d repositor(?:y|ies); start a server on it/);
     const again = await startServer({ dataDir, env: { SVC_ADMIN_PASSWORD: undefined } });
     try {
       expect(again.printed).toEqual([]);

@@ -159,7 +159,7 @@ describe('an installation with npm ci --omit=dev', () => {
       env: { ...env, GROVE_NEW_PASSWORD: 'Timer-Horse-9-Battery' },
       encoding: 'utf8',
     });
-    expect([reset.status, reset.stdout]).toEqual([0, expect.stringContaining('is set anew')]);
+    expect([reset.status, reset.stdout]).toEqual([0, expect.stringContaining('was changed')]);
     const lines = unitLines(readFileSync(join(projectRoot, 'operator/systemd/grove-backup.service'), 'utf8'));
     const command = lines.find(({ key }) => key === 'ExecStart')?.value as string;
     const [program, ...args] = command.replace('/opt/grove', home).split(' ');

@@ -178,7 +178,7 @@ describe('npm run cluster', () => {
     expect(run.stdout).toMatch(/^\{"state":"ready".*"mode":"cluster"/m);
     expect(run.stdout).toMatch(/member-3 (\(asked\))? *ready/);
     expect(run.stdout).toMatch(/^SVC_MASTER_KEY=[0-9a-f]{64}$/m);
-    expect(run.stdout).toContain('The password of admin in tenant default is set anew.');
+    expect(run.stdout).toContain('The password of admin in tenant default was changed.');
     // Nobody did what its user of NATS may not.
     for (const name of ['nats-1', 'nats-2', 'nats-3'])
       expect(readFileSync(join(folder, 'logs', `${name}.log`), 'utf8')).not.toContain('Violation');

@@ -77,7 +77,7 @@ describe('a password that was lost', () => {
 
   it('is set to one that is given, which need not be changed', async () => {
     const { code, stdout } = await reset([], { GROVE_NEW_PASSWORD: given });
-    expect([code, stdout]).toEqual([0, 'The password of admin in tenant default is set anew.\n']);
+    expect([code, stdout]).toEqual([0, 'The password of admin in tenant default was changed.\n']);
     const again = await logIn(given);
     expect([again.status, again.json.must_change_password]).toEqual([200, false]);
   });
@@ -109,7 +109,7 @@ describe('a password that was lost', () => {
     const { code, stderr } = await ended;
     expect([code, stderr]).toEqual([
       1,
-      'The password is set anew, but could not be shown (EPIPE). Run this again where its output can be read.\n',
+      'The password was changed, but could not be shown (EPIPE). Run this again where its output can be read.\n',
     ]);
     expect((await logIn(given)).status).toBe(401);
     expect((await reset([], { GROVE_NEW_PASSWORD: given })).code).toBe(0);

@@ -129,8 +129,10 @@ describe('a data directory', () => {
   it('is refused to a second process, and free once the first is dead [DUR-006]', async () => {
     const refused = await start({ dataDir, waitForExit: true });
     expect((await refused.exited).code).toBe(1);
-    expect(refused.stderr).toContain(dataDir);
-    expect(refused.stderr).toContain(String(second.pid));
+    expect(refused.stderr).toBe(
+      `Grove cannot start: The data directory ${dataDir} is in use by process ${second.pid}. ` +
+        'Stop that one, or start this one with another SVC_DATA_DIR.\n',
+    );
     await second.kill('SIGKILL');
     const third = await start({ dataDir });
     expect((await third.request('GET', '/health')).status).toBe(200);

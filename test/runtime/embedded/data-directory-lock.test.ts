@@ -115,7 +115,7 @@ describe('acquireDataDirectory', () => {
     await mkdir(join(directory, 'lock'), { recursive: true });
     await expect(acquireDataDirectory(directory, claimName)).rejects.toMatchObject({
       code: 'WRITES_STOPPED',
-      message: expect.stringMatching(/\/lock cannot be used \(EISDIR\): it should be a file: move/),
+      message: expect.stringMatching(/\/lock cannot be used \(EISDIR\): it must be a file: move/),
     });
     await rm(join(directory, 'lock'), { recursive: true });
     (await acquireDataDirectory(directory, claimName)).release();
@@ -130,7 +130,7 @@ describe('acquireDataDirectory', () => {
     await expect(acquireDataDirectory(path, claimNothing)).rejects.toMatchObject({
       code: 'WRITES_STOPPED',
       message: expect.stringMatching(
-        new RegExp(`^${path} cannot be used \\(${code}\\): it is no folder.*set SVC_DATA_DIR`),
+        new RegExp(`^${path} cannot be used \\(${code}\\): it is not a folder.*set SVC_DATA_DIR`),
       ) as string,
     });
   });

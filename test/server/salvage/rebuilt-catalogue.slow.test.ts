@@ -168,7 +168,7 @@ describe('a catalogue that is lost', () => {
     rmSync(join(dataDir, 'actors/.catalogue'), { recursive: true });
     const told = await runProgram('server/salvage/rebuild-catalogue.ts', ['--data-dir', dataDir]);
     expect([told.code, told.stderr]).toEqual([0, '']);
-    expect(told.stdout).toContain('does not know which master key');
+    expect(told.stdout).toContain('does not know the master key');
   });
 
   it('is left alone while a server has the directory', async () => {

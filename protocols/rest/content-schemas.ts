@@ -190,7 +190,7 @@ export const conflictProperties: Readonly<Record<string, JsonSchema>> = {
   violations: {
     ...listOf(ref('MergeViolation')),
     description:
-      'What would be invalid in the merged state, and with whom. Then one side alone may have changed it.',
+      'What would be invalid in the merged state, and which other nodes and definitions take part. Such a conflict can arise although only one side changed the node.',
   },
 };
 

@@ -28,7 +28,7 @@ export function interfaceDescription(
       title: 'Grove',
       version,
       description:
-        'A versioned content database: branches, typed node trees, every write a revision. Query parameters, and fields of bodies where a schema says `additionalProperties: false`, that are not listed are refused with 400. Their names may be written in snake_case or in camelCase; one of them is listed, and `x-aliases` has further names.',
+        'A versioned content database: branches, typed node trees, every write a revision. Query parameters that are not listed are refused with 400. So are fields of bodies, where the schema says `additionalProperties: false`. Names may be written in snake_case or in camelCase; one form is listed, and `x-aliases` has further names.',
       license: 'Apache-2.0',
       tags: interfaceTags,
       routes,

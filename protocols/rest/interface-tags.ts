@@ -10,7 +10,7 @@ export const interfaceTags: Readonly<Record<string, string>> = {
   Tags: 'Names of revisions.',
   Nodes: 'Reading and writing nodes, at the head of a branch and at a revision.',
   'Node commands':
-    'What is done with a node beyond its properties, each at an address that ends in its name.',
+    'Commands on nodes, such as moving, translating and publishing. Each has an address that ends in its name.',
   Queries: 'Nodes of a workspace by type, parent, path or conditions.',
   Schema: 'Node types, archetypes, element types and mixins of a branch.',
   History: 'What happened to a node.',

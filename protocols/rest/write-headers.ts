@@ -8,7 +8,7 @@ const idempotencyParameter: ParameterDocs = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    'Up to 255 characters of the caller. A repetition with the same key answers the first outcome and takes effect once.',
+    'A text of up to 255 characters, chosen by the caller. A write that is repeated with the same key takes effect once, and each repetition gets the first answer.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 

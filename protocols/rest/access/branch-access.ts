@@ -38,7 +38,7 @@ export const minRevisionParameter: ParameterDocs = {
   name: MIN_REVISION_HEADER,
   in: 'header',
   description:
-    'A revision of the branch that the answer must include: the `X-Svc-Revision` of a write or of an earlier read. One that no clock has reached yet, so that nobody can have written it, is 409 `CONFLICT`.',
+    'A revision of the branch that the answer must include: the `X-Svc-Revision` of a write or of an earlier read. A revision in the future, which cannot have been written yet, is answered 409 `CONFLICT`.',
 };
 
 /**

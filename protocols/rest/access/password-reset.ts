@@ -35,9 +35,9 @@ export function passwordResetRoutes(context: PasswordResetContext): readonly Res
       auth: 'none',
       permit: (request) => requireLocalAccess(context, request),
       docs: {
-        summary: 'Set a lost password anew',
+        summary: 'Reset a lost password',
         description:
-          'For `npm run reset-password`, on the machine of the member and without a proxy. The bearer token is the key in the file `local-access` of its data directory, which its user and root alone may read and which is another one at each start. Profile routes refuse older tokens afterwards.',
+          'For `npm run reset-password`, on the machine of the member and without a proxy. The bearer token is the key in the file `local-access` of its data directory. Only the user of the server and root can read the file, and each start makes a new key. Profile routes refuse older tokens afterwards.',
         tag: 'Admin',
         requestSchema: {
           type: 'object',

@@ -263,7 +263,7 @@ function cancelRoute(context: JobsContext): RestRoute {
     docs: {
       summary: 'Cancel a background job',
       description:
-        'It is `Cancelled` from now on and never anything else. One that runs is told to stop; what it has done by then stays done.',
+        'The state of the job becomes `Cancelled` and does not change again. A running job is asked to stop; what it has done until then is not undone.',
       tag,
       responses: {
         ...answers('It is cancelled, now or already.', { type: 'null' }),

@@ -189,7 +189,7 @@ function acquireRoute(context: RestContext): RestRoute {
       {
         summary: 'Take a lock for a while',
         description:
-          'Nobody takes a lock twice, its owner included. The fence token is higher than that of every earlier grant on the branch: store it with what the lock protects, and refuse an older one. With `wait_ms` an acquire stands in line, in order of arrival, and leaves it when the client goes away.',
+          'A lock that is held is granted to nobody else, and not to its holder a second time. The fence token is higher than that of every earlier grant on the branch. Store it with the protected data, and refuse writes with a lower one. With `wait_ms` a request waits in order of arrival, until the client disconnects.',
         responses: {
           200: {
             description: 'It is yours.',
@@ -310,7 +310,7 @@ function claimRoute(context: RestContext): RestRoute {
       {
         summary: 'Take units from a pool, all or none',
         description:
-          'The first claim of a pool, successful or not, seeds it to `capacity`; later ones are not asked.',
+          'The first claim of a pool, successful or not, sets it to `capacity`; later claims ignore the field.',
         responses: {
           200: {
             description: 'They are yours.',

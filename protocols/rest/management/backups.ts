@@ -15,7 +15,7 @@ export interface BackupsContext extends RestContext {
 const tag = 'Backups';
 const damaged = {
   description:
-    'The backup is not whole, and the message names the file; or it is foreign and was not accepted.',
+    'The backup is damaged, and the message names the file; or it has a foreign signature and was not accepted.',
 };
 const isRunning = 'another backup or restore is running';
 
@@ -65,15 +65,14 @@ function startRoute({ backups }: BackupsContext): RestRoute {
     docs: {
       summary: 'Back up one repository or everything, while it is written to',
       description:
-        'It has everything that was answered before the request, and goes to the backup folder of the server. Ask for it by its name to see how far it is. The keys of the server are not in it.',
+        'Writes a backup to the backup folder of the server. It contains every write that was answered before the request. Read the backup by its name to see its progress. It does not contain the keys of the server.',
       tag,
       requestSchema: {
         type: 'object',
         properties: {
           name: {
             type: 'string',
-            description:
-              'Of the backup, or a folder directly in the backup folder; default: made of the time.',
+            description: 'Name of the backup, or a folder directly in the backup folder; default: the time.',
           },
           repository: { ...repositoryField, description: '`{tenant}/{name}`; default: everything.' },
         },
@@ -156,7 +155,7 @@ function restoreRoute({ backups }: BackupsContext): RestRoute {
     docs: {
       summary: 'Restore a repository, or everything into an empty server',
       description:
-        'All checksums are compared first. A repository is there for others when all of it is; one that exists is never replaced. Locks are not held any more, and their tokens begin above every earlier one.',
+        'First all checksums are compared. A repository becomes visible when all of it is restored. An existing one is never replaced. After the restore no lock is held, and fence tokens are higher than all earlier ones.',
       tag,
       requestSchema: {
         type: 'object',
@@ -235,7 +234,7 @@ function stopRestoreRoute({ backups }: BackupsContext): RestRoute {
     docs: {
       summary: 'Give up a restore',
       description:
-        'It has failed when nothing of it is left. One whose repository is there for others already is not given up any more.',
+        'Cancels the restore. Its state is `failed` when all partial data is removed. A restore whose repository is already visible is no longer cancelled.',
       tag,
       responses: {
         200: { description: 'The restore as it is now.', schema: restoreSchema },

@@ -33,7 +33,7 @@ const checkSchema: JsonSchema = Object.freeze({
       type: 'array',
       items: { type: 'integer' },
       description:
-        'Partitions of the cluster that were not checked, or not to their end: this member neither owned nor followed them throughout the check. Empty for a member that is alone.',
+        'Partitions of the cluster that were not checked completely, because this member did not own or follow them during the whole check. Empty for a single member.',
     },
   },
 });
@@ -77,7 +77,7 @@ function startRoute({ checks }: ChecksContext): RestRoute {
     docs: {
       summary: 'Verify everything that is stored, while it is served',
       description:
-        'Each actor is copied as of one moment and its copy verified: pages, checksums, indexes against content, present tables against history. A member of a cluster checks the partitions it owns and follows, names the others in `partitions_skipped`, and makes damaged ones anew from the log. Ask for the check by its id to see how far it is.',
+        'Copies each actor as of one moment and verifies the copy: pages, checksums, indexes against content, the present state against history. A member of a cluster checks the partitions that it owns and follows, names the others in `partitions_skipped`, and rebuilds damaged shards from the log. Read the check by its id to see its progress.',
       tag,
       responses: {
         202: { description: 'It has begun.', schema: checkSchema },

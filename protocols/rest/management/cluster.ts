@@ -83,7 +83,7 @@ export function clusterRoutes(context: ClusterContext): readonly RestRoute[] {
       docs: {
         summary: 'The state of the cluster',
         description:
-          'Members, partitions with their owners and followers, NATS servers and warnings, as the member that answers sees them. What it cannot find out within two seconds is null. A single member answers for itself. From the machine itself without a token; from elsewhere, and through a proxy, with the operator token (`SVC_METRICS_TOKEN`) or the token of an administrator of the system.',
+          'Members, partitions with their owners and followers, NATS servers and warnings, as seen by the member that answers. A value that it cannot determine within two seconds is null. A single member describes itself. Requests from the machine itself need no token. Others, and requests through a proxy, need the operator token (`SVC_METRICS_TOKEN`) or the token of an administrator of the system.',
         tag: 'System',
         responses: {
           200: { description: 'The cluster.', schema: overviewSchema },
@@ -106,7 +106,7 @@ export function clusterRoutes(context: ClusterContext): readonly RestRoute[] {
       docs: {
         summary: 'Take snapshots of partitions',
         description:
-          'Members take them by themselves as the logs grow. Asked for, one is taken as soon as the member whose turn it is comes to it; the state of the cluster tells which is the newest.',
+          'Members take snapshots by themselves as the logs grow. This request asks the responsible members to take them as soon as possible. The state of the cluster shows the newest ones.',
         tag: 'System',
         requestSchema: {
           type: 'object',

@@ -219,14 +219,14 @@ function updateRoute(context: RepositoriesContext): RestRoute {
     docs: {
       summary: 'Change settings of a repository',
       description:
-        'Keys that are not in the body keep their value. The default language of a repository is fixed; fallback chains have a route of their own. A repository that was read can be sent back: what stands in `config` counts where it does not stand beside it.',
+        'Keys that are not in the body keep their value. The default language of a repository is fixed; fallback chains have a route of their own. A repository that was read can be sent back: a setting outside of `config` takes precedence over the same setting in `config`.',
       tag,
       requestSchema: updateSchema,
       responses: {
         204: { description: 'The settings are changed.' },
         400: {
           description:
-            'A language is not allowed, a fallback chain still uses one that is left out, or something else than the settings differs.',
+            'A language is not allowed, a fallback chain uses a language that is no longer supported, or a field other than the settings differs.',
         },
         404: { description: 'There is no such repository, or no such branch.' },
       },

@@ -161,7 +161,7 @@ function applyRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'Install pending built-ins',
       description:
-        'Done when it answers; `job_id` is null because no job is left behind. Without `resources` everything pending is installed. What somebody changed is skipped unless `force` is set. With it, built-in types that are gone or lack something come back as they are shipped; what was added to them is gone then.',
+        'The updates are installed when the answer is sent, so `job_id` is null. Without `resources` all pending updates are installed. Definitions that were changed in the repository are skipped unless `force` is set. With `force`, deleted or incomplete built-in types are restored as shipped, and additions to them are lost.',
       tag,
       requestSchema: {
         type: 'object',

@@ -70,23 +70,24 @@ const statusSchema = {
     },
     stopped_actors: {
       type: 'integer',
-      description: 'How many actors take no writes until the member is restarted; the status names them.',
+      description:
+        'Number of actors that accept no writes until the member is restarted. The status names them.',
     },
     rebuilt_partitions: {
       type: 'integer',
       description:
-        'Of how many partitions the member found something damaged or gone on its disk in the last hour, so that it made or makes all of it anew; the status says what. 0 where there is no cluster.',
+        'Number of partitions of which the member found damaged or missing files on its disk in the last hour. It rebuilds their shards. The status has the details. 0 without a cluster.',
     },
     space: {
       type: 'string',
       enum: spaceLevels,
       description:
-        'How much room the fullest place has. From `refusing` on writes that add something get 507, with `read-only` all of them; reads go on, so the member stays ready.',
+        'Space of the fullest volume, log or store. At `refusing`, writes that add data get 507; at `read-only`, all writes get 507. Reads are served, so the member stays ready.',
     },
     revisions_ahead_seconds: {
       type: 'integer',
       description:
-        'How far the newest revision is ahead of the wall clock, 0 up to five minutes: the clock was wrong once, or is now.',
+        'How far the newest revision is ahead of the wall clock, because the clock was or is wrong. A lead of up to five minutes is shown as 0.',
     },
   },
 } as const;
@@ -130,13 +131,13 @@ function readyRoute(context: SystemContext): RestRoute {
     docs: {
       summary: 'Whether the member takes requests',
       description:
-        'For load balancers and for whoever restarts one member after the other. In a cluster a member that has just started is ready when it is connected, knows the owner of every partition and has caught up with those it follows; later it is not ready while it has no connection to NATS, or another process runs under its name. A single member is not ready while its journal takes no writes, and none is while a folder of its data cannot be written to. The machine itself and whoever has the operator token (`SVC_METRICS_TOKEN`) are told why; everybody else is told the state alone.',
+        'For load balancers and rolling restarts. In a cluster, a member that has just started is ready when it is connected, knows the owner of every partition and has caught up with the partitions it follows. Later it is not ready while it has no connection to NATS, or while another process runs under its name. A single member is not ready while its journal cannot be written. No member is ready while a folder of its data cannot be written. Requests from the machine itself and requests with the operator token (`SVC_METRICS_TOKEN`) get the reasons; all others get only the state.',
       tag,
       responses: {
-        200: { description: 'It does.', schema: statusSchema },
+        200: { description: 'The member is ready.', schema: statusSchema },
         503: {
           description:
-            'It is starting or draining, or `missing` says what it lacks: send requests elsewhere. One that gets a request all the same answers it as well as it can.',
+            'The member is starting or draining, or `missing` lists what it lacks. Send requests to another member. It still tries to answer the requests it gets.',
           schema: statusSchema,
         },
       },
@@ -166,7 +167,7 @@ function metricsRoute(context: SystemContext): RestRoute {
     docs: {
       summary: 'The numbers of the member for Prometheus',
       description:
-        'From the machine itself without a token; from elsewhere, and through a proxy, with the operator token (`SVC_METRICS_TOKEN`) or the token of an administrator of the system.',
+        'Requests from the machine itself need no token. Others, and requests through a proxy, need the operator token (`SVC_METRICS_TOKEN`) or the token of an administrator of the system.',
       tag,
       responses: {
         200: { description: 'Prometheus text.', schema: { type: 'string' }, contentType: 'text/plain' },

@@ -131,7 +131,7 @@ function createRoute(context: TenantsContext): RestRoute {
     docs: {
       summary: 'Create a tenant with its first administrator',
       description:
-        'The account may log in at once. `must_change_password` is set unless the body says otherwise, because whoever creates a tenant knows the password.',
+        'The account may log in at once. `must_change_password` is set unless the body says otherwise, because the creator of the tenant knows the password.',
       tag,
       requestSchema: {
         type: 'object',

@@ -96,7 +96,7 @@ const docs: Readonly<Record<string, CommandDocs>> = {
     operationId: 'renameNode',
     summary: 'Give a node another name',
     description:
-      'The name is made into the last segment of its path; nodes below it follow. The name it has changes nothing.',
+      'The last segment of the path is made from the name. The paths of nodes below change with it. If the node already has this name, nothing changes.',
     required: ['newName'],
     properties: { newName: text },
     answers: { 200: done },
@@ -222,7 +222,7 @@ const docs: Readonly<Record<string, CommandDocs>> = {
     operationId: 'translateNode',
     summary: 'Translate values of a node',
     description:
-      'Values that the locale has already and that are not named stay. Each value must be one the property may have, in a supported language.',
+      'Existing values of the locale that are not named are kept. Each value must be valid for the property, and the language must be supported.',
     required: ['locale', 'translations'],
     properties: {
       locale,
@@ -311,7 +311,7 @@ const docs: Readonly<Record<string, CommandDocs>> = {
     operationId: 'commitOperations',
     summary: 'Carry out several operations as one revision, or none of them',
     description:
-      'A created node without a place goes below the node that is addressed, here the root. Unique values are compared after the last operation, so two nodes can trade theirs.',
+      'A node that is created without a parent is placed below the addressed node, here the root. Unique values are compared after the last operation, so two nodes can swap values.',
     isAtRoot: true,
     required: ['message', 'operations'],
     properties: { ...messageField, operations: operationsField },
@@ -419,7 +419,7 @@ const parts: readonly PartDocs[] = [
     parameters: pageParameters,
     answer: {
       description:
-        'A page of them, of all workspaces, by source. Sources that the caller may not read are left out, so a page may be shorter than `limit` although `next_cursor` is not null.',
+        'One page of references from all workspaces, sorted by source. Sources that the caller may not read are left out, so a page may be shorter than `limit` although `next_cursor` is not null.',
       schema: contentSchema('IncomingReferencePage'),
     },
   },

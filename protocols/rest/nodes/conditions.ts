@@ -12,7 +12,7 @@ export const preconditionParameters: readonly ParameterDocs[] = [
     name: 'If-Match',
     in: 'header',
     description:
-      'Entity tags of the node the request is addressed to, as a read of the same address answered them in `ETag`: the write happens only while it has one of them, else it is 412 `PRECONDITION_FAILED`. `*`: whatever it is. The node is judged in the same step in which it is written. Bodies may say the same with `version`.',
+      'Entity tags of the addressed node, as the `ETag` of a read of the same address. The write happens only if the node has one of them, else it is answered 412 `PRECONDITION_FAILED`. `*` matches any existing node. The node is compared and written in one step. `version` in the body does the same.',
   },
   {
     name: 'If-None-Match',
@@ -27,7 +27,7 @@ export const readConditionParameters: readonly ParameterDocs[] = [
     name: 'If-None-Match',
     in: 'header',
     description:
-      'Entity tags of answers that the caller has: 304 without a body while one of them is what a node or property would be answered with.',
+      'Entity tags of answers that the caller has. The answer is 304 without a body if one of them is the current tag of the node or property.',
   },
   {
     name: 'If-Match',
@@ -40,7 +40,7 @@ export const readConditionParameters: readonly ParameterDocs[] = [
 export const versionSchema = {
   type: 'integer',
   description:
-    'The write happens only while this is the `version` of the node, else it is 412 `PRECONDITION_FAILED`.',
+    'The write happens only if this is the `version` of the node, else it is answered 412 `PRECONDITION_FAILED`.',
 } as const;
 
 /** The preconditions a request has on the addressed node, as a part of its command. */

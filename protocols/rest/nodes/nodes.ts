@@ -21,7 +21,7 @@ const pathParameter = {
   name: 'path',
   in: 'path',
   description:
-    'Path of the node, percent-encoded segment by segment; empty or `/` for the root. `/` between segments and `@` before a property stay as they are, which generated clients have to be told. `$ref/{id}` names a node by id; `…@{property}` one of its properties, dots stepping into objects. With a trailing slash: its children.',
+    'Path of the node, percent-encoded segment by segment; empty or `/` for the root. `/` between segments and `@` before a property are not encoded, which generated clients must be configured for. `$ref/{id}` names a node by its id. `…@{property}` names a property; dots lead into objects. A trailing slash names the children.',
 } as const;
 
 const readCommandParameter: ParameterDocs = {
@@ -38,17 +38,17 @@ const missing: ResponseDocs = { description: 'There is no such repository, branc
 const badValue: ResponseDocs = { description: 'A value is not allowed; the message names it.' };
 const readParameter: ResponseDocs = {
   description:
-    'The address does not take the method; or `?revision=` names a revision, which cannot be written (`READ_ONLY_REVISION`). Other parameters of reads are 400.',
+    'The address does not support the method, or `?revision=` names a revision, which cannot be written (`READ_ONLY_REVISION`). Other parameters of reads are answered 400.',
 };
 const preconditionFailed: ResponseDocs = {
   description:
-    'The node is not what `If-Match`, `If-None-Match` or `version` of the body expects (`PRECONDITION_FAILED`); nothing was written. `details` has its `version` and `etag` as they are.',
+    'The node is not in the state that `If-Match`, `If-None-Match` or `version` of the body requires (`PRECONDITION_FAILED`); nothing was written. `details` has its current `version` and `etag`.',
 };
 
 const readResponses = {
   200: {
     description:
-      'With an `ETag` for a node or a property. The node; or its children as an array, page or tree; or the value of the property. A path ending in `.yaml` or `.yml` that no node has answers the node without the ending as `text/yaml`.',
+      'The node; or its children as an array, page or tree; or the value of the property. Nodes and properties have an `ETag`. If a path ends in `.yaml` or `.yml` and no node has it, the node without the ending is answered as `text/yaml`.',
     schema: {
       anyOf: [
         contentSchema('Node'),
@@ -123,7 +123,7 @@ function readAtRevisionRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'Read a node, its children or a property as they were at a revision',
       description:
-        'A moment between two revisions of the branch shows the earlier one, which `X-Svc-Revision` names. A revision that the branch does not have otherwise is 404 `REVISION_NOT_FOUND`: a future one, one of another branch, one before its first.',
+        'A time between two revisions of the branch reads the earlier one; `X-Svc-Revision` names it. Any other revision that the branch does not have is answered 404 `REVISION_NOT_FOUND`: a future one, one of another branch, or one before its first.',
       tag,
       parameters: [pathParameter, ...readParameters, readCommandParameter, ...readConditionParameters],
       responses: readResponses,
@@ -143,7 +143,7 @@ function postRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'Create a node below the address',
       description:
-        'Commands on nodes are posted to addresses of their own, `…/svc:{command}`. They are also taken at `…/svc:cmd/{command}` and with `?command={command}` at the node, their names spelt with `-` or `_`.',
+        'Commands on nodes have their own addresses, `…/svc:{command}`. `…/svc:cmd/{command}` and `?command={command}` at the node are accepted too, with names written with `-` or `_`.',
       tag,
       parameters: [
         pathParameter,
@@ -269,7 +269,7 @@ function deleteRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'Delete a node with everything below it, or one property',
       description:
-        'At `…@{property}` only that property goes. An item of an array goes with its place: later ones move up.',
+        'At `…@{property}` only that property is removed. If it is an item of an array, later items move up.',
       tag,
       parameters: [pathParameter, ...preconditionParameters],
       requestSchema: {
@@ -293,7 +293,7 @@ function deleteRoute(context: RestContext): RestRoute {
         },
         400: {
           description:
-            'It, or something below it, is published; or the property is required, or comes from the node type.',
+            'The node, or a node below it, is published; or the property is required, or is set by the node type.',
         },
         404: missing,
         405: readParameter,

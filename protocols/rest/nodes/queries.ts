@@ -121,7 +121,7 @@ function queryRoute(context: RestContext, place: QueryPlace): RestRoute {
     docs: {
       summary: `Nodes of a type, children of a node, or the node at a path${place.asOf}`,
       description:
-        'Exactly one selector; `path` wins over the others. Sorted by path, then id. At a revision a query by type goes through the whole workspace.',
+        'Give exactly one selector; `path` takes precedence over the others. The result is sorted by path, then by id. At a revision, a query by type reads the whole workspace.',
       tag,
       parameters: place.parameters,
       requestSchema: {

@@ -19,10 +19,10 @@ export const consistencyParameter: ParameterDocs = {
   name: CONSISTENCY_HEADER,
   in: 'header',
   description:
-    'Without it the answer is the newest state. `strict`: also when the clocks of the members cannot be trusted, at ' +
-    'the price of a write to the log. `local`: the member that is asked answers from its own copy where it has one, ' +
-    'also while nobody else can be reached; that may be an earlier state, at or after `X-Svc-Min-Revision`. Locks, ' +
-    'inventory and jobs are always asked of their owner. A server without a cluster answers the newest state to all.',
+    'Without this header the answer is the newest state. `strict`: the newest state even if the clocks of members are ' +
+    'wrong; this costs a write to the log. `local`: the member answers from its own copy if it has one, even if it ' +
+    'reaches no other member. That can be an earlier state, but not one before `X-Svc-Min-Revision`. Locks, ' +
+    'inventory and jobs are always read from their owner. A server without a cluster always answers the newest state.',
   schema: { type: 'string', enum: kinds },
 };
 

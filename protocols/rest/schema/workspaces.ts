@@ -167,7 +167,7 @@ function putRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'Create or replace a workspace',
       description:
-        'The name in the address wins over one in the body. Nodes stay. Missing nodes of the initial structure are made on the configured branch, as a revision of its own; if that fails the workspace is stored all the same and the request can be repeated.',
+        'The name in the address takes precedence over the name in the body. Existing nodes are kept. Missing nodes of the initial structure are created on the configured branch, as a separate revision. If that fails, the workspace is still stored, and the request can be repeated.',
       tag,
       requestSchema: {
         type: 'object',

@@ -172,7 +172,7 @@ function createRoute(context: BranchesContext): RestRoute {
     docs: {
       summary: 'Create a branch',
       description:
-        'A fork of `upstream_branch` at its head or at `from_revision`: content, indexes, schema and history up to there, all of it at once. What the copy has of later revisions is never shown; the background job `RevisionHistoryCopy(repository/branch)` removes it. With `from_revision` alone the default branch is forked if it has the revision, else whichever branch has it. With neither the branch is empty, its head `0-0`: the first write brings the built-in types, as a system revision of its own before it. `upstream_branch` of an answer is `main` when nobody named one.',
+        'Forks `upstream_branch` at its head or at `from_revision`: content, indexes, schema and history up to that revision. The fork is complete when the answer is sent. Later revisions in the copied files are never shown; the background job `RevisionHistoryCopy(repository/branch)` removes them. With `from_revision` alone the default branch is forked if it has the revision, else a branch that has it. With neither, the branch is empty and its head is `0-0`; before the first write, a system revision installs the built-in types. In answers `upstream_branch` is `main` if none was given.',
       tag,
       requestSchema: {
         type: 'object',
@@ -361,7 +361,7 @@ function removeRoute(context: BranchesContext): RestRoute {
     docs: {
       summary: 'Delete a branch with all its content',
       description:
-        'Its disk space is free when this answers. Content that a tag names and no other branch has stays readable through the tag until that is deleted.',
+        'Its disk space is free when the answer is sent. Content that only this branch has and that a tag names stays readable through the tag until the tag is deleted.',
       tag,
       responses: {
         204: { description: 'It is gone.' },
@@ -415,7 +415,7 @@ function moveHeadRoute(context: BranchesContext): RestRoute {
     docs: {
       summary: 'Move the head of a branch back or forward',
       description:
-        'Content, indexes and schema become those of that revision of the branch. Later revisions stay: moving forward again restores them.',
+        'Content, indexes and schema become those of that revision of the branch. Later revisions are kept: moving the head forward again restores them.',
       tag,
       requestSchema: { ...headSchema, additionalProperties: false },
       responses: {

@@ -21,7 +21,7 @@ const detailParameter: ParameterDocs = {
   description:
     'Gives each entry its `changes`: the places that differ in the node or definition, with the values before and after. ' +
     'Values of more than 8 KiB are left out and their size is shown. An entry has at most 100 changes and 64 Ki ' +
-    'characters of them, an answer 1 Mi characters; an entry that is cut off says `truncated`, and so does the answer.',
+    'characters of them, an answer 1 Mi characters; an entry with more has `truncated`, and so has the answer.',
 };
 
 const responses = {
@@ -69,8 +69,8 @@ function diffRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'The nodes and schema definitions a branch changed since it last met another one',
       description:
-        'Net changes: what was undone is not listed, nor what a merge brought from the base. Every node of a ' +
-        'subtree that was moved or renamed is modified; a new place among the same siblings is no change.',
+        'Lists net changes. Changes that were undone, and changes that a merge brought from the base, are not listed. ' +
+        'Every node of a subtree that was moved or renamed is modified. A changed order of siblings is no change.',
       tag,
       parameters: [detailParameter, minRevisionParameter],
       responses: {
@@ -93,13 +93,12 @@ function conflictsRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'What would stop a merge of `source` into the branch',
       description:
-        'Writes nothing. A node and each of its locales are aspects of their own: changed on both sides, and not to ' +
-        'the same, they are in conflict. So are a node placed below one that the other side deleted, two nodes at ' +
-        'one place, moves that would make a node its own ancestor, and schema definitions changed on both sides. A ' +
-        'new place among the same siblings never is. What would be invalid in the merged state only is a conflict with ' +
-        '`violations`, of every node and definition that takes part: a node that does not satisfy its definitions, a ' +
-        'deleted definition that is needed, one unique value of two nodes, a child or a type that is not allowed any ' +
-        'more.',
+        'Writes nothing. A node and each of its locales are compared separately: it is a conflict if both sides changed ' +
+        'one of them differently. Other conflicts are: a node below one that the other side deleted, two nodes at ' +
+        'one path, moves that would make a node its own ancestor, and a schema definition changed on both sides. A ' +
+        'changed order of siblings is never a conflict. If only the merged state would be invalid, every node and ' +
+        'definition that takes part is a conflict with `violations`: a node that does not satisfy its definitions, a ' +
+        'deleted definition that is in use, one unique value of two nodes, a child or a type that is no longer allowed.',
       tag,
       parameters: [minRevisionParameter],
       responses: {

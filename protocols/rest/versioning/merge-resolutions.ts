@@ -94,8 +94,8 @@ export const resolutionSchema = {
     resolved_properties: {
       type: ['object', 'null'],
       description:
-        'For `manual`, which needs it: the properties, of a locale its values by pointer, of a schema definition the ' +
-        'definition. Null deletes the node and what is below it, the translation or the definition.',
+        'Required for `manual`: the properties of a node, the values of a locale by pointer, or a schema definition. ' +
+        'Null deletes the node and everything below it, the translation, or the definition.',
     },
     translation_locale: {
       type: 'string',

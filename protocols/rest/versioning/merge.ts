@@ -44,10 +44,11 @@ function mergeRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'Merge `source_branch` into the branch',
       description:
-        'Three-way unless told otherwise: what the source changed since the two last met is written as one merge ' +
-        'commit, also where a fast-forward is possible. With conflicts nothing is written and the answer says ' +
-        '`success: false`; what would make nodes or definitions invalid is a conflict too. A fast-forward takes the revisions of the source over as they are, and needs a branch ' +
-        'without revisions of its own. The source is never changed.',
+        'A three-way merge by default: the changes of the source since the last common revision are written as one merge ' +
+        'commit, also if a fast-forward is possible. If there are conflicts, nothing is written and the answer has ' +
+        '`success: false`. Changes that would make nodes or definitions invalid are conflicts too. A fast-forward ' +
+        'adopts the revisions of the source unchanged; the branch must have no revisions of its own since then. The ' +
+        'source is never changed.',
       tag: 'Branches',
       requestSchema: {
         type: 'object',
@@ -103,13 +104,13 @@ function resolveRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'Merge `source_branch` into the branch and settle conflicts',
       description:
-        'A three-way merge with a resolution for every conflict that `merge` or `conflicts` names, written as one ' +
-        'merge commit. Conflicts without a resolution come back with `success: false`; nothing is written then. A ' +
-        'node that is kept brings back the nodes above it, and those below it that were deleted together with it. ' +
-        'Below a node that goes, new nodes go too, and moved ones stay where the other side has them. Where a ' +
-        'resolution puts a node at a place that is taken, that is a conflict of its own. A violation ' +
-        'is settled by a resolution of any of its parties that makes the result valid; the others need none then. A ' +
-        'resolution for a node never changes a definition.',
+        'A three-way merge with a resolution for every conflict that `merge` or `conflicts` lists, written as one ' +
+        'merge commit. If a conflict has no resolution, nothing is written and the answer has `success: false` with ' +
+        'the open conflicts. Keeping a deleted node restores its ancestors, and the nodes below it that were deleted ' +
+        'together with it. Deleting a node also deletes new nodes below it; a node that one side moved below it ' +
+        'stays where the deleting side has it. If a resolution puts a node at a path that is taken, that is a further conflict. One ' +
+        'resolution for any node or definition of a violation is enough, if it makes the result valid. A resolution ' +
+        'for a node never changes a definition.',
       tag: 'Branches',
       requestSchema: {
         type: 'object',
@@ -132,11 +133,11 @@ function resolveRoute(context: RestContext): RestRoute {
         200: { description: 'What the merge did.', schema: contentSchema('MergeResult') },
         400: {
           description:
-            'A resolution is about nothing that is in conflict, is unknown or not valid, resolutions do not fit ' +
-            'together, or what they give does not; the message says why, and `details.errors` all of it.',
+            'A resolution names no conflict, is unknown or is invalid; or the resolutions contradict each other, or their ' +
+            'result is invalid. The message gives the first reason, `details.errors` all of them.',
         },
         ...responses,
-        409: { description: 'A branch is not at its expected head any more; `details` has both heads.' },
+        409: { description: 'A branch is no longer at its expected head; `details` has both heads.' },
       },
     },
     async handler(request) {

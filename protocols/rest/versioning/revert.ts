@@ -27,14 +27,14 @@ function revertRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'Undo revisions of the branch as one new revision',
       description:
-        'Name `revisions`, in any order, or `from` and `to`: every revision of the branch between these two, both ' +
-        'included. They must lead to its head; there may be 1,000. What they changed becomes what it was before ' +
-        'them, node by node and locale by locale; what they did not change stays as it is. Something that another ' +
-        'revision changed later is in conflict: nothing is written then, and the answer says `success: false`. In a ' +
-        'conflict base is what the reverted revisions made, target what the branch has, source what was before ' +
-        'them. A new place among the same siblings never conflicts. Reverting a merge brings back what the branch ' +
-        'had before it, and a later merge does not bring that again; reverting a revert does. Where nothing is left ' +
-        'to undo no revision is written. A protected branch may be reverted, as it may be written.',
+        'Give `revisions`, in any order, or `from` and `to` for all revisions of the branch from one to the other, both ' +
+        'included. They must lead to the head of the branch; at most 1,000 are accepted. Each node and each locale ' +
+        'that they changed gets its state from before them. Everything else is kept. If a later revision changed the ' +
+        'same node or locale, that is a conflict: nothing is written, and the answer has `success: false`. In a ' +
+        'conflict, base is the state after the reverted revisions, target the state of the branch, and source the ' +
+        'state before the reverted revisions. A changed order of siblings never conflicts. Reverting a merge removes ' +
+        'what it brought, and a later merge does not bring it again; reverting the revert does. If nothing is left ' +
+        'to undo, no revision is written. A protected branch can be reverted, as it can be written.',
       tag: 'Branches',
       requestSchema: {
         type: 'object',
@@ -55,7 +55,7 @@ function revertRoute(context: RestContext): RestRoute {
         200: { description: 'What the revert did.', schema: contentSchema('RevertResult') },
         400: {
           description:
-            'None or too many revisions, a range that runs backwards, a revision that does not lead to the head or brought a built-in type; or what comes back is not valid under the types and unique values of today, and the message says which node.',
+            'No or too many revisions, a range whose end is before its start, a revision that does not lead to the head or brought a built-in type; or a restored state is not valid under the present types and unique values; the message names the node.',
         },
         403: { description: 'This takes an administrator.' },
         404: { description: 'There is no such repository, branch or revision.' },

@@ -58,7 +58,7 @@ function createRoute(context: BranchesContext): RestRoute {
     docs: {
       summary: 'Give a revision a name, for good',
       description:
-        'The revision may be of any branch. The name can stand for a branch in the address of a read, which then sees what the revision held; a write through it is 405 `READ_ONLY_REVISION`.',
+        'The revision can be of any branch. The name can be used in place of a branch in the address of a read, which then reads that revision. A write through it is answered 405 `READ_ONLY_REVISION`.',
       tag,
       requestSchema: {
         type: 'object',

@@ -1,4 +1,3 @@
-import { atOnce } from '#runtime/base/at-once.ts';
 import { authorize, type Operation } from '#runtime/access/policy.ts';
 import { actorName } from '#runtime/access/principal.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
@@ -110,11 +109,16 @@ export class EditScope {
   /**
    * The node a command is addressed to, if the caller may perform the operation and its preconditions hold.
    *
+   * @returns yields where the work may pause, which it does only for preconditions on a node with relations
    * @throws {ServiceError} as {@link requireNode}; `PRECONDITION_FAILED`
    */
-  requireTarget({ expected, place, workspace }: Addressed, operation: Operation): NodeRecord {
+  *requireTarget(
+    { expected, place, workspace }: Addressed,
+    operation: Operation,
+  ): Generator<undefined, NodeRecord> {
     const record = this.requireNode(workspace, place, operation);
-    if (expected !== undefined) requireExpected(record, expected, (node) => this.tagOf(workspace, node));
+    if (expected !== undefined)
+      yield* requireExpected(record, expected, (node) => this.tagInSteps(workspace, node));
     return record;
   }
 
@@ -122,37 +126,46 @@ export class EditScope {
    * Checks the preconditions of a command on a node that it only reads, which may be the root.
    *
    * @param mayBeMissing whether the command continues when the node does not exist
+   * @returns yields as {@link requireTarget}
    * @throws {ServiceError} `PRECONDITION_FAILED`; `NODE_NOT_FOUND`
    */
-  requireExpectedAt({ expected, place, workspace }: Addressed, mayBeMissing: boolean): void {
+  *requireExpectedAt(
+    { expected, place, workspace }: Addressed,
+    mayBeMissing: boolean,
+  ): Generator<undefined, void> {
     if (expected === undefined) return;
     this.workspace(workspace);
     if ('path' in place && place.path === '/') requireExpectedRoot(expected);
     else if (mayBeMissing && 'path' in place && this.head.idAt(workspace, place.path) === undefined)
       requireExpectedAbsence(expected);
-    else this.requireTarget({ workspace, place, expected }, 'read');
+    else yield* this.requireTarget({ workspace, place, expected }, 'read');
   }
 
-  /** As {@link requireNode}, for a given version. @throws {ServiceError} `PRECONDITION_FAILED` */
-  requireNodeOf(
+  /** As {@link requireNode}, for a given version. Yields before an error. @throws {ServiceError} `PRECONDITION_FAILED` */
+  *requireNodeOf(
     workspace: string,
     place: NodePlace,
     operation: Operation,
     version: number | undefined,
-  ): NodeRecord {
+  ): Generator<undefined, NodeRecord> {
     const record = this.requireNode(workspace, place, operation);
-    requireVersion(record, version, (node) => this.tagOf(workspace, node));
+    yield* requireVersion(record, version, (node) => this.tagInSteps(workspace, node));
     return record;
   }
 
-  /** The current entity tag of a node, without quotes. @param hasChildren if known */
-  tagOf(
+  /**
+   * The current entity tag of a node, without quotes; yields where the work may pause, which it does only for a node
+   * with relations.
+   *
+   * @param hasChildren if known
+   */
+  *tagInSteps(
     workspace: string,
     record: NodeRecord,
     hasChildren: boolean = this.head.hasChildren(workspace, record.header.id),
-  ): string {
+  ): Generator<undefined, string> {
     const { nodeType, revision } = record.header;
-    const hidden = atOnce(shownRelations(record, this.#sees))?.mark;
+    const hidden = (yield* shownRelations(record, this.#sees))?.mark;
     return nodeTag(revision, this.schema(workspace).nodeType(nodeType), hasChildren, hidden);
   }
 

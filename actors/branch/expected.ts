@@ -10,23 +10,29 @@ interface Present {
   readonly tag: string;
 }
 
+/** Computes the entity tag of a node; yields where the work may pause. */
+type TagOf = (record: NodeRecord) => Generator<undefined, string>;
+
 /**
  * Refuses a write whose preconditions do not hold.
  *
- * @param tagOf computes the tag of the node, which not every precondition needs
+ * @param tagOf called if a precondition needs the tag
+ * @returns yields where the work may pause
  * @throws {ServiceError} `PRECONDITION_FAILED` with `details: {version, etag}` of the current node
  */
-export function requireExpected(
+export function* requireExpected(
   record: NodeRecord,
   { match, noneMatch, version }: Expected,
-  tagOf: (record: NodeRecord) => string,
-): void {
-  const present: Present = { version: record.header.version, tag: tagOf(record) };
-  if (match !== undefined && !namesTag(match, present.tag)) throw otherTag(match, present);
-  if (noneMatch !== undefined && namesTag(noneMatch, present.tag)) {
-    throw refused('The node has a tag that If-None-Match names', present);
+  tagOf: TagOf,
+): Generator<undefined, void> {
+  if (match !== undefined || noneMatch !== undefined) {
+    const present: Present = { version: record.header.version, tag: yield* tagOf(record) };
+    if (match !== undefined && !namesTag(match, present.tag)) throw otherTag(match, present);
+    if (noneMatch !== undefined && namesTag(noneMatch, present.tag)) {
+      throw refused('The node has a tag that If-None-Match names', present);
+    }
   }
-  requireVersion(record, version, tagOf);
+  yield* requireVersion(record, version, tagOf);
 }
 
 /**
@@ -35,16 +41,16 @@ export function requireExpected(
  * @param version undefined: any
  * @throws {ServiceError} as {@link requireExpected}
  */
-export function requireVersion(
+export function* requireVersion(
   record: NodeRecord,
   version: number | undefined,
-  tagOf: (record: NodeRecord) => string,
-): void {
+  tagOf: TagOf,
+): Generator<undefined, void> {
   const present = record.header.version;
   if (version === undefined || version === present) return;
   throw refused(`The node is at version ${present}, not ${version}; read it again`, {
     version: present,
-    tag: tagOf(record),
+    tag: yield* tagOf(record),
   });
 }
 

@@ -32,7 +32,7 @@ export function* commitOperations(
   const { workspace, operations, commit } = command;
   edit.workspace(workspace);
   const { expected, place = rootPlace } = command;
-  if (expected !== undefined) edit.requireExpectedAt({ workspace, place, expected }, false);
+  if (expected !== undefined) yield* edit.requireExpectedAt({ workspace, place, expected }, false);
   if (operations.length === 0)
     throw invalid('A commit needs at least one operation', { field: 'operations' });
   if (commit.message.trim() === '') throw invalid('A commit needs a message', { field: 'message' });
@@ -71,23 +71,43 @@ function* carryOut(
       yield* mergeProperties(edit, workspace, operation);
       return;
     case 'delete': {
-      const node = edit.requireNodeOf(workspace, { id: operation.nodeId }, 'delete', operation.version);
+      const node = yield* edit.requireNodeOf(
+        workspace,
+        { id: operation.nodeId },
+        'delete',
+        operation.version,
+      );
       yield* removeSubtree(edit, workspace, node);
       return;
     }
     case 'move': {
-      const node = edit.requireNodeOf(workspace, { id: operation.nodeId }, 'delete', operation.version);
+      const node = yield* edit.requireNodeOf(
+        workspace,
+        { id: operation.nodeId },
+        'delete',
+        operation.version,
+      );
       yield* moveSubtree(edit, workspace, node, operation.newPath);
       return;
     }
     case 'rename': {
-      const node = edit.requireNodeOf(workspace, { id: operation.nodeId }, 'update', operation.version);
+      const node = yield* edit.requireNodeOf(
+        workspace,
+        { id: operation.nodeId },
+        'update',
+        operation.version,
+      );
       yield* renameSubtree(edit, workspace, node, operation.newName);
       return;
     }
     case 'copy':
     case 'copy_tree': {
-      const source = edit.requireNodeOf(workspace, { path: operation.sourcePath }, 'read', operation.version);
+      const source = yield* edit.requireNodeOf(
+        workspace,
+        { path: operation.sourcePath },
+        'read',
+        operation.version,
+      );
       yield* copySubtree(edit, workspace, source, {
         targetPath: operation.targetParent,
         newName: operation.newName ?? source.header.name,
@@ -111,7 +131,7 @@ function* mergeProperties(
   workspace: string,
   { nodeId, properties: given, version }: Extract<CommitOperation, { type: 'update' }>,
 ): Generator<undefined, void> {
-  const old = edit.requireNodeOf(workspace, { id: nodeId }, 'update', version);
+  const old = yield* edit.requireNodeOf(workspace, { id: nodeId }, 'update', version);
   const merged: Record<string, JsonValue> = { ...(yield* old.decode()) };
   for (const key of Object.keys(given)) setKey(merged, key, given[key] as JsonValue);
   const next = yield* changedNode(edit, workspace, old, merged, old.header.archetype, {});

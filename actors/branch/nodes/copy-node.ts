@@ -21,7 +21,7 @@ type CopyRequest = Pick<CopyNode, 'targetPath' | 'newName' | 'tree'>;
 /** Copies a node, alone or with its subtree. @see messages.ts, CopyNode */
 export function* copyNode(edit: EditScope, command: CopyNode): Generator<undefined, NodeWritten> {
   const { workspace } = command;
-  const source = edit.requireTarget(command, 'read');
+  const source = yield* edit.requireTarget(command, 'read');
   const copy = yield* copySubtree(edit, workspace, source, command);
   const message = `Copied node: ${source.header.id}`;
   const revision = (yield* edit.finishInSteps(command.commit, message)) as string;

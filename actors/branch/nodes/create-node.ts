@@ -33,7 +33,7 @@ export interface Parent {
 export function* createNode(edit: EditScope, command: CreateNode): Generator<undefined, NodeWritten> {
   const { deep, expected, parentPath, workspace } = command;
   if (expected !== undefined)
-    edit.requireExpectedAt({ workspace, place: { path: parentPath }, expected }, deep);
+    yield* edit.requireExpectedAt({ workspace, place: { path: parentPath }, expected }, deep);
   const record = yield* insertNode(edit, workspace, parentPath, command.node, deep);
   const message = `Created node: ${record.header.id}`;
   const revision = (yield* edit.finishInSteps(command.commit, message)) as string;
@@ -41,7 +41,12 @@ export function* createNode(edit: EditScope, command: CreateNode): Generator<und
   const isLeaf = edit.requireType(workspace, record.header.nodeType).initialStructure === null;
   const hasChildren = isLeaf ? false : undefined;
   const node = yield* edit.renderInSteps(workspace, record, hasChildren);
-  return { node, nodeId: record.header.id, revision, tag: edit.tagOf(workspace, record, hasChildren) };
+  return {
+    node,
+    nodeId: record.header.id,
+    revision,
+    tag: yield* edit.tagInSteps(workspace, record, hasChildren),
+  };
 }
 
 /**

@@ -7,7 +7,7 @@ import type { DeleteNode, NodeDeleted } from '../messages.ts';
 
 /** Removes a node with its subtree. @see messages.ts, DeleteNode */
 export function* deleteNode(edit: EditScope, command: DeleteNode): Generator<undefined, NodeDeleted> {
-  const top = edit.requireTarget(command, 'delete');
+  const top = yield* edit.requireTarget(command, 'delete');
   yield* removeSubtree(edit, command.workspace, top);
   const revision = (yield* edit.finishInSteps(command.commit, `Deleted node: ${top.header.id}`)) as string;
   return { nodeId: top.header.id, revision };

@@ -26,7 +26,7 @@ export function* createVersion(
   command: CreateVersion,
 ): Generator<undefined, VersionCreated> {
   const { workspace, note } = command;
-  const node = edit.requireTarget(command, 'update');
+  const node = yield* edit.requireTarget(command, 'update');
   const { nodeType } = node.header;
   if (isFlagDeclined(nodeType, 'versionable', edit.schema(workspace))) {
     throw invalid(`Nodes of type '${nodeType}' keep no manual versions`);
@@ -47,7 +47,7 @@ export function* createVersion(
  */
 export function* restoreVersion(edit: EditScope, command: RestoreVersion): Generator<undefined, NodeWritten> {
   const { workspace } = command;
-  const old = edit.requireTarget(command, 'update');
+  const old = yield* edit.requireTarget(command, 'update');
   const { id, path } = old.header;
   const stored = readManualVersion(edit.turn, workspace, id, command.version);
   if (stored === undefined) {

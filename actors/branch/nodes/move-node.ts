@@ -16,14 +16,14 @@ import type { MoveNode, RenameNode, Written } from '../messages.ts';
 
 /** Gives a node another name. @see messages.ts, RenameNode */
 export function* renameNode(edit: EditScope, command: RenameNode): Generator<undefined, Written> {
-  const node = edit.requireTarget(command, 'update');
+  const node = yield* edit.requireTarget(command, 'update');
   yield* renameSubtree(edit, command.workspace, node, command.newName);
   return { revision: yield* edit.finishInSteps(command.commit, `Renamed node: ${node.header.id}`) };
 }
 
 /** Moves a node with its subtree. @see messages.ts, MoveNode */
 export function* moveNode(edit: EditScope, command: MoveNode): Generator<undefined, Written> {
-  const node = edit.requireTarget(command, 'delete');
+  const node = yield* edit.requireTarget(command, 'delete');
   yield* moveSubtree(edit, command.workspace, node, command.targetPath);
   return { revision: yield* edit.finishInSteps(command.commit, `Moved node: ${node.header.id}`) };
 }

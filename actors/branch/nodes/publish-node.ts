@@ -22,7 +22,7 @@ const PUBLISH_NOTE = 'pre-publish';
  */
 export function* publishNode(edit: EditScope, command: PublishNode): Generator<undefined, Written> {
   const { workspace, publish, tree } = command;
-  const top = edit.requireTarget(command, 'update');
+  const top = yield* edit.requireTarget(command, 'update');
   const records = tree ? yield* subtree(edit, workspace, top) : [top];
   for (const { header } of records) edit.authorize(workspace, 'update', header);
   const by = command.commit?.actor ?? edit.who;

@@ -31,7 +31,7 @@ const controlCharacters = /[\x00-\x1f\x7f]/;
  */
 export function* addRelation(edit: EditScope, command: AddRelation): Generator<undefined, Written> {
   const { workspace, targetWorkspace, targetPath, relationType, weight } = command;
-  const source = edit.requireTarget(command, 'relate');
+  const source = yield* edit.requireTarget(command, 'relate');
   const target = edit.requireNode(targetWorkspace, { path: targetPath }, 'read');
   requireRelationType(relationType);
   if (weight !== null && !Number.isFinite(weight))
@@ -89,7 +89,7 @@ export function* removeRelation(
   command: RemoveRelation,
 ): Generator<undefined, RelationRemoved> {
   const { workspace, targetWorkspace, targetPath, relationType } = command;
-  const source = edit.requireTarget(command, 'unrelate');
+  const source = yield* edit.requireTarget(command, 'unrelate');
   const target = targetId(edit, targetWorkspace, targetPath);
   const { relations } = source.header;
   const kept = relations.filter(

@@ -17,7 +17,7 @@ import type { ReorderNode, Written } from '../messages.ts';
  */
 export function* reorderNode(edit: EditScope, command: ReorderNode): Generator<undefined, Written> {
   const { workspace, position, targetPath } = command;
-  const node = edit.requireTarget(command, 'update');
+  const node = yield* edit.requireTarget(command, 'update');
   const sibling = edit.requireNode(workspace, { path: targetPath }, 'read');
   const { id, path, parentId } = node.header;
   if (sibling.header.id === id) return { revision: null };

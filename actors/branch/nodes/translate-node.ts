@@ -30,7 +30,7 @@ import { valueResolver } from './resolve-references.ts';
 export function* translateNode(edit: EditScope, command: TranslateNode): Generator<undefined, Translated> {
   const { workspace, translations } = command;
   const locale = parseLocale(command.locale);
-  const node = edit.requireTarget(command, 'translate');
+  const node = yield* edit.requireTarget(command, 'translate');
   edit.requireMutable(workspace, node);
   requireSupported(edit, locale);
   const rules = rulesOf(edit, workspace, node);
@@ -52,7 +52,7 @@ export function* translateNode(edit: EditScope, command: TranslateNode): Generat
 export function* changeLocale(edit: EditScope, command: ChangeLocale): Generator<undefined, Translated> {
   const { workspace, change } = command;
   const locale = parseLocale(command.locale);
-  const node = edit.requireTarget(command, 'translate');
+  const node = yield* edit.requireTarget(command, 'translate');
   edit.requireMutable(workspace, node);
   if (change === 'hide') requireSupported(edit, locale);
   const present = overlayOf(node.header.translations, locale);
@@ -82,7 +82,7 @@ export function* acknowledgeStaleness(
 ): Generator<undefined, Written> {
   const { pointer } = command;
   const locale = parseLocale(command.locale);
-  const node = edit.requireTarget(command, 'translate');
+  const node = yield* edit.requireTarget(command, 'translate');
   const present = overlayOf(node.header.translations, locale);
   const count = countHashed(edit.turn.budget);
   const overlay = yield* acknowledged(present, pointer, yield* node.decode(), edit.now, count);

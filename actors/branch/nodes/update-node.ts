@@ -22,7 +22,7 @@ import { requireFewValues } from './values-bound.ts';
 /** Replaces the properties of a node. @see messages.ts, UpdateNode */
 export function* updateNode(edit: EditScope, command: UpdateNode): Generator<undefined, NodeWritten> {
   const { workspace } = command;
-  const old = edit.requireTarget(command, 'update');
+  const old = yield* edit.requireTarget(command, 'update');
   if (command.nodeType !== undefined && command.nodeType !== old.header.nodeType) {
     throw invalid('Cannot change node_type after creation', { field: 'node_type' });
   }
@@ -37,7 +37,7 @@ export function* updateNode(edit: EditScope, command: UpdateNode): Generator<und
 /** Changes parts of a node. @see messages.ts, PatchNode */
 export function* patchNode(edit: EditScope, command: PatchNode): Generator<undefined, NodeWritten> {
   const { properties: patch, translations: translated, workspace } = command;
-  const old = edit.requireTarget(command, 'update');
+  const old = yield* edit.requireTarget(command, 'update');
   const { header } = old;
   const stored = yield* old.decode();
   const given = patch === undefined ? stored : ((yield* mergePatch(stored, patch)) as JsonObject);
@@ -59,13 +59,13 @@ function* nodeWritten(
   const { id: nodeId } = next.header;
   const revision = edit.finish(commit, `Updated node: ${nodeId}`) as string;
   const node = yield* edit.renderInSteps(workspace, next);
-  return { node, nodeId, revision, tag: edit.tagOf(workspace, next) };
+  return { node, nodeId, revision, tag: yield* edit.tagInSteps(workspace, next) };
 }
 
 /** Removes one property, nested by keys. @see messages.ts, RemoveProperty */
 export function* removeNodeProperty(edit: EditScope, command: RemoveProperty): Generator<undefined, Written> {
   const { property, workspace } = command;
-  const old = edit.requireTarget(command, 'update');
+  const old = yield* edit.requireTarget(command, 'update');
   const stored = yield* old.decode();
   requireStorable(stored, property);
   const properties = removeProperty(stored, property);
@@ -82,7 +82,7 @@ export function* removeNodeProperty(edit: EditScope, command: RemoveProperty): G
 /** Sets one property, nested by keys. @see messages.ts, SetProperty */
 export function* setNodeProperty(edit: EditScope, command: SetProperty): Generator<undefined, Written> {
   const { workspace } = command;
-  const old = edit.requireTarget(command, 'update');
+  const old = yield* edit.requireTarget(command, 'update');
   const stored = yield* old.decode();
   requireStorable(stored, command.property);
   const properties = setProperty(stored, command.property, command.value);

@@ -13,20 +13,35 @@ import { CONTENT, TestBranch } from '#test/support/test-branch.ts';
 const NODES_MAX = 300;
 const COMMIT_BYTES = 4_000_000;
 
-/** Changes written so far, and most of them in one step of a command. */
-const writes = { all: 0, inStep: 0, longestStep: 0 };
+/** What commands did so far, and most of it in one step of a command. */
+interface Steps {
+  all: number;
+  inStep: number;
+  longestStep: number;
+}
+
+const none: Steps = Object.freeze({ all: 0, inStep: 0, longestStep: 0 });
+/** Changes written, and rows looked up. */
+const [writes, reads] = [{ ...none }, { ...none }];
+
+function count(steps: Steps): void {
+  steps.all += 1;
+  steps.inStep += 1;
+}
 
 function* measured(steps: Generator<unknown, unknown>): Generator<unknown, unknown> {
   for (;;) {
     const step = steps.next();
-    writes.longestStep = Math.max(writes.longestStep, writes.inStep);
-    writes.inStep = 0;
+    for (const steps of [writes, reads]) {
+      steps.longestStep = Math.max(steps.longestStep, steps.inStep);
+      steps.inStep = 0;
+    }
     if (step.done === true) return step.value;
     yield;
   }
 }
 
-/** A branch that counts what its commands write. */
+/** A branch that counts what its commands write and look up. */
 const kind = branchActor({ commitNodesMax: NODES_MAX });
 const watched: ActorKind = {
   ...kind,
@@ -36,10 +51,17 @@ const watched: ActorKind = {
     behaviour.execute = (command, turn: Turn) => {
       const put = turn.put.bind(turn);
       turn.put = (...change) => {
-        writes.all += 1;
-        writes.inStep += 1;
+        count(writes);
         put(...change);
       };
+      for (const look of ['get', 'peek'] as const) {
+        const found = turn[look]?.bind(turn);
+        if (found === undefined) continue;
+        turn[look] = (...row) => {
+          count(reads);
+          return found(...row);
+        };
+      }
       return measured(execute.call(behaviour, command, turn) as Generator<unknown, unknown>);
     };
     return behaviour;
@@ -50,7 +72,9 @@ let folder: string;
 let engine: Engine;
 let branch: TestBranch;
 
-const countAnew = (): void => void Object.assign(writes, { all: 0, inStep: 0, longestStep: 0 });
+function countAnew(): void {
+  for (const steps of [writes, reads]) Object.assign(steps, none);
+}
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'long-commands-'));
@@ -161,3 +185,46 @@ it.each(['MoveHead', 'BecomeFork'])(
     expect(writes.all).toBe(0);
   },
 );
+
+it('the relations of a node are looked up in short steps for its entity tag', async () => {
+  const count = 256;
+  const targets = Array.from({ length: count }, (_, index) => `/target${index}`);
+  await commit(
+    [...targets, '/related'].map((path) => ({
+      type: 'create',
+      parentPath: '/',
+      node: folderNode(path.slice(1)),
+    })),
+  );
+  const place = { path: '/related' };
+  for (const targetPath of targets) {
+    await branch.command({
+      type: 'AddRelation',
+      workspace: CONTENT,
+      place,
+      targetWorkspace: CONTENT,
+      targetPath,
+      relationType: 'references',
+      weight: null,
+    });
+  }
+  const expected = [{}, { expected: { noneMatch: ['another'] } }, { expected: { version: count + 3 } }];
+  for (const condition of expected) {
+    countAnew();
+    await branch.command({
+      type: 'UpdateNode',
+      workspace: CONTENT,
+      place,
+      properties: { title: 'x' },
+      ...condition,
+    });
+    expect(reads.all).toBeGreaterThan(count);
+    expect(reads.longestStep).toBeLessThan(count / 2);
+  }
+  const update: CommitOperation = { type: 'update', nodeId: '', properties: {}, version: 1 };
+  const { id } = branch.read('/related') as unknown as { readonly id: string };
+  countAnew();
+  await expect(commit([{ ...update, nodeId: id }])).rejects.toMatchObject({ code: 'PRECONDITION_FAILED' });
+  expect(reads.all).toBeGreaterThan(count);
+  expect(reads.longestStep).toBeLessThan(count / 2);
+});

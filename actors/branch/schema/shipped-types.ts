@@ -1,16 +1,17 @@
 import { builtInNodeTypes } from '#runtime/content/built-in/node-types.ts';
 import { isShipped, missingParts } from '#runtime/content/built-in/shipped-parts.ts';
-import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
+import { type ResolvedSource, SchemaResolver } from '#runtime/content/schema-resolver.ts';
+import type { SchemaSource } from '#runtime/content/type-resolver.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { resolverOver, type StoredKind } from '#runtime/tree/schema-store.ts';
+import { readDefinition, resolverOver, type StoredKind } from '#runtime/tree/schema-store.ts';
 
 /** The missing parts of shipped types, by name. */
 export type ShippedParts = ReadonlyMap<string, readonly string[]>;
 
 /**
- * The missing parts of shipped types before node types change: of the types that change, and of types that extend or
- * mix in one of them. A shipped type may lack parts because it was changed before this rule existed, or by a merge. For
+ * The missing parts of shipped types before node types change: of the types that change, and of types that inherit from
+ * one of them. A shipped type may lack parts because it was changed before this rule existed, or by a merge. For
  * a changing type that does not resolve, the missing part is the reason of that failure. A type that does not change
  * and does not resolve is omitted: the change may repair it.
  *
@@ -27,16 +28,24 @@ export function* shippedPartsBefore(
   for (const { definition } of builtInNodeTypes) {
     yield undefined;
     const { name } = definition;
-    if (names.has(name) || isMadeOf(source, name, names)) found.set(name, missingIn(source, name));
+    if (names.has(name) || isMadeOf(reader, name, names)) found.set(name, missingIn(source, name));
   }
   return found;
 }
 
-/** Whether a type that resolves extends or mixes in one of some types. */
-function isMadeOf(source: ResolvedSource, name: string, names: ReadonlySet<string>): boolean {
+/** Whether a type that resolves inherits from one of some types, in any way: its mixins may extend types as well. */
+function isMadeOf(reader: TableReader, name: string, names: ReadonlySet<string>): boolean {
+  let isMade = false;
+  const source: SchemaSource = {
+    nodeType: (each) => {
+      isMade ||= names.has(each);
+      return readDefinition(reader, 'node_type', each);
+    },
+    archetype: () => undefined,
+    elementType: () => undefined,
+  };
   try {
-    const type = source.nodeType(name);
-    return type !== undefined && [...type.inheritanceChain, ...type.mixins].some((each) => names.has(each));
+    return new SchemaResolver(source).nodeType(name) !== undefined && isMade;
   } catch (error) {
     if (!(error instanceof ServiceError) || error.code !== 'VALIDATION_FAILED') throw error;
     return false;

@@ -42,7 +42,10 @@ describe('shipped types', () => {
     });
 
   it('are neither deleted nor gutted [BUILT-017]', async () => {
-    await expect(remove('svc:Asset')).rejects.toEqual(forbidden);
+    await expect(remove('svc:Asset')).rejects.toMatchObject({
+      code: 'FORBIDDEN',
+      message: "'svc:Asset' is a built-in type and cannot be deleted",
+    });
     const page = await read('svc:Page');
     await expect(put({ ...page, properties: [] })).rejects.toMatchObject({
       code: 'FORBIDDEN',
@@ -101,6 +104,26 @@ describe('shipped types', () => {
     expect(await builtIns()).toMatchObject({ changedTypes: [] });
     await put(page);
     await removeMixin();
+  });
+
+  it('lose nothing through a type that they, or their mixins, extend [BUILT-017]', async () => {
+    const page = await read('svc:Page');
+    const [plain, stricter] = [[added], [added, { name: 'author', type: 'String', required: true }]];
+    const base = (properties: readonly JsonObject[]) => put({ name: 'site:Base', properties });
+    const mixin = { name: 'site:Shared', extends: 'site:Base' };
+    await base(plain);
+    await branch.command({ type: 'PutDefinition', kind: 'mixin', definition: mixin });
+    for (const made of [{ extends: 'site:Base' }, { mixins: ['site:Shared'] }]) {
+      await put({ ...page, ...made });
+      await expect(base(stricter)).rejects.toMatchObject({
+        code: 'FORBIDDEN',
+        details: { errors: ["the added property 'author' is required"] },
+      });
+      await put(page);
+    }
+    await base(stricter);
+    await branch.command({ type: 'DeleteDefinition', kind: 'mixin', name: 'site:Shared' });
+    await remove('site:Base');
   });
 
   it('that cannot be resolved do not hold up what repairs them [BUILT-017]', async () => {

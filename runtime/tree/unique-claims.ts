@@ -25,7 +25,7 @@ interface ClaimedValue {
 interface Claim {
   /** 1: the node got the value; -1: it lost the value; 0: unchanged from before the commit. */
   readonly net: number;
-  /** The last operation that assigned it the value, counted from 0; -1: none. */
+  /** The last operation that assigned it the value or took it away, counted from 0; -1: none. */
   readonly operation: number;
 }
 
@@ -65,10 +65,9 @@ export class UniqueClaims {
       value = { workspace, property, nodes: new Map() };
       this.#values.set(key, value);
     }
-    const { net, operation } = value.nodes.get(id) ?? untouched;
-    const next = net + by;
-    assert(Math.abs(next) <= 1, 'a node has a value once, and gives up what it has');
-    value.nodes.set(id, { net: next, operation: by === 1 ? this.operation : operation });
+    const net = (value.nodes.get(id) ?? untouched).net + by;
+    assert(Math.abs(net) <= 1, 'a node has a value once, and gives up what it has');
+    value.nodes.set(id, { net, operation: this.operation });
   }
 
   /**
@@ -100,7 +99,7 @@ export class UniqueClaims {
 function holdersOf({ nodes }: ClaimedValue, before: string | undefined): readonly string[] {
   const holders: string[] = [];
   if (before !== undefined && nodes.get(before)?.net !== -1) holders.push(before);
-  for (const [id, { net }] of nodes) if (net === 1 && id !== before) holders.push(id);
+  for (const [id, { net }] of nodes) if (net === 1) holders.push(id);
   return holders;
 }
 

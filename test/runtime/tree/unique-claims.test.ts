@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { policyFor } from '#runtime/access/policy.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
@@ -125,6 +125,22 @@ describe('the unique values of a commit', () => {
     expect(indexOf(turn)).toEqual(new Map([['1', 'a']]));
     expect(settle(claims, turn)).toBeUndefined();
     expect(indexOf(turn)).toEqual(new Map([['1', 'b']]));
+  });
+
+  it('write no row of a value that nobody got or lost in the end', () => {
+    const turn = newTurn();
+    const first = new Nodes();
+    first.give('a', '1');
+    settle(first.claims, turn);
+    const { claims } = new Nodes();
+    claims.release('content', 'code', keyOf('1'), 'a');
+    claims.claim('content', 'code', keyOf('1'), 'a');
+    claims.claim('content', 'code', keyOf('2'), 'b');
+    claims.release('content', 'code', keyOf('2'), 'b');
+    const written = vi.fn();
+    Object.assign(turn, { put: written, remove: written });
+    expect(settle(claims, turn)).toBeUndefined();
+    expect(written).not.toHaveBeenCalled();
   });
 
   it('name the operation that gave a value to a second node', () => {

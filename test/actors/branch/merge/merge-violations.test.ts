@@ -372,6 +372,30 @@ describe('what each side of a merge made, where it does not fit together', () =>
       }
     });
 
+    it('is none for a node of it that is there and comes to the root', async () => {
+      const [target, source] = await pair();
+      await branches.family.create(target, '/folder', 'x', 'folder');
+      await branches.family.create(target, '/folder/inside', 'x', 'inside');
+      await merge(source, target);
+      await branches.family.command(source, {
+        type: 'MoveNode',
+        workspace,
+        place: { path: '/folder/inside' },
+        targetPath: '/outside',
+      });
+      await branches.family.putWorkspace(WORKSPACE, {
+        allowed_node_types: [ARTICLE],
+        allowed_root_node_types: [],
+      });
+      try {
+        expect(await conflicts(target, source)).toEqual([]);
+        expect(await merge(target, source)).toMatchObject({ success: true, nodes_changed: 1 });
+      } finally {
+        await branches.family.putWorkspace(WORKSPACE);
+      }
+      await expectSettled(target, source);
+    });
+
     it('is one at the root alone, for nodes that come there', async () => {
       const [target, source] = await pair();
       await branches.family.create(target, '/folder', 'x', 'folder');

@@ -53,7 +53,7 @@ describe('check-data through a server', () => {
     expect([skipped.code, skipped.stderr]).toEqual([0, '']);
     expect(skipped.stdout).toContain('Everything that was read verifies: 3 shards');
     expect(skipped.stdout).toContain('Partitions not verified');
-    expect(skipped.stdout).toContain('partitions 1, 4.');
+    expect(skipped.stdout).toContain('check: 1, 4.');
     const json = await runProgram(CHECK, ['--url', url, '--json'], token);
     expect(JSON.parse(json.stdout)).toMatchObject({ partitions_skipped: [1, 4] });
   });

@@ -1,7 +1,7 @@
 import type { Memtable } from './memtable.ts';
 
 /**
- * The layers that commands of an actor read above its shard: the changes of their batch above the durable memtables.
+ * The memtables that commands of an actor read above its shard: the changes of their batch, then the durable memtables.
  *
  * References to a finished batch and to applied memtables are dropped. Otherwise an actor without reads would hold its
  * last batch for minutes, which may be hundreds of megabytes.

@@ -41,7 +41,7 @@ const ENTRY_OVERHEAD_BYTES = 48;
 const CHANGE_HEAP_BYTES = 352;
 
 /**
- * Changes that are not in LMDB yet, layered above it. A point read costs one hash look-up; ranges are sorted on first
+ * Changes that are not in LMDB yet, read before it. A point read costs one hash look-up; ranges are sorted on first
  * use. Memtables are stacked; the newest one that has a key decides.
  *
  * Removing a row that was inserted here leaves no change, because there is no row beneath to remove.

@@ -16,7 +16,7 @@ const noTypes = { nodeType: () => undefined, archetype: () => undefined, element
  *
  * @returns what is wrong; undefined when it is valid
  */
-export function misfit(
+export function valueViolation(
   schema: PropertySchema,
   value: JsonValue,
   work: CheckWork = new CheckWork(),
@@ -53,7 +53,7 @@ export function requireFittingValues(
 ): void {
   const complaintOf = (name: string, value: JsonValue): string | undefined => {
     const schema = resolved?.byName.get(name)?.schema;
-    return schema === undefined ? undefined : misfit(schema, value);
+    return schema === undefined ? undefined : valueViolation(schema, value);
   };
   requireFit('node_type.overrides', given.overrides, previous?.overrides, complaintOf);
   requireFit(

@@ -11,7 +11,7 @@ import {
 import { type SchemaStamps, schemaStampNames } from './schema-record.ts';
 import { requireNodeTypeName } from './type-name.ts';
 import { CheckWork } from './check-work.ts';
-import { misfit } from './fitting-defaults.ts';
+import { valueViolation } from './fitting-defaults.ts';
 
 /** A column of a compound index. */
 export interface CompoundIndexColumn {
@@ -155,7 +155,7 @@ function requireFittingDefaults(
   for (const [index, schema] of properties.entries()) {
     for (const key of ['default', 'value'] as const) {
       const value = schema[key];
-      const complaint = value === undefined ? undefined : misfit(schema, value, work);
+      const complaint = value === undefined ? undefined : valueViolation(schema, value, work);
       if (complaint !== undefined)
         throw reader.badValue(`properties.${index}.${key}`, `the ${key} does not fit: ${complaint}`);
     }

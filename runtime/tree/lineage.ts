@@ -103,7 +103,7 @@ export class Lineage {
     );
   }
 
-  /** Whether a revision is in one of the {@link foreign} intervals: then its rows are leftovers. */
+  /** Whether a revision is in one of the {@link foreign} intervals: then its rows are orphaned versions. */
   isForeign(revision: Revision): boolean {
     return this.lines.some(
       ({ hiddenUpTo, isEntered, start }) =>
@@ -115,7 +115,7 @@ export class Lineage {
   }
 
   /**
-   * The lineage after a hidden revision became one of this branch. Leftovers of the source in that line must have been
+   * The lineage after a hidden revision became one of this branch. Orphaned versions of the source in that line must have been
    * removed before, because from now on a record means that its revision belongs to this branch.
    */
   entered(revision: Revision): Lineage {

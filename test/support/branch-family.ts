@@ -28,7 +28,7 @@ import type { DefinitionChange } from '#runtime/tree/revision-record.ts';
 import { writeRevision } from '#runtime/tree/revision-store.ts';
 import { findDamage } from './branch-checker.ts';
 import { callers, HostFixture } from './host-fixture.ts';
-import { findOrphanedRows } from './leftover-rows.ts';
+import { findOrphanedRows } from './orphaned-rows.ts';
 
 /** The workspace of a family; it takes everything. */
 export const WORKSPACE = 'content';

@@ -38,18 +38,18 @@ export function* settleConflicts(
   question: MergeQuestion,
   found: FoundConflicts,
 ): Generator<undefined, MergeDecisions> {
-  const settler = new ConflictSettler(question);
+  const resolver = new ConflictResolver(question);
   // Every listed conflict may have a resolution, even if the resolution of another one resolves it.
-  yield* settler.take(found.violations);
+  yield* resolver.take(found.violations);
   for (;;) {
-    const decisions = yield* settler.settle();
+    const decisions = yield* resolver.settle();
     if (decisions === undefined) continue;
     question.resolutions.requireAllTaken();
     return decisions;
   }
 }
 
-class ConflictSettler {
+class ConflictResolver {
   readonly #question: MergeQuestion;
   /** Conflicts made of violations that have a resolution, by node and workspace. */
   readonly #taken = new Map<string, MergeConflict>();
@@ -79,18 +79,18 @@ class ConflictSettler {
     const view = yield* mergeView(this.#question.input, decisions);
     const found = yield* findViolations(view);
     if (found.violations.length === 0) return decisions;
-    const standing = new StandingViolations(view, decisions, found);
-    yield* standing.look();
+    const remaining = new RemainingViolations(view, decisions, found);
+    yield* remaining.look();
     const most = CONFLICTS_MAX - decisions.open.length;
-    const conflicts = yield* violationConflicts(view, found, (party) => standing.isOpen(party), most);
-    if ((yield* this.take(conflicts)) || this.#follow(standing)) return undefined;
+    const conflicts = yield* violationConflicts(view, found, (party) => remaining.isOpen(party), most);
+    if ((yield* this.take(conflicts)) || this.#follow(remaining)) return undefined;
     const open = yield* sortInSlices([...decisions.open, ...conflicts], byPlace);
-    if (standing.unfit.length > 0 && !standing.isLeft && decisions.open.length === 0)
-      throw standing.refusal();
+    if (remaining.unfit.length > 0 && !remaining.isLeft && decisions.open.length === 0)
+      throw remaining.refusal();
     return { ...decisions, open };
   }
 
-  #follow({ following }: StandingViolations): boolean {
+  #follow({ following }: RemainingViolations): boolean {
     const before = this.#following.size;
     for (const decision of following) {
       const key = partyKey(decision);
@@ -101,7 +101,7 @@ class ConflictSettler {
 }
 
 /** The violations that remain after all resolutions have been applied. */
-class StandingViolations {
+class RemainingViolations {
   /** Violations that the given resolutions make impossible to resolve. */
   readonly unfit: Violation[] = [];
   /** Nodes that follow the decision about another one with the same value. */

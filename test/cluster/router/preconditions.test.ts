@@ -72,7 +72,7 @@ async function expectRefuted(branch: BranchEntry, precondition = preconditionOf(
 }
 
 describe('the owner of a message with a precondition', () => {
-  it('carries it out where the precondition holds, a query within the turn', async () => {
+  it('executes it if the precondition holds, a query within the turn', async () => {
     expect(call('query', dev, state, preconditionOf(dev))).toEqual(
       expect.objectContaining({ head: await headOf(dev) }),
     );
@@ -85,7 +85,7 @@ describe('the owner of a message with a precondition', () => {
     expect(call('query', dev, definition, preconditionOf(dev))).toBeDefined();
   });
 
-  it('refuses it for a branch that is gone, and for the one before the one of its name', async () => {
+  it('refuses it for a removed branch, also if a new branch has its name', async () => {
     await member.removeBranch('dev');
     await expectRefuted(dev);
     const anew = await member.fork('dev');
@@ -93,7 +93,7 @@ describe('the owner of a message with a precondition', () => {
     expect(call('query', anew, state, preconditionOf(anew))).toBeDefined();
   });
 
-  it('refuses it for a branch that only a tag keeps, which is asked without', async () => {
+  it('refuses it for a removed branch that a tag keeps, which is read without a precondition', async () => {
     await call('command', dev, write('Kept'), preconditionOf(dev));
     const revision = parseRevision(await headOf(dev));
     const tag = { name: 'v1', revision, createdBy: 'system', message: null, protected: false };
@@ -105,7 +105,7 @@ describe('the owner of a message with a precondition', () => {
     expect(member.owner.query(actorOf(dev), state)).toBeDefined();
   });
 
-  it('refuses it for a repository that is gone or was made anew, and for a branch nobody made', async () => {
+  it('refuses it for a repository that was removed or recreated, and for a branch that does not exist', async () => {
     await expectRefuted({ ...dev, name: 'nobody' });
     await expectRefuted({ ...dev, uid: 'other' });
     await member.remove();
@@ -114,7 +114,7 @@ describe('the owner of a message with a precondition', () => {
     await expectRefuted(dev);
   });
 
-  it('says neither yes nor no before the log has confirmed that it is the owner', async () => {
+  it('does not answer before the log has confirmed that it is the owner', async () => {
     for (const send of [
       () => call('query', dev, state, preconditionOf(dev)),
       () => call('command', dev, write('Sure'), preconditionOf(dev)),
@@ -133,7 +133,7 @@ describe('the owner of a message with a precondition', () => {
     }
   });
 
-  it('makes sure of it too when it is the member that sends it', async () => {
+  it('verifies it also when it sends the message itself', async () => {
     const { ownerRouter } = member;
     expect(await ownerRouter.query(actorOf(dev), state, callerWith(preconditionOf(dev)))).toBeDefined();
     await member.removeBranch('dev');

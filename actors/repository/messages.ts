@@ -49,7 +49,7 @@ export interface RepositorySettings {
 
 /**
  * Initializes a new repository actor with its settings, the default branch and the built-in workspaces. A repeated
- * command changes nothing. Result: undefined.
+ * command changes nothing. Result: {@link RepositoryInitialized}.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`, `INVALID_BRANCH_NAME`
  */
@@ -63,6 +63,11 @@ export interface InitializeRepository {
   readonly supportedLanguages: readonly string[];
   /** Every fence token of the repository is above this number. Default: 0, for the first repository with its name. */
   readonly tokenFloor?: number;
+}
+
+/** Result of {@link InitializeRepository}. Earlier members answer undefined. */
+export interface RepositoryInitialized {
+  readonly createdAt: string;
 }
 
 /**

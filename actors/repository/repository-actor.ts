@@ -28,6 +28,7 @@ import type {
   BranchEntry,
   FindBranch,
   InitializeRepository,
+  RepositoryInitialized,
   PutWorkspace,
   PutWorkspaceConfig,
   RepositoryChanged,
@@ -221,8 +222,9 @@ function rowsOf(turn: Turn): WorkspaceRows {
   };
 }
 
-function initialize(command: InitializeRepository, turn: Turn): void {
-  if (readRecord(turn, RepositoryTable.settings, SETTINGS) !== undefined) return;
+function initialize(command: InitializeRepository, turn: Turn): RepositoryInitialized {
+  const known = readRecord<SettingsRow>(turn, RepositoryTable.settings, SETTINGS);
+  if (known !== undefined) return { createdAt: known.createdAt };
   const createdAt = new Date(turn.wallMs).toISOString();
   const defaultBranch = requireBranchName(command.defaultBranch);
   const settings: SettingsRow = {
@@ -247,6 +249,7 @@ function initialize(command: InitializeRepository, turn: Turn): void {
   const floor = command.tokenFloor ?? 0;
   if (floor > 0) writeRecord(turn, RepositoryTable.tokens, floor, EVERY_BRANCH);
   installBuiltIns({ type: 'InstallBuiltInWorkspaces' }, rowsOf(turn), defaultBranch, turn);
+  return { createdAt };
 }
 
 function update(command: UpdateRepository, turn: Turn): void {

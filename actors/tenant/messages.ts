@@ -67,6 +67,8 @@ export interface RegisterRepository {
   readonly uid: string;
   /** Every fence token of its actors is above this number. Default: 0, for the first repository with its name. */
   readonly tokenFloor?: number;
+  /** When its actor was initialized, so that the registry and the repository say the same. Default: now. */
+  readonly createdAt?: string;
 }
 
 /**

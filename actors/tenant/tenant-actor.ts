@@ -152,7 +152,7 @@ function recordLogin({ userId }: RecordAdminLogin, turn: Turn): void {
 }
 
 function registerRepository(
-  { repositoryId, tokenFloor = 0, uid }: RegisterRepository,
+  { createdAt, repositoryId, tokenFloor = 0, uid }: RegisterRepository,
   turn: Turn,
 ): RepositoryEntry {
   requireRepositoryName(repositoryId);
@@ -167,7 +167,7 @@ function registerRepository(
   const entry: RepositoryEntry = {
     repositoryId,
     uid,
-    createdAt: timestampOf(turn),
+    createdAt: createdAt ?? timestampOf(turn),
     ...(tokenFloor > 0 ? { tokenFloor } : {}),
   };
   writeRecord(turn, TenantTable.repositories, entry, repositoryId);

@@ -1,5 +1,5 @@
 import type { InstallBuiltIns } from '#actors/branch/messages.ts';
-import type { InitializeRepository } from '#actors/repository/messages.ts';
+import type { InitializeRepository, RepositoryInitialized } from '#actors/repository/messages.ts';
 import type {
   BootstrapTenant,
   CompleteTenant,
@@ -81,12 +81,18 @@ export class MemberProvisioning implements Provisioning {
     const uid = newUid(this.#random);
     const owner = actorId(tenant, partOf(name, uid));
     const tokenFloor = await readNameFloor(this.#router, tenant, name);
-    const register: RegisterRepository = { type: 'RegisterRepository', repositoryId: name, uid, tokenFloor };
     let entry: RepositoryEntry;
     let isRegistering = false;
     await this.#unsettled.begin(owner);
     try {
-      await this.#fillRepository(owner, tenant, repository, tokenFloor);
+      const initialized = await this.#fillRepository(owner, tenant, repository, tokenFloor);
+      const register: RegisterRepository = {
+        type: 'RegisterRepository',
+        repositoryId: name,
+        uid,
+        tokenFloor,
+        ...initialized,
+      };
       isRegistering = true;
       const registered = await this.#router.command(tenantActor(tenant), register, toItsEnd(delivery));
       entry = registered as RepositoryEntry;
@@ -238,7 +244,7 @@ export class MemberProvisioning implements Provisioning {
     tenant: string,
     repository: NewRepository,
     tokenFloor: number,
-  ): Promise<void> {
+  ): Promise<RepositoryInitialized | undefined> {
     const branchUid = newUid(this.#random);
     const { defaultBranch } = repository;
     const repositoryActor = `${owner}/repository`;
@@ -253,9 +259,10 @@ export class MemberProvisioning implements Provisioning {
       defaultBranchUid: branchUid,
       tokenFloor,
     };
-    await this.#router.command(repositoryActor, initialize, delivery);
+    const initialized = await this.#router.command(repositoryActor, initialize, delivery);
     const install: InstallBuiltIns = { type: 'InstallBuiltIns' };
     await this.#router.command(branchActor, install, delivery);
+    return initialized as RepositoryInitialized | undefined;
   }
 
   /** A tenant that does not exist has no repositories. */

@@ -311,6 +311,51 @@ describe('an idempotency key', () => {
     expect([second.status, second.json.version]).toEqual([201, 1]);
   });
 
+  it('covers repositories and branches, also when they were changed, removed or made anew since [IDEM-001]', async () => {
+    const admin = (method: string, path: string, body?: unknown, key?: string) =>
+      server.request(method, path, {
+        token: server.adminToken,
+        ...(key === undefined ? {} : { headers: { 'idempotency-key': key } }),
+        ...(body === undefined ? {} : { body }),
+      });
+    const branches = `/api/management/repositories/default/${client.repository}/branches`;
+    await space.add('/', 'forked');
+    for (const [list, item, body, change, other] of [
+      [
+        '/api/repositories',
+        '/api/repositories/idem-made',
+        { repo_id: 'idem-made', description: 'first', supported_languages: ['DE-de'] },
+        { description: 'second' },
+        { repo_id: 'idem-made', description: 'other' },
+      ],
+      [
+        branches,
+        `${branches}/idem-made`,
+        { name: 'idem-made', upstream_branch: 'main', description: 'first' },
+        { description: 'second' },
+        { name: 'idem-made', description: 'other' },
+      ],
+    ] as const) {
+      const key = freshKey();
+      const first = await admin('POST', list, body, key);
+      expect([first.status, first.json]).toEqual([201, (await admin('GET', item)).json]);
+      const repeated = async () => {
+        const { status, text } = await admin('POST', list, body, key);
+        expect([status, text]).toEqual([201, first.text]);
+      };
+      await repeated();
+      expect((await admin(list === branches ? 'PATCH' : 'PUT', item, change)).status).toBeLessThan(300);
+      await repeated();
+      expect((await admin('DELETE', item)).status).toBeLessThan(300);
+      await repeated();
+      expect((await admin('GET', item)).status).toBe(404);
+      expect((await admin('POST', list, other)).status).toBe(201);
+      await repeated();
+      expect((await admin('GET', item)).text).toContain('other');
+      expect((await admin('DELETE', item)).status).toBeLessThan(300);
+    }
+  });
+
   it('answers a failure the same way [IDEM-002]', async () => {
     await space.addAll('/failing', '/failing/taken');
     const key = freshKey();

@@ -5,14 +5,14 @@ import type {
 } from '#actors/repository/messages.ts';
 import type { ListRepositories, RepositoryEntry } from '#actors/tenant/messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { translationConfigJson } from '#runtime/content/translation-config.ts';
+import { newLanguageSettings, translationConfigJson } from '#runtime/content/translation-config.ts';
 import { type JsonValue, jsonEquals } from '#runtime/content/json-value.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
 import { readOnly } from '#protocols/http/body-shape.ts';
 import { repositoryOf } from '../access/branch-access.ts';
 import { listEntryError } from '../list-entry-error.ts';
-import type { Provisioning } from '../ports.ts';
+import type { NewRepository, Provisioning } from '../ports.ts';
 import { consistencyOf } from '../reads/read-consistency.ts';
 import {
   damagedRepositoryInfo,
@@ -174,20 +174,27 @@ function createRoute(context: RepositoriesContext): RestRoute {
       const repositoryId = fields.string('repo_id');
       const defaultLanguage = fields.optionalString('default_language') ?? 'en';
       const { tenant } = request.principal;
-      await context.provisioning.createRepository(
-        tenant,
-        {
-          repositoryId,
-          description: fields.optionalString('description') ?? null,
-          defaultBranch: fields.optionalString('default_branch') ?? 'main',
-          defaultLanguage,
-          supportedLanguages: fields.optionalStrings('supported_languages') ?? [defaultLanguage],
-        },
-        deliveryOf(request),
-      );
-      return { status: 201, json: repositoryInfo(tenant, await stateOf(context, request, repositoryId)) };
+      const repository: NewRepository = {
+        repositoryId,
+        description: fields.optionalString('description') ?? null,
+        defaultBranch: fields.optionalString('default_branch') ?? 'main',
+        defaultLanguage,
+        supportedLanguages: fields.optionalStrings('supported_languages') ?? [defaultLanguage],
+      };
+      const entry = await context.provisioning.createRepository(tenant, repository, deliveryOf(request));
+      return { status: 201, json: repositoryInfo(tenant, createdState(repository, entry)) };
     },
   };
+}
+
+/** A repository as it was created. Read from its actor it may be changed or removed, when a request is repeated. */
+function createdState(
+  repository: NewRepository,
+  { createdAt, repositoryId }: RepositoryEntry,
+): RepositoryState {
+  const { defaultBranch, defaultLanguage, description, supportedLanguages } = repository;
+  const languages = newLanguageSettings(defaultLanguage, supportedLanguages);
+  return { repositoryId, createdAt, description, defaultBranch, languages, branches: [defaultBranch] };
 }
 
 function readRoute(context: RepositoriesContext): RestRoute {

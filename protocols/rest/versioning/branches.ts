@@ -1,6 +1,6 @@
 import type { BranchState, MoveHead, ReadBranchState } from '#actors/branch/messages.ts';
 import type { BranchEntry, ListBranches, UpdateBranch } from '#actors/repository/messages.ts';
-import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
+import { formatRevision, parseRevision, revisionZero } from '#runtime/content/revision.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
 import { readOnly } from '#protocols/http/body-shape.ts';
@@ -204,7 +204,8 @@ function createRoute(context: BranchesContext): RestRoute {
       const branch = parseNewBranch(request.body);
       const repository = await managedRepository(context, request);
       const entry = await context.branches.createBranch(repository, branch, deliveryOf(request));
-      return { status: 201, json: await infoOf(context, request, repository, entry) };
+      // Not its present head: it may be changed or removed when the request is repeated.
+      return { status: 201, json: branchInfo(entry, entry.createdFrom ?? formatRevision(revisionZero)) };
     },
   };
 }

@@ -115,8 +115,7 @@ export class ReadCondition {
     this.#noneMatch = noneMatch;
     this.#match = match;
     this.#form = form;
-    // `If-Match` takes precedence and needs the whole answer, so `unless` is set only without it.
-    if (match === undefined && noneMatch !== undefined) {
+    if (noneMatch !== undefined) {
       this.unless = noneMatch === '*' ? '*' : all(noneMatch).flatMap((tag) => this.#formless(tag));
     }
   }

@@ -35,6 +35,16 @@ describe('what each side of a merge made, where it does not fit together', () =>
   } = branches;
 
   describe('a stricter type and a node', () => {
+    it('count each node once, whatever it lacks', async () => {
+      const [target, source] = await pair();
+      const properties = [...stricter.properties, text('editor', { required: true })];
+      await define(source, ARTICLE, { ...stricter, properties });
+      for (const name of ['one', 'two']) await article(target, `/${name}`, { title: name });
+      const [type, ...nodes] = await conflicts(target, source);
+      expect(type).toMatchObject({ node_id: articleId, violations: [{ count: 2 }] });
+      expect(nodes.map(({ violations }) => violations?.length)).toEqual([2, 2]);
+    });
+
     it('are both conflicts that say what is wrong and with whom, in either direction [MERGE-034, MERGE-035]', async () => {
       const [target, source] = await pair();
       await define(source, ARTICLE, stricter);

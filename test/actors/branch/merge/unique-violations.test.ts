@@ -88,6 +88,21 @@ describe('unique values in a merge', () => {
       }
     });
 
+    it('may have resolutions of its own where that of another conflict settles it', async () => {
+      const [target, source] = await codedPair();
+      await branches.family.create(target, '/folder', 'x', 'folder');
+      await merge(source, target);
+      await create(source, '/folder/yours', CODED, { code: '9' });
+      await branches.family.command(target, { type: 'DeleteNode', workspace, place: { path: '/folder' } });
+      await create(target, '/mine', CODED, { code: '9' });
+      const listed = await conflicts(target, source);
+      expect(listed.map(({ node_id }) => node_id)).toEqual(['folder', 'yours', 'mine']);
+      const all = [ours('folder'), ours('yours'), ours('mine')];
+      expect(await resolve(target, source, all)).toMatchObject({ success: true });
+      expect(await shown(target)).toContain('mine /mine {"code":"9"}');
+      await expectSettled(target, source);
+    });
+
     it('is found where a type becomes unique on one side, among all that the other one has', async () => {
       for (const isTurned of [false, true]) {
         const [first, second] = await pair();

@@ -5,6 +5,7 @@ import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { type ActorKind, FIRST_OWN_TABLE, type QueryContext } from '#runtime/commit/behaviour.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
+import type { JsonText } from '#runtime/content/json-text.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
@@ -298,6 +299,30 @@ describe('what a read at the head costs', () => {
     expect(JSON.parse(page.text)).toEqual(whole);
     // One batch of rows, and the one that says how many there are.
     expect(cost['row revisions']).toBeLessThanOrEqual(257);
+  });
+
+  it('rests while it looks up many relations, also for a caller who has the answer already', async () => {
+    const many = 200;
+    const related = { path: '/related' };
+    await create(related.path, 'svc:Folder');
+    for (let index = 0; index < many; index += 1) {
+      await send({
+        type: 'AddRelation',
+        workspace,
+        place: related,
+        targetWorkspace: workspace,
+        targetPath: '/aside',
+        relationType: `r${index}`,
+        weight: null,
+      });
+    }
+    const query: BranchQuery = { type: 'ReadNode', workspace, place: related, tagged: true };
+    const { tag } = (await fixture.query<unknown>(branch, query)) as JsonText;
+    for (const unless of [['another'], [tag as string]]) {
+      rests = 0;
+      await fixture.query<unknown>(branch, { ...query, unless } as BranchQuery);
+      expect(rests).toBeGreaterThanOrEqual(Math.floor(many / 64));
+    }
   });
 
   it('rests while it passes children that came later', async () => {

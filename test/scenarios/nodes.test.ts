@@ -220,6 +220,10 @@ describe('one property', () => {
     expect(await space.node('/derived')).toEqual(before);
     expectStatus(await space.put('/derived@$own', 2), 200);
     expect((await space.get('/derived@$own')).json).toBe(2);
+    await space.add('/', 'dotted', { '$supertypes.own': 1 });
+    expectStatus(await space.put('/dotted@$supertypes.own', 2), 200);
+    expect((await space.node('/dotted')).properties).toMatchObject({ '$supertypes.own': 2 });
+    expectStatus(await space.delete('/dotted@$supertypes.own'), 200);
   });
 
   it('is not created by POST [HTTP-016]', async () => {

@@ -257,9 +257,8 @@ function inOrder(pointers: readonly Pointer[]): Pointer[] {
   return sorted.filter(({ part }, index) => part !== sorted[index - 1]?.part);
 }
 
-/** Most nodes that one read of an earlier revision reads, and most bytes of them. */
-const NODES_MAX = 50_000;
-const NODE_BYTES_MAX = 256 * 1024 * 1024;
+/** How much one read of an earlier revision scans: nodes, and bytes of them. */
+const SCAN_MAX = { nodes: 50_000, bytes: 256 * 1024 * 1024 };
 
 const LAST_KEY = '\u00ff';
 
@@ -273,7 +272,7 @@ const LAST_KEY = '\u00ff';
  * that reads all pages reaches the end of a branch of any size.
  *
  * @param find looks up sources at the revision; edges of sources that it does not find are skipped
- * @param nodesMax the most nodes to scan
+ * @param most how much to scan
  * @returns the edges, then the place to continue after; undefined when nothing follows. Yields undefined where the work
  *   may pause
  */
@@ -281,7 +280,7 @@ export function* edgesAt(
   reader: TableReader,
   window: EdgeWindow,
   find: FindSource,
-  nodesMax: number = NODES_MAX,
+  most: typeof SCAN_MAX = SCAN_MAX,
 ): Generator<IncomingEdge | undefined, string | undefined> {
   const start = window.after === undefined ? '' : partsOf(window.after).source;
   const mark = Buffer.from(JSON.stringify(window.target.id).slice(1, -1));
@@ -302,7 +301,7 @@ export function* edgesAt(
     if (record !== undefined && contains(record.bytes, mark)) yield* edgesOf(record, key, window);
     yield undefined;
     bytes += record?.bytes.length ?? 0;
-    const isOver = nodes >= nodesMax || bytes >= NODE_BYTES_MAX;
+    const isOver = nodes >= most.nodes || bytes >= most.bytes;
     if (isOver && (present.done !== true || earlier !== undefined)) return placeBehind(key);
   }
   return undefined;

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { edgesAt, type IncomingEdge } from '#actors/branch/reads/incoming-edges.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
 import type { ListIncomingReferences } from '#actors/branch/read-messages.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
@@ -219,13 +220,13 @@ describe('incoming references', () => {
     expect((await page('/w', { at })).items).toEqual(then);
   });
 
-  it('of an earlier revision are looked for in a bounded number of nodes at a time', async () => {
+  it('of an earlier revision are looked for in a bounded number of nodes and bytes at a time', async () => {
     await create('/z');
     for (let n = 0; n < 5; n += 1) await create(`/z${n}`, n % 2 === 0 ? {} : { a: to('z') });
     const at = await relate('/z4', '/z', 'r');
     await branch.command({ type: 'UpdateNode', workspace, place: { id: 'z1' }, properties: {} });
     const expected = (await page('/z', { at })).items.map(short);
-    const steps = await branch.inspect((reader) => {
+    const walk = (scanned: { readonly nodes: number; readonly bytes: number }) => (reader: TableReader) => {
       const tree = new PastNodeReader(reader, at);
       const target = { workspace, id: 'z' };
       const found: string[] = [];
@@ -234,7 +235,7 @@ describe('incoming references', () => {
       do {
         walks += 1;
         const window = { target, after, most: 10 };
-        const edges = edgesAt(reader, window, ({ id, workspace: inside }) => tree.byId(inside, id), 3);
+        const edges = edgesAt(reader, window, ({ id, workspace: inside }) => tree.byId(inside, id), scanned);
         let step = edges.next();
         let rests = 0;
         for (; step.done !== true; step = edges.next()) {
@@ -245,10 +246,17 @@ describe('incoming references', () => {
         after = step.value;
       } while (after !== undefined);
       return { found, walks };
-    });
-    expect(steps.found).toEqual(expected);
+    };
     expect(expected).toEqual(['z1 property /a', 'z3 property /a', 'z4 relation r']);
-    expect(steps.walks).toBeGreaterThan(3);
+    const all = Number.MAX_SAFE_INTEGER;
+    for (const scanned of [
+      { nodes: 3, bytes: all },
+      { nodes: all, bytes: 1 },
+    ]) {
+      const steps = await branch.inspect(walk(scanned));
+      expect(steps.found).toEqual(expected);
+      expect(steps.walks).toBeGreaterThan(3);
+    }
   });
 
   it('refuse cursors of other listings, and made-up ones do no harm [LINK-002]', async () => {

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { Expansion, EXPANDED_BYTES_MAX, type ExpandTarget } from '#actors/branch/reads/expansion.ts';
+import {
+  Expansion,
+  EXPANDED_BYTES_MAX,
+  EXPANDED_MAX,
+  type ExpandTarget,
+} from '#actors/branch/reads/expansion.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
 import type { JsonObject } from '#runtime/content/json-value.ts';
 import { PropertySelection } from '#runtime/content/property-selection.ts';
@@ -16,7 +21,8 @@ function expanded(refs: readonly JsonObject[], sizes: Readonly<Record<string, nu
   };
   const expansion = new Expansion(new PropertySelection(['refs']), expand);
   const text = atOnce(expansion.text({ refs }));
-  return { lookedAt, shown: (JSON.parse(text).refs as JsonObject[]).map((ref) => ref['svc:node']) };
+  const shown = (JSON.parse(text).refs as JsonObject[]).map((ref) => ref['svc:node']);
+  return { lookedAt, shown, marks: expansion.marks };
 }
 
 describe('expanded references', () => {
@@ -32,12 +38,19 @@ describe('expanded references', () => {
       to('small'),
       to('large', 'w'),
     ];
-    const { lookedAt, shown } = expanded(refs, {
+    const { lookedAt, marks, shown } = expanded(refs, {
       ':large': EXPANDED_BYTES_MAX + 1,
       ':small': 10,
       'w:large': 10,
     });
     expect(shown).toEqual([undefined, ':small', undefined, undefined, undefined, ':small', 'w:large']);
     expect(lookedAt).toEqual([':large', ':small', ':gone', ':small', 'w:large']);
+    // Which one is shown is a part of the entity tag: two nodes may have one tag.
+    expect(marks).toEqual(['refs', '', ':small', '', '', '', ':small', 'w:large']);
+  });
+
+  it('count where nothing is shown', () => {
+    const refs = Array.from({ length: EXPANDED_MAX + 1 }, (_, index) => ({ 'svc:ref': `gone-${index}` }));
+    expect(expanded(refs, {}).lookedAt).toHaveLength(EXPANDED_MAX);
   });
 });

@@ -266,7 +266,13 @@ describe('violations of a merge', () => {
         }
       }
       await create(source, '/d', 'test:Kid', { code: '2' });
+      await create(source, '/alone', 'test:Kid', { code: '3' });
       expect(await wrongs(target, source)).toContainEqual(['d', 'DuplicateValue', ['c', kid, base]]);
+      // There the new nodes are in the index that is read for those that neither side changed.
+      const found = await wrongs(source, target);
+      const [, , others] = found.find(([id]) => id === 'd') ?? [];
+      expect([...(others as string[])].sort()).toEqual(['c', base, kid]);
+      expect(found.map(([id]) => id)).not.toContain('alone');
       const unique = manual(base, { properties: [text('code', { unique: true })] });
       const refused = resolve(target, source, [ours(kid), unique, ours('d')]);
       await expect(refused).rejects.toMatchObject({

@@ -3,6 +3,7 @@ import type { GuardMutant } from './guard-mutant.ts';
 const ruleTest = ['test/cluster/snapshot/truncation-rule.test.ts'];
 const truncationTest = ['test/cluster/snapshot/log-truncation.test.ts'];
 const sweepTest = ['test/cluster/snapshot/snapshot-sweep.test.ts'];
+const writerTest = ['test/cluster/snapshot/snapshot-writer.test.ts'];
 
 /** The safety guards of what is removed of logs and stored snapshots. */
 export const snapshotGuards: readonly GuardMutant[] = [
@@ -82,5 +83,40 @@ export const snapshotGuards: readonly GuardMutant[] = [
     from: "if (firstSequence === undefined) throw new ServiceError('LOG_UNAVAILABLE');",
     to: 'if (firstSequence === undefined) continue;',
     tests: sweepTest,
+  },
+  {
+    guard: 'a snapshot builds on nothing of another log',
+    file: 'cluster/snapshot/snapshot-writer.ts',
+    from: 'records.filter(({ position }) => position.identity === source.identity);',
+    to: 'records;',
+    tests: writerTest,
+  },
+  {
+    guard: 'a snapshot names no file of an earlier one that is gone',
+    file: 'cluster/snapshot/snapshot-writer.ts',
+    from: 'await this.#requireStored(stored.shared);',
+    to: '',
+    tests: writerTest,
+  },
+  {
+    guard: 'a stored copy is read back',
+    file: 'cluster/snapshot/snapshot-writer.ts',
+    from: 'const found = await readStored(untilAborted(await blobs.get(hash), signal), owner);',
+    to: 'void owner; void signal; const found = size;',
+    tests: writerTest,
+  },
+  {
+    guard: 'a file that another snapshot names stays',
+    file: 'cluster/snapshot/snapshot-writer.ts',
+    from: 'const info = wanted.has(hash) ? undefined : await blobs.info(hash);',
+    to: 'const info = await blobs.info(hash);',
+    tests: writerTest,
+  },
+  {
+    guard: 'a file that was stored again stays',
+    file: 'cluster/snapshot/snapshot-writer.ts',
+    from: 'if (info !== undefined && info.storedAtMs < (kept[0]?.takenAtMs ?? 0)) await',
+    to: 'if (info !== undefined) await',
+    tests: writerTest,
   },
 ];

@@ -10,6 +10,7 @@ const flushQuorumTest = ['test/cluster/replica-durability/flush-quorum.test.ts']
 const flushJournalTest = ['test/cluster/replica-durability/flush-journal.test.ts'];
 const supersededTest = ['test/cluster/ownership/superseded.test.ts'];
 const positionKeeperTest = ['test/cluster/ownership/position-keeper.test.ts'];
+const registryTest = ['test/cluster/directory/member-registry.test.ts'];
 
 /** The safety guards of what a member has of a partition, and of appends to its log. */
 export const leaseGuards: readonly GuardMutant[] = [
@@ -509,5 +510,19 @@ export const leaseGuards: readonly GuardMutant[] = [
     from: 'if (this.#owned === undefined) this.#flushed?.stopOwning();',
     to: '',
     tests: ['test/cluster/ownership/flushed-opening.test.ts'],
+  },
+  {
+    guard: 'a claim of an epoch that is over in the log is not believed',
+    file: 'cluster/directory/member-registry.ts',
+    from: 'if (owner.epoch < (this.#epochs.get(partition) ?? 0)) return;',
+    to: '',
+    tests: registryTest,
+  },
+  {
+    guard: 'an epoch that a log showed is not followed by an older one',
+    file: 'cluster/directory/member-registry.ts',
+    from: 'if ((this.#epochs.get(partition) ?? 0) >= epoch) return;',
+    to: '',
+    tests: registryTest,
   },
 ];

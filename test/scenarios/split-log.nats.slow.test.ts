@@ -93,10 +93,10 @@ it('a partition that is in quarantine on every member is brought back as the pag
   // 1: what only the journals have.
   await Promise.all(members.map((member) => member.drain()));
   for (const member of members) expect(await onlyInJournal(member)).toMatch(/^> .*"sequence":/m);
-  // 2: each of them gives it up.
+  // 2 and 3: two of three may have had them acknowledged; without stores from before, each gives them up.
   for (const member of members)
     rmSync(join(cluster.dataDirOf(member), 'partitions/000'), { recursive: true });
-  // 3: in the class that does not ask who kept it, then in the other.
+  // 4: in the class that does not ask who kept it, then in the other.
   cluster.configure(['durability = "quorum"', NAME]);
   await Promise.all(members.map((member) => member.start()));
   await kept();

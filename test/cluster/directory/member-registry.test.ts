@@ -225,6 +225,16 @@ describe('what a member says', () => {
     clock.advance(registryTimes.heartbeatMs);
     expect(sent.at(-1)?.owned).toEqual([]);
   });
+
+  it('is not believed of what the log shows to be of a newer epoch', () => {
+    const { registry, told } = listening();
+    told({});
+    expect(registry.owners.get(1)).toMatchObject({ id: 'other', epoch: 3 });
+    registry.observe(1, 4);
+    // What a log showed before does not count.
+    registry.observe(1, 2);
+    expect(registry.owners.has(1)).toBe(false);
+  });
 });
 
 it('a member hands over only what the other follows closely by its own word', () => {

@@ -525,4 +525,11 @@ export const leaseGuards: readonly GuardMutant[] = [
     to: '',
     tests: registryTest,
   },
+  {
+    guard: 'a record that does not count makes no difference between two journals',
+    file: 'cluster/replica-durability/reseed.ts',
+    from: "if (isValid) newest = chainOf(bytes).toString('hex');",
+    to: "newest = chainOf(bytes).toString('hex');",
+    tests: supersededTest,
+  },
 ];

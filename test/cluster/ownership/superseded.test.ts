@@ -131,15 +131,20 @@ it('knows nothing of an end that nobody is named to keep', async () => {
   expect(await judged(status('m2'), status('m3'))).toBeUndefined();
 });
 
+/** Somebody writes who has not read the end of the log: that counts for nobody. */
+function appendVoid(): void {
+  const late = { kind: RecordKind.noop, partition: PARTITION, entries: 0, epoch: 1, batch: 9 };
+  const clock = { ms: 0, counter: 0 };
+  const { bytes } = encodeRecord({ ...late, clock, previousChain: chainStart }, Buffer.alloc(0));
+  stream.append(stream.messages.length, bytes);
+}
+
 it('compares from the last record that counts, also when one follows that does not', async () => {
   files = new FaultyFileSystem();
   stream = new MemoryStream();
   const log = await openLog(stream, 'm1');
   await log.state(encodeVoters({ old: NAMES, new: NAMES }));
-  const late = { kind: RecordKind.noop, partition: PARTITION, entries: 0, epoch: 1, batch: 9 };
-  const clock = { ms: 0, counter: 0 };
-  const { bytes } = encodeRecord({ ...late, clock, previousChain: chainStart }, Buffer.alloc(0));
-  stream.append(COMMON, bytes);
+  appendVoid();
   const common = [...stream.messages];
   // What m1 writes behind it, which the servers lose.
   await log.barrier();
@@ -268,4 +273,20 @@ it('gives a stream nothing back while a majority of the others has, or may have,
   // One alone is none, nor is one that has what this member has.
   expect(await mend(acknowledged, status('m3', COMMON))).toBeUndefined();
   expect(stream.messages.length).toBeGreaterThan(COMMON);
+});
+
+it('gives a stream back what the others have as well, also when its last record does not count', async () => {
+  files = new FaultyFileSystem();
+  stream = new MemoryStream();
+  const log = await openLog(stream, 'm1');
+  await log.state(encodeVoters({ old: NAMES, new: NAMES }));
+  await log.barrier();
+  appendVoid();
+  await fillJournal(files, JOURNAL, stream);
+  const all = [...stream.messages];
+  const side = await replica([status('m2'), status('m3')]);
+  stream.messages.length = COMMON;
+  expect(await side.mend(undefined)).toBeUndefined();
+  expect(stream.messages.map(({ bytes }) => bytes)).toEqual(all.map(({ bytes }) => bytes));
+  await side.close();
 });

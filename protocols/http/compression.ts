@@ -59,24 +59,32 @@ export class Compressor {
     this.#atOnceMax = atOnceMax;
   }
 
-  /** @returns the compressed bytes, or `undefined` at once when too many compressions are running */
-  compress(body: string | Uint8Array, coding: ContentCoding): Promise<Buffer> | undefined {
+  /**
+   * @param body a function that makes it is called only when it is compressed. A long text must be encoded before: the
+   *   library encodes a text in one step.
+   * @returns the compressed bytes, or `undefined` at once when too many compressions are running
+   */
+  compress(
+    body: string | Uint8Array | (() => Promise<Uint8Array>),
+    coding: ContentCoding,
+  ): Promise<Buffer> | undefined {
     if (this.#running >= this.#atOnceMax) return undefined;
     this.#running += 1;
-    const size = body.length;
     const work =
-      coding === 'gzip'
-        ? gzipped(body, { level: gzipLevel })
-        : brotli(body, {
-            params: {
-              [constants.BROTLI_PARAM_QUALITY]: brotliQuality,
-              [constants.BROTLI_PARAM_SIZE_HINT]: size,
-            },
-          });
+      typeof body === 'function' ? body().then((made) => coded(made, coding)) : coded(body, coding);
     return work.finally(() => {
       this.#running -= 1;
     });
   }
+}
+
+function coded(body: string | Uint8Array, coding: ContentCoding): Promise<Buffer> {
+  if (coding === 'gzip') return gzipped(body, { level: gzipLevel });
+  const params = {
+    [constants.BROTLI_PARAM_QUALITY]: brotliQuality,
+    [constants.BROTLI_PARAM_SIZE_HINT]: body.length,
+  };
+  return brotli(body, { params });
 }
 
 /** How a compressible reply is sent. */

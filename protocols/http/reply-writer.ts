@@ -3,7 +3,7 @@ import type { Clock } from '#runtime/base/clock.ts';
 import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { bytePieces } from './byte-pieces.ts';
+import { encodedText, joinedPieces } from './byte-pieces.ts';
 import { type CompressionPlan, Compressor, planCompression } from './compression.ts';
 import { corsHeaders } from './cors.ts';
 import { errorReply, isOurFault, serviceErrorOf } from './errors.ts';
@@ -167,50 +167,55 @@ export class ReplyWriter<Principal> {
     const { json, ...rest } = reply;
     const write = async (): Promise<void> => {
       const work = sendingWork(exchange, this.#slices);
-      const raw = (await this.#largeText(json, work)) ?? (await this.#awaitedText(exchange, json, work));
+      const raw = (await this.#largeJson(json, work)) ?? (await this.#awaitedJson(exchange, json, work));
       this.#send(exchange, { ...rest, raw }, closesConnection);
     };
     write().catch((error: unknown) => this.sendError(exchange, error));
   }
 
-  /** @returns the text of a value, made in slices; undefined when there is no room for it */
-  async #largeText(json: unknown, work: SlicedWork): Promise<string | undefined> {
-    const pieces: string[] = [];
+  /** @returns the JSON of a value in bytes, made in slices; undefined when there is no room for it */
+  async #largeJson(json: unknown, work: SlicedWork): Promise<Uint8Array | undefined> {
+    const pieces: Uint8Array[] = [];
     let held = 0;
     try {
-      for (const piece of jsonPieces(json)) {
+      for (const text of jsonPieces(json)) {
+        const piece = Buffer.from(text);
         if (!this.#room.take(piece.length)) return undefined;
         pieces.push(piece);
         held += piece.length;
         await work.pause();
       }
-      return pieces.join('');
+      return await joinedPieces(pieces, work);
     } finally {
       this.#room.give(held);
     }
   }
 
   /**
-   * The text of a value for which there was no room. Room for the whole text is reserved at once: several responses
+   * The JSON of a value for which there was no room. Room for all of it is reserved at once: several responses
    * that each hold a part would deadlock.
    *
    * @throws {ServiceError} `OVERLOADED` for a read, which does not wait
    */
-  async #awaitedText(exchange: HttpExchange<Principal>, json: unknown, work: SlicedWork): Promise<string> {
+  async #awaitedJson(
+    exchange: HttpExchange<Principal>,
+    json: unknown,
+    work: SlicedWork,
+  ): Promise<Uint8Array> {
     if (isRead(exchange)) throw tooManyWait();
     let length = 0;
     for (const piece of jsonPieces(json)) {
-      length += piece.length;
+      length += Buffer.byteLength(piece);
       await work.pause();
     }
     await this.#room.reserve(length);
     try {
-      const pieces: string[] = [];
+      const pieces: Uint8Array[] = [];
       for (const piece of jsonPieces(json)) {
-        pieces.push(piece);
+        pieces.push(Buffer.from(piece));
         await work.pause();
       }
-      return pieces.join('');
+      return await joinedPieces(pieces, work);
     } finally {
       this.#room.give(length);
     }
@@ -261,7 +266,9 @@ export class ReplyWriter<Principal> {
     closesConnection: boolean,
   ): void {
     assert(plan.coding !== undefined, 'a body is compressed with a coding');
-    const work = this.#compressor.compress(body, plan.coding);
+    const isLongText = typeof body === 'string' && body.length > longTextCharacters;
+    const bytes = (): Promise<Uint8Array> => encodedText(body as string, sendingWork(exchange, this.#slices));
+    const work = this.#compressor.compress(isLongText ? bytes : body, plan.coding);
     if (work === undefined) {
       this.#sendBody(exchange, plain, body, closesConnection);
       return;
@@ -269,9 +276,10 @@ export class ReplyWriter<Principal> {
     exchange.detach();
     work
       .then(
-        (bytes) =>
-          this.#sendBody(exchange, { ...reply, headers: plan.codedHeaders }, bytes, closesConnection),
+        (coded) =>
+          this.#sendBody(exchange, { ...reply, headers: plan.codedHeaders }, coded, closesConnection),
         (error: unknown) => {
+          if (!exchange.isOpen) return;
           this.#logFault(exchange, 'compression failed', error);
           this.#sendBody(exchange, plain, body, closesConnection);
         },
@@ -320,13 +328,8 @@ export class ReplyWriter<Principal> {
   #sendLongText(exchange: HttpExchange<Principal>, reply: HttpReply, text: string): void {
     exchange.detach();
     const write = async (): Promise<void> => {
-      const work = sendingWork(exchange, this.#slices);
-      const pieces: Uint8Array[] = [];
-      for (const piece of bytePieces(text)) {
-        pieces.push(piece);
-        await work.pause();
-      }
-      if (exchange.isOpen) this.#sendBytes(exchange, reply, Buffer.concat(pieces));
+      const bytes = await encodedText(text, sendingWork(exchange, this.#slices));
+      if (exchange.isOpen) this.#sendBytes(exchange, reply, bytes);
     };
     write()
       .finally(() => this.#room.give(text.length))

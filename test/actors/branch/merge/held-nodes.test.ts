@@ -66,7 +66,7 @@ describe('the nodes that a request compares', () => {
   const revert = (revisions: readonly string[], dryRun = false): Promise<RevertResult> =>
     family.command('main', { type: 'RevertRevisions', which: { revisions }, dryRun });
 
-  it('are bounded in bytes, in a list of conflicts, a merge and one with resolutions', async () => {
+  it('are bounded in bytes, in a list of conflicts, a merge and one with resolutions [MERGE-041]', async () => {
     expect((await list()).conflicts.map(({ path }) => path)).toEqual(['/a']);
     await family.update('far', '/b', large('far'));
     await family.update('main', '/b', large('near'));
@@ -108,7 +108,7 @@ describe('the nodes that a request compares', () => {
     await family.update('main', '/a', 'small');
   });
 
-  it('are bounded in a revert, by all states of a node and by the nodes together', async () => {
+  it('are bounded in a revert, by all states of a node and by the nodes together [MERGE-041]', async () => {
     const revisions: string[] = [];
     for (let n = 0; n < 5; n++) {
       const { revision } = await family.update('main', '/a', large(`${n}`));

@@ -176,7 +176,11 @@ export class Memtable {
 
   /** Every change, as effects for the log. */
   writes(): Write[] {
-    return [...this.eachWrite()];
+    const writes: Write[] = [];
+    for (let table = 0; table < this.#tables.length; table++) {
+      this.#tables[table]?.values.forEach((value, key) => void writes.push({ table, key, value }));
+    }
+    return writes;
   }
 
   /** As {@link writes}, one at a time. The memtable must not change meanwhile. */

@@ -78,15 +78,6 @@ export function indexedProperties(record: NodeRecord, ...fields: readonly IndexF
   return record.indexedProperties(fields.flatMap(({ properties, uniques }) => [...properties, ...uniques]));
 }
 
-/** @param make computes the text when it is not there yet */
-function textFrom(
-  texts: IndexTexts | undefined,
-  place: string,
-  make: () => string | undefined,
-): string | undefined {
-  return texts?.has(place) === true ? texts.get(place) : make();
-}
-
 /**
  * All index rows of one state of a node: a pure function of the workspace, the indexed fields and the record, so that
  * the indexes can be rebuilt from content and compared.
@@ -144,14 +135,16 @@ function propertyEntries(
 ): void {
   for (const name of fields.properties) {
     if (!Object.hasOwn(properties, name)) continue;
-    const value = textFrom(texts, `${PROPERTIES} ${name}`, () => indexValue(properties[name] as JsonValue));
+    const place = texts === undefined ? '' : `${PROPERTIES} ${name}`;
+    const value = texts?.has(place) === true ? texts.get(place) : indexValue(properties[name] as JsonValue);
     if (value === undefined) continue;
     const key = propertyKey(workspace, name, value, header.id);
     entries.push({ table: BranchTable.properties, key, value: nothing });
   }
   for (const name of fields.uniques) {
     if (!Object.hasOwn(properties, name)) continue;
-    const value = textFrom(texts, `${UNIQUES} ${name}`, () => uniqueValue(properties[name] as JsonValue));
+    const place = texts === undefined ? '' : `${UNIQUES} ${name}`;
+    const value = texts?.has(place) === true ? texts.get(place) : uniqueValue(properties[name] as JsonValue);
     if (value === undefined) continue;
     const key = uniqueKey(workspace, header.nodeType, name, value);
     entries.push({ table: BranchTable.uniques, key, value: id, uniqueProperty: name });

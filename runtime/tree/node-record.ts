@@ -136,19 +136,29 @@ function encodeProperties(properties: JsonObject): PropertyBytes {
   const keys = Object.keys(properties);
   const table = Buffer.allocUnsafe(keys.length * TABLE_ENTRY_BYTES);
   let text = '';
-  // Offsets are in bytes. While the text is ASCII they equal the number of characters, which needs no counting.
-  let bytes = 0;
   for (let index = 0; index < keys.length; index++) {
     const key = keys[index] as string;
-    const keyText = `${index === 0 ? '' : ','}${JSON.stringify(key)}`;
-    const valueText = valueJson(properties[key] as JsonValue);
-    bytes += byteLength(keyText);
-    table.writeUInt32BE(bytes, index * TABLE_ENTRY_BYTES);
-    bytes += 1 + byteLength(valueText);
-    table.writeUInt32BE(bytes, index * TABLE_ENTRY_BYTES + 4);
-    text += `${keyText}:${valueText}`;
+    text += `${index === 0 ? '' : ','}${JSON.stringify(key)}`;
+    table.writeUInt32BE(text.length, index * TABLE_ENTRY_BYTES);
+    text += `:${valueJson(properties[key] as JsonValue)}`;
+    table.writeUInt32BE(text.length, index * TABLE_ENTRY_BYTES + 4);
   }
-  return { count: keys.length, table, text: Buffer.from(text) };
+  const bytes = Buffer.from(text);
+  // Offsets are in bytes. In a text that is all ASCII, as most are, they equal the number of characters.
+  if (bytes.length !== text.length) countBytes(table, text);
+  return { count: keys.length, table, text: bytes };
+}
+
+/** Converts the offsets of a table from characters to bytes. */
+function countBytes(table: Buffer, text: string): void {
+  let from = 0;
+  let bytes = 0;
+  for (let at = 0; at < table.length; at += TABLE_ENTRY_BYTES / 2) {
+    const end = table.readUInt32BE(at);
+    bytes += Buffer.byteLength(text.slice(from, end));
+    from = end;
+    table.writeUInt32BE(bytes, at);
+  }
 }
 
 /** Length of the shortest number text that a double may not represent exactly. */
@@ -162,7 +172,7 @@ function parseValue(text: string): JsonValue {
   return parseExactJson(text) as JsonValue;
 }
 
-/** Length from which a string is long: JSON.stringify and the byte counting are slower than necessary for it. */
+/** Length from which a string is long: JSON.stringify is slower than necessary for it. */
 const LONG_TEXT = 4_096;
 
 /** Characters that `JSON.stringify` may escape; surrogate pairs are left to it as well. */
@@ -172,13 +182,6 @@ const mayNeedEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
 function valueJson(value: JsonValue): string {
   const isPlain = typeof value === 'string' && value.length > LONG_TEXT && !mayNeedEscape.test(value);
   return isPlain ? `"${value}"` : JSON.stringify(value);
-}
-
-const nonAscii = /[^\x00-\x7f]/;
-
-function byteLength(text: string): number {
-  if (text.length > LONG_TEXT) return Buffer.byteLength(text);
-  return nonAscii.test(text) ? Buffer.byteLength(text) : text.length;
 }
 
 /** As {@link encodeProperties}, in steps; the text comes in pieces. */
@@ -247,18 +250,20 @@ function layOut(
   textBytes: number,
 ): Unfilled {
   const front = frontText(header);
-  const rest = middleText(header);
+  const middle = middleText(header);
   const back = backText(header);
-  const inner = innerText(header);
-  const frontBytes = byteLength(front);
+  const rest = middle + back + innerText(header);
+  const frontBytes = Buffer.byteLength(front);
+  const restBytes = Buffer.byteLength(rest);
+  const isAscii = restBytes === rest.length;
   const frontEnd = frontBytes + textBytes;
-  const middleEnd = frontEnd + byteLength(rest);
-  const backEnd = middleEnd + byteLength(back);
+  const middleEnd = frontEnd + (isAscii ? middle.length : Buffer.byteLength(middle));
+  const backEnd = middleEnd + (isAscii ? back.length : Buffer.byteLength(back));
   const typeBytes = header.nodeType.length;
   assert(typeBytes <= 255, 'a node type name fits a byte');
   const tableAt = TYPE_AT + typeBytes;
   const textAt = tableAt + table.length;
-  const bytes = Buffer.allocUnsafe(textAt + backEnd + byteLength(inner));
+  const bytes = Buffer.allocUnsafe(textAt + frontEnd + restBytes);
   bytes[0] = NODE_RECORD_FORMAT;
   bytes.writeUInt32BE(count, COUNT_AT);
   bytes.writeUInt32BE(frontEnd, FRONT_END_AT);
@@ -269,7 +274,7 @@ function layOut(
   bytes.latin1Write(header.nodeType, TYPE_AT);
   bytes.set(table, tableAt);
   bytes.utf8Write(front, textAt);
-  bytes.utf8Write(rest + back + inner, textAt + frontEnd);
+  bytes.utf8Write(rest, textAt + frontEnd);
   return { bytes, at: textAt + frontBytes };
 }
 

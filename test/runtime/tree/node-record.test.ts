@@ -37,6 +37,28 @@ function headerOf(fields: Partial<NodeHeader>): NodeHeader {
 }
 
 describe('a stored node', () => {
+  it.each([
+    ['its name and path', { name: 'träume', path: '/träume' }],
+    ['the path of its parent', { name: 'one', path: '/träume/one' }],
+    ['its author', { createdBy: 'Jürgen' }],
+    ['its owner', { ownerId: 'größe' }],
+    ['its parent id', { parentId: '日本' }],
+    ['a translation', { translations: { de: { title: '日本 ü' } } as never }],
+  ] satisfies [string, Partial<NodeHeader>][])(
+    'is read as it was written with more than ASCII in %s',
+    (_, fields) => {
+      const header = headerOf(fields);
+      const properties = { title: 'größe', ä: ['日本', 1], last: true };
+      const read = new NodeRecord(makeNodeRecord(header, properties).bytes);
+      expect(read.header).toEqual(header);
+      expect(read.hasRelations).toBe(false);
+      expect(read.revision).toBe(header.revision);
+      expect(read.properties).toEqual(properties);
+      for (const [name, value] of Object.entries(properties)) expect(read.property(name)).toEqual(value);
+      expect(withHeader(read, header).bytes).toEqual(read.bytes);
+    },
+  );
+
   it('stores long texts as JSON.stringify writes them, whatever is in them', () => {
     const odd = [
       '"',

@@ -52,8 +52,12 @@ function parse<K extends StoredKind>(bytes: Uint8Array): StoredDefinition<K> {
 
 /** The revision of the newest schema change; it identifies one state of the schema. */
 export function schemaStamp(reader: TableReader): string {
-  const bytes = reader.get(CommonTable.meta, STAMP_KEY);
-  return bytes === undefined ? '' : Buffer.from(bytes).toString('latin1');
+  const bytes =
+    reader.peek === undefined
+      ? reader.get(CommonTable.meta, STAMP_KEY)
+      : reader.peek(CommonTable.meta, STAMP_KEY);
+  if (bytes === undefined) return '';
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).latin1Slice(0, bytes.length);
 }
 
 /** A definition at the head, or at a revision. */
@@ -195,14 +199,26 @@ export class SchemaCache {
   /** Generation of the reader given last. A command's reader has none: its schema changes only with {@link forget}. */
   #generation: number | undefined;
   #stamp = '';
+  /** The schema returned last for the head, with its pins. A command asks for it several times. */
+  #last: { readonly pins: SchemaMoment['pins']; readonly resolved: ResolvedSource } | undefined;
 
   /** The schema as a reader sees it. Use it within the same turn of the event loop. */
   get(reader: TableReader, moment: SchemaMoment = {}): ResolvedSource {
     if (reader !== this.#reader || reader.generation !== this.#generation) {
       this.#reader = reader;
       this.#generation = reader.generation;
-      this.#stamp = schemaStamp(reader);
+      const stamp = schemaStamp(reader);
+      if (stamp !== this.#stamp) this.#last = undefined;
+      this.#stamp = stamp;
     }
+    const isHead = moment.at === undefined;
+    if (isHead && this.#last !== undefined && this.#last.pins === moment.pins) return this.#last.resolved;
+    const resolved = this.#resolved(moment);
+    if (isHead) this.#last = { pins: moment.pins, resolved };
+    return resolved;
+  }
+
+  #resolved(moment: SchemaMoment): ResolvedSource {
     const at = moment.at === undefined ? '' : formatRevision(moment.at);
     const key = `${this.#stamp}|${at}|${pinsText(moment.pins)}`;
     const known = this.#resolvers.get(key);
@@ -222,6 +238,7 @@ export class SchemaCache {
   /** Clears the cache. */
   forget(): void {
     this.#resolvers.clear();
+    this.#last = undefined;
     this.#reader = undefined;
   }
 }

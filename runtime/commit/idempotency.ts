@@ -1,4 +1,4 @@
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { type ErrorFacts, ServiceError } from '#runtime/errors/service-error.ts';
 import { type ErrorCode, errorRegistry } from '#runtime/errors/error-registry.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { principalKey } from '#runtime/access/principal.ts';
@@ -10,11 +10,16 @@ export interface IdempotencyLimits {
   readonly entriesMax: number;
 }
 
+interface KeptError extends Omit<ErrorFacts, 'cause'> {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
 interface Outcome {
   readonly hash: string;
   readonly at: number;
   readonly result?: unknown;
-  readonly error?: { readonly code: ErrorCode; readonly message: string; readonly field?: string };
+  readonly error?: KeptError;
 }
 
 /** Expired rows removed by each keyed command: two, so that the table shrinks faster than it can grow. */
@@ -92,8 +97,8 @@ export function replayed(
   if (turn.ageMs(outcome.at) > limits.ttlMs) return undefined;
   if (outcome.hash !== key.requestHash) throw new ServiceError('IDEMPOTENCY_MISMATCH');
   if (outcome.error === undefined) return { result: outcome.result };
-  const { code, message, field } = outcome.error;
-  throw new ServiceError(code, message, field === undefined ? {} : { field });
+  const { code, message, ...facts } = outcome.error;
+  throw new ServiceError(code, message, facts);
 }
 
 /**
@@ -133,19 +138,21 @@ export function remember(
   const row = rowKey(turn, caller, key.key);
   const stored: Outcome =
     'error' in outcome
-      ? {
-          hash: key.requestHash,
-          at: turn.wallMs,
-          error: {
-            code: outcome.error.code,
-            message: outcome.error.message,
-            ...(outcome.error.field === undefined ? {} : { field: outcome.error.field }),
-          },
-        }
+      ? { hash: key.requestHash, at: turn.wallMs, error: keptError(outcome.error) }
       : { hash: key.requestHash, at: turn.wallMs, result: outcome.result };
   turn.put(CommonTable.idempotency, row, Buffer.from(JSON.stringify(stored)));
   turn.put(CommonTable.idempotencyExpiry, timeKey(turn.wallMs + limits.ttlMs, row), new Uint8Array(0));
   turn.put(CommonTable.meta, COUNT_KEY, Buffer.from(String(count + 1)));
+}
+
+/** What a client is told of an error. */
+function keptError({ code, details, field, message }: ServiceError): KeptError {
+  return {
+    code,
+    message,
+    ...(field === undefined ? {} : { field }),
+    ...(details === undefined ? {} : { details }),
+  };
 }
 
 /** @returns how many rows of the current memory were removed */

@@ -104,6 +104,28 @@ describe('a write under an Idempotency-Key', () => {
     expect((await server.admin('GET', space.url('/there'))).status).toBe(404);
   });
 
+  it('answers a refusal with all it said: code, message, field and details [IDEM-002]', async () => {
+    expect((await create('kept', page('kept'))).status).toBe(201);
+    const send = (properties: object, headers: object) =>
+      server.request('PUT', space.url('/kept'), {
+        token: server.adminToken,
+        headers: { 'idempotency-key': `kept-${Object.keys(headers).length}`, ...headers },
+        body: { properties },
+      });
+    for (const [status, headers, fact] of [
+      [412, { 'if-match': '"other"' }, { details: { version: 1, etag: expect.any(String) } }],
+      [400, {}, { field: 'properties.title', details: { errors: [expect.any(String)] } }],
+    ] as const) {
+      const refused = await send({}, headers);
+      expect([refused.status, refused.json]).toEqual([status, expect.objectContaining(fact)]);
+      const again = await send({}, headers);
+      expect([again.status, again.json]).toEqual([
+        status,
+        { ...refused.json, timestamp: again.json.timestamp },
+      ]);
+    }
+  });
+
   it('is refused when the key was used for something else [IDEM-003]', async () => {
     expect((await create('used', page('used'))).status).toBe(201);
     for (const send of [

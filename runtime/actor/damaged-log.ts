@@ -26,7 +26,7 @@ export interface JudgedActors {
    */
   readonly past: ReadonlyMap<ActorId, number>;
   /**
-   * Dependent actors that the catalogue does not have and the log creates without a source, with the sequence of that
+   * The actors of both that the catalogue does not have and the log creates without a source, with the sequence of that
    * record. A fork is not acknowledged before the catalogue has it.
    */
   readonly unlisted: ReadonlyMap<ActorId, number>;
@@ -101,8 +101,8 @@ export async function judgeActors(
     if (why !== undefined) dependent.set(actor, why);
   }
   for (const [actor, { madeAt, source }] of logged)
-    if (madeAt !== undefined && source === undefined && dependent.has(actor) && !listed.has(actor))
-      unlisted.set(actor, madeAt);
+    if (madeAt !== undefined && source === undefined && !listed.has(actor))
+      if (dependent.has(actor) || past.has(actor)) unlisted.set(actor, madeAt);
   return { dependent, past, unlisted };
 }
 

@@ -120,7 +120,7 @@ export class HostStorage {
     await store.beginNoting((actor, done, of) => this.#environment.verifying?.(actor, done, of));
     for (const actor of this.#environment.required ?? []) store.requireSound(actor);
     await this.#raiseFloors(judged.past);
-    await this.#listRefused(judged.unlisted);
+    await this.#listUnlisted(judged);
     this.#refused = await RefusedActors.decide(log, judged);
     await this.#replay();
     await store.sweep();
@@ -180,12 +180,16 @@ export class HostStorage {
   }
 
   /**
-   * Lists refused actors that the log creates and the catalogue does not have. The log keeps their records, but they are
-   * not replayed: without a row they could not be told from removed ones later.
+   * Lists actors that the log creates and the catalogue does not have. Records of refused ones are not replayed: without
+   * a row they could not be told from removed ones later. Those whose shards have the lost records need a floor.
    */
-  async #listRefused(unlisted: ReadonlyMap<ActorId, number>): Promise<void> {
+  async #listUnlisted({ past, unlisted }: JudgedActors): Promise<void> {
     const actors = new Map<ActorId, CatalogueRow>();
-    for (const [actor, created] of unlisted) actors.set(actor, { created, floor: 0 });
+    for (const [actor, created] of unlisted) {
+      // It was adopted as it is.
+      if (this.store.exists(actor)) continue;
+      actors.set(actor, { created, floor: past.get(actor) ?? 0 });
+    }
     if (actors.size > 0) await this.#catalogue?.note({ actors }, this.#environment.log.lastSequence);
   }
 
@@ -248,7 +252,7 @@ export class HostStorage {
   /**
    * Whether the actor that a replayed record creates was removed since. A log with damage keeps old records while later
    * ones are removed, among them that of the removal. The rows of actors that such records create were on disk before
-   * that, see {@link #listRefused}.
+   * that, see {@link #listUnlisted}.
    */
   #isOver(actor: ActorId, sequence: number): boolean {
     if (this.store.exists(actor)) return this.store.createdAt(actor) > sequence;

@@ -240,8 +240,22 @@ export const storageGuards: readonly GuardMutant[] = [
   {
     guard: 'refused actors are listed, so that they are not taken for removed later',
     file: 'runtime/actor/host-storage.ts',
-    from: '    await this.#listRefused(judged.unlisted);\n',
+    from: '    await this.#listUnlisted(judged);\n',
     to: '',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'an adopted actor keeps the floor that it was adopted with',
+    file: 'runtime/actor/host-storage.ts',
+    from: '      if (this.store.exists(actor)) continue;\n      actors.set(actor, { created',
+    to: '      actors.set(actor, { created',
+    tests: reusedNamesTest,
+  },
+  {
+    guard: 'an actor whose shard has the lost records is listed with a floor',
+    file: 'runtime/actor/host-storage.ts',
+    from: 'actors.set(actor, { created, floor: past.get(actor) ?? 0 });',
+    to: 'actors.set(actor, { created, floor: 0 });',
     tests: reusedNamesTest,
   },
   {

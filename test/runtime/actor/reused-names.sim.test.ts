@@ -31,8 +31,8 @@ class Directory {
   readonly steps: string[] = [];
   #engine: Engine | undefined;
   #number = 0;
-  /** The catalogue before actors were created that it may not have on the disk yet. */
-  #older: string | undefined;
+  /** The catalogue before actors were created that it may not have on the disk yet, and the segments at that time. */
+  #older: { readonly path: string; readonly segments: string } | undefined;
 
   constructor(seed: number) {
     this.#random = new SimRandom(seed);
@@ -84,13 +84,14 @@ class Directory {
   async #create(): Promise<void> {
     const actor = this.#random.pick(actors);
     if (this.#model.has(actor)) return;
-    const older = join(this.root, 'older');
+    const path = join(this.root, 'older');
+    const segments = this.#journal().join();
     if (this.#older === undefined) {
-      rmSync(older, { recursive: true, force: true });
-      cpSync(join(this.#folder, 'actors/.catalogue'), older, { recursive: true });
+      rmSync(path, { recursive: true, force: true });
+      cpSync(join(this.#folder, 'actors/.catalogue'), path, { recursive: true });
     }
     if (!(await this.#try(`create ${actor}`, () => this.#open.host.create(actor)))) return;
-    this.#older = older;
+    this.#older ??= { path, segments };
     this.#model.set(actor, new Map());
   }
 
@@ -123,9 +124,7 @@ class Directory {
 
   /** Fills a segment. */
   async #fill(): Promise<void> {
-    const before = this.#journal().join();
     for (let number = 0; number < 5; number += 1) await this.#write(bystander, 4_000);
-    if (this.#journal().join() !== before) this.#older = undefined;
   }
 
   /** @returns whether it was done; refusals because of damage are expected */
@@ -160,7 +159,9 @@ class Directory {
   /** Ends the process at once. @param damages whether a record is damaged then */
   async #kill(damages: boolean): Promise<void> {
     for (let number = 0; number < 3; number += 1) await this.#write(bystander, 10);
-    const older = this.#random.below(2) === 0 ? this.#older : undefined;
+    // A segment that leaves is noted in the catalogue first, after the actors.
+    const isValid = this.#older?.segments === this.#journal().join();
+    const older = isValid && this.#random.below(2) === 0 ? this.#older : undefined;
     const killed = join(this.root, 'killed');
     cpSync(this.#folder, killed, { recursive: true });
     await this.#restart(`kill${older === undefined ? '' : ' before the catalogue was written'}`, () => {
@@ -170,7 +171,7 @@ class Directory {
       if (older !== undefined) {
         const catalogue = join(this.#folder, 'actors/.catalogue');
         rmSync(catalogue, { recursive: true });
-        cpSync(older, catalogue, { recursive: true });
+        cpSync(older.path, catalogue, { recursive: true });
       }
       if (damages) this.#damage();
     });

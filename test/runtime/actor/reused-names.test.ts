@@ -18,6 +18,7 @@ import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { Engine, type EngineSetup, engineUser as caller } from '#test/support/engine.ts';
 import { noteActor } from '#test/support/note-actor.ts';
 import { makeShardOlder } from '#test/support/older-shard.ts';
+import { until } from '#test/support/until.ts';
 
 const setup: EngineSetup = {
   kinds: [noteActor],
@@ -329,6 +330,59 @@ describe('an actor that the journal creates and the catalogue does not have', ()
       expect(await notesOf(reused)).toEqual(['a', 'b lost']);
       await restart();
     }
+  });
+
+  it('is adopted as it is where there was no catalogue yet, and there again when the lost record is', async () => {
+    const path = join(folder, 'actors', ...other.split('/'));
+    const older = join(folder, 'older');
+    // Without a restart, so that the record that created it stays in the journal.
+    await until(() => engine.host.appliedSequence(other) > 0, 'its shard has content');
+    cpSync(path, older, { recursive: true });
+    await write(other, 'lost');
+    await write(bystander, 'after');
+    let damaged = '';
+    let whole = Buffer.alloc(0);
+    await engine.close();
+    rmSync(path, { recursive: true });
+    cpSync(older, path, { recursive: true });
+    rmSync(join(folder, 'actors/.catalogue'), { recursive: true });
+    const tables = [...commonTableNames, ...noteActor.tables];
+    for (const actor of [other, bystander])
+      await makeShardOlder(join(folder, 'actors', ...actor.split('/'), 'data.mdb'), tables);
+    const before = new Map(
+      journalFiles().map((name) => [name, readFileSync(join(folder, 'journal', name))] as const),
+    );
+    damaged = damageRecordOf('lost');
+    whole = before.get(basename(damaged)) ?? whole;
+    engine = await Engine.open(folder, setup);
+    expect(engine.host.stoppedActors.map(({ actor }) => actor)).toEqual([other]);
+    await engine.close();
+    const catalogue = new ActorCatalogue(join(folder, 'actors'), systemClock);
+    const row = catalogue.get(other);
+    await catalogue.close();
+    expect(row).toEqual({ created: 0, floor: expect.any(Number) as number });
+    expect(row?.floor).toBeGreaterThan(0);
+    engine = await Engine.open(folder, setup);
+    await restart(() => writeFileSync(damaged, whole));
+    expect(engine.host.stoppedActors).toEqual([]);
+    expect(await notesOf(other)).toEqual(['first', 'lost']);
+  });
+
+  it('is refused when its file is lost later, where only that had the lost record [DUR-022]', async () => {
+    const catalogue = join(folder, 'actors/.catalogue');
+    const older = join(folder, 'older-catalogue');
+    await restart(() => cpSync(catalogue, older, { recursive: true }));
+    await engine.host.create(reused);
+    for (const key of ['a', 'b lost']) await write(reused, key);
+    await write(bystander, 'after');
+    await restart(() => {
+      rmSync(catalogue, { recursive: true });
+      cpSync(older, catalogue, { recursive: true });
+      damageRecordOf('b lost');
+    });
+    expect(await notesOf(reused)).toEqual(['a', 'b lost']);
+    await restart(() => rmSync(join(folder, 'actors', ...reused.split('/'), 'data.mdb')));
+    await expect(notesOf(reused)).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
   });
 
   it('stays when it has a folder, as where an older copy of the catalogue was put back [DUR-022]', async () => {

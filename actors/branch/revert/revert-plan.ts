@@ -80,6 +80,8 @@ export class RevertPlan {
   readonly #records: readonly RevisionRecord[];
   readonly #nodes = new Map<string, RevertedNode>();
   readonly #definitions: DefinitionNetChange[] = [];
+  /** Bytes of the present and restored states of the nodes that change. */
+  #bytes = 0;
 
   private constructor(edit: EditScope, records: readonly RevisionRecord[]) {
     this.#edit = edit;
@@ -173,6 +175,9 @@ export class RevertPlan {
     yield* held.add(wanted);
     this.#nodes.set(nodeKey(what), { ...undone, workspace, id, present });
     this.#edit.checkSize(this.#nodes.size);
+    // Checked early: the plan holds both states in memory, and both are written.
+    this.#bytes += (present?.bytes.length ?? 0) + (wanted?.bytes.length ?? 0);
+    this.#edit.turn.requireRoom(this.#bytes);
   }
 
   #undoDefinition({ by, what: { kind, name } }: Touched<DefinitionAddress>): void {

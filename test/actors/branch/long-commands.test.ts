@@ -228,3 +228,23 @@ it('the relations of a node are looked up in short steps for its entity tag', as
   expect(reads.all).toBeGreaterThan(count);
   expect(reads.longestStep).toBeLessThan(count / 2);
 });
+
+it('a revert is refused before anything is written when it changes too many bytes', async () => {
+  await commit([{ type: 'create', parentPath: '/', node: folderNode('reverted') }]);
+  const revisions: string[] = [];
+  for (const number of [0, 1, 2]) {
+    const operations = Array.from({ length: 20 }, (_, index) => ({
+      type: 'create' as const,
+      parentPath: '/reverted',
+      node: folderNode(`n-${number}-${index}`, { text: 'x'.repeat(100_000) }),
+    }));
+    const written = (await commit(operations)) as { readonly revision: string };
+    revisions.push(written.revision);
+  }
+  const revert = (which: readonly string[]): Promise<unknown> =>
+    branch.command({ type: 'RevertRevisions', which: { revisions: which }, dryRun: false } as never);
+  countAnew();
+  await expect(revert(revisions)).rejects.toMatchObject({ code: 'COMMIT_TOO_LARGE' });
+  expect(writes.all).toBe(0);
+  expect(await revert(revisions.slice(2))).toMatchObject({ success: true, nodes_changed: 20 });
+});

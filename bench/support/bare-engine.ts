@@ -47,6 +47,8 @@ export interface BareEngineSetup {
   /** Kinds of actors besides branches. */
   readonly kinds?: readonly ActorKind[];
   readonly applyPendingBytesMax?: number;
+  /** Nodes that one commit may change. */
+  readonly commitNodesMax?: number;
   readonly apply?: HostLimits['apply'];
 }
 
@@ -61,6 +63,7 @@ export class BareEngine {
 
   private constructor(folder: string, journal: Journal, setup: BareEngineSetup) {
     const { apply = defaultLimits.apply, applyPendingBytesMax, clock = systemClock, kinds = [] } = setup;
+    const { commitNodesMax = 100_000 } = setup;
     const commit = {
       ...defaultLimits.commit,
       ...(applyPendingBytesMax === undefined ? {} : { applyPendingBytesMax }),
@@ -72,7 +75,7 @@ export class BareEngine {
       log: journal,
       clock,
       random: systemRandom,
-      kinds: [branchActor({ commitNodesMax: 100_000 }), ...kinds, repository],
+      kinds: [branchActor({ commitNodesMax }), ...kinds, repository],
       slices: new SliceScheduler(clock),
       limits: { ...defaultLimits, commit, apply },
       observer: {

@@ -615,4 +615,18 @@ export const storageGuards: readonly GuardMutant[] = [
     to: 'if (false) {',
     tests: ['test/runtime/embedded/journal-damage.test.ts'],
   },
+  {
+    guard: 'a move of the head is refused by its bytes while it is planned',
+    file: 'actors/branch/history/move-head.ts',
+    from: '      turn.requireRoom(bytes);',
+    to: '',
+    tests: ['test/actors/branch/long-commands.test.ts'],
+  },
+  {
+    guard: 'a revert is refused by its bytes while it is planned',
+    file: 'actors/branch/revert/revert-plan.ts',
+    from: '    this.#edit.turn.requireRoom(this.#bytes);',
+    to: '',
+    tests: ['test/actors/branch/long-commands.test.ts'],
+  },
 ];

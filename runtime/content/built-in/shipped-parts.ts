@@ -72,7 +72,7 @@ function* missingRules(
     yield `${what} is ${given[rule] === true ? '' : 'not '}${rule}`;
   }
   for (const rule of ['constraints', 'value', 'is_translatable'] as const) {
-    if (!jsonEquals(ruleOf(given, rule), ruleOf(shipped, rule))) yield `${what} has another ${rule}`;
+    if (!jsonEquals(ruleOf(given, rule), ruleOf(shipped, rule))) yield `${what} differs in ${rule}`;
   }
   if (shipped.default !== undefined && (given.default ?? given.value) === undefined)
     yield `${what} has no default`;

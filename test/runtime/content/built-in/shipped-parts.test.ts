@@ -61,7 +61,7 @@ describe('a shipped type [BUILT-017]', () => {
       'svc:Page',
       'values of every length',
       withProperty('content', { constraints: { maxLength: 3 } }),
-      "'content' has another constraints",
+      "'content' differs in constraints",
     ],
     [
       'svc:Role',

@@ -149,10 +149,19 @@ describe('a path that would be longer than `path_bytes_max`', () => {
       await source.add(path, level(depth));
       path += `/${level(depth)}`;
     }
-    await source.add(path, 'z'.repeat(PATH_BYTES_MAX - path.length - 1));
+    const last = 'z'.repeat(PATH_BYTES_MAX - path.length - 1);
+    await source.add(path, last);
     const before = await client.headRevision();
-    const answer = await client.managed('POST', '/branches/main/merge', { source_branch: 'deep' });
-    expect(answer).toMatchObject(refusal);
+    for (const rest of [{ dry_run: true }, {}]) {
+      const body = { source_branch: 'deep', ...rest };
+      const answer = await client.managed('POST', '/branches/main/merge', body);
+      // Which node it is, so that somebody can shorten its path on one of the branches.
+      const details = { path: `${path}/${last}` };
+      const message = expect.stringMatching(
+        new RegExp(`^The merge would make '.*${last}' invalid: ${refusal.json.message}$`),
+      );
+      expect(answer).toMatchObject({ status: 400, json: { ...refusal.json, message, details } });
+    }
     expect(await client.headRevision()).toBe(before);
   });
 });

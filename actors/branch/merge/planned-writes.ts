@@ -19,6 +19,9 @@ import { type EditScope, unmoved } from '../edit-scope.ts';
 import { resolveReferences, valueResolver } from '../nodes/resolve-references.ts';
 import { changedNode } from '../nodes/update-node.ts';
 
+/** Characters of a path that a message shows, from its end; the details have all of it. */
+const SHOWN_PATH_MAX = 256;
+
 /** One node to be written; `present` undefined: it is new here, `content` undefined: it is removed. */
 export interface PlannedWrite {
   readonly workspace: string;
@@ -231,10 +234,14 @@ export class PlannedWrites {
     }
     const { name, parentId } = record.header;
     const presentPath = (write === undefined ? record : write.present)?.header.path;
-    const path = joinPath(this.pathOf(workspace, parentId), name);
-    this.#edit.newPath(path, presentPath ?? record.header.path);
-    this.#paths.set(key, path);
-    return path;
+    const parent = this.pathOf(workspace, parentId);
+    try {
+      const path = this.#edit.newPath(joinPath(parent, name), presentPath ?? record.header.path);
+      this.#paths.set(key, path);
+      return path;
+    } catch (error) {
+      throw this.#naming(presentPath ?? record.header.path, error);
+    }
   }
 
   *#take({ content, present, workspace }: PlannedWrite): Generator<undefined, void> {
@@ -314,7 +321,8 @@ export class PlannedWrites {
   /** The same error, naming the node of the new tree. */
   #naming(path: string, error: unknown): unknown {
     if (!(error instanceof ServiceError) || error.code !== 'VALIDATION_FAILED') return error;
-    return invalid(`The ${this.#purpose.noun} would make '${path}' invalid: ${error.message}`, {
+    const shown = path.length > SHOWN_PATH_MAX ? `…${path.slice(-SHOWN_PATH_MAX)}` : path;
+    return invalid(`The ${this.#purpose.noun} would make '${shown}' invalid: ${error.message}`, {
       ...(error.field === undefined ? {} : { field: error.field }),
       details: { ...error.details, path },
       cause: error,

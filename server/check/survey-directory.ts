@@ -69,7 +69,7 @@ export function requireDataDirectory(dataDir: string): void {
   throw new ServiceError(
     'CONFLICT',
     isMember
-      ? `${dataDir} belongs to a member of a cluster: start it and have it checked there (--url); it makes damaged shards anew from the log by itself`
+      ? `${dataDir} belongs to a member of a cluster: start the member, and let it make the check (--url); it rebuilds damaged shards from the log by itself`
       : `${dataDir} is not a data directory: it has no folder actors`,
   );
 }

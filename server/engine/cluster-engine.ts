@@ -122,7 +122,7 @@ export async function openClusterEngine(environment: EngineEnvironment): Promise
     );
     for (const partition of lost)
       log.error(
-        'the commit log of a partition is gone, and is not made anew; bring back the stores of NATS',
+        'the commit log of a partition is missing, and is not recreated; restore the stores of NATS',
         {
           partition,
           stream: subjects.logStream(partition),

@@ -19,7 +19,7 @@ export function busObserver(metrics: Metrics): BusObserver {
     'svc_bus_repaired_events_total',
     'Events that were lost on the way and read from their branch.',
   );
-  const resets = metrics.counter('svc_bus_resets_total', 'Times subscribers had to start anew.');
+  const resets = metrics.counter('svc_bus_resets_total', 'Times subscribers had to start over.');
   return {
     delivered: (receivers) => items.add(receivers),
     disconnected: () => slow.add(),

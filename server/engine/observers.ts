@@ -54,7 +54,7 @@ export function hostObserver(
     },
     verifying: (actor, done, of) =>
       log.warn(
-        'the process before this one ended while it had a shard in hand; all of it is read before it is opened',
+        'the previous process ended while it used a shard; all of the shard is verified before it is opened',
         {
           actor,
           done,
@@ -99,7 +99,7 @@ export function journalReport(log: Log): (event: JournalEvent) => void {
       case 'writes-stopped':
         log.error(
           event.kind === 'writes-stopped' && event.heals
-            ? 'journal: writing stopped; it goes on by itself when the cause is gone'
+            ? 'journal: writing stopped; it resumes by itself when the cause is gone'
             : 'journal: writing stopped; restart the member when the disk is well',
           facts,
         );
@@ -206,15 +206,15 @@ export function partitionReport(log: Log, partition: number): (event: LogEvent) 
       case 'shards-failed':
         log.error(
           event.isDamaged
-            ? 'partition: its shards here are damaged; they are thrown away and built anew from the log'
-            : 'partition: its files here cannot be written; others take over, and it is tried again',
+            ? 'partition: its shards on this member are damaged; they are removed and rebuilt from the log'
+            : 'partition: its files on this member cannot be written; other members take over, and this one tries again',
           { partition, error: event.cause },
         );
         break;
       case 'damage-contained':
         log.error(
-          'partition: some of what it has here is damaged and refused, and stays where it is: its log was cut or cannot be asked, ' +
-            'or the volume has no room to keep it besides; it is made anew as soon as a whole snapshot is brought, or there is room',
+          'partition: some of its data on this member is damaged and refused, and is not replaced: its log was truncated or cannot be ' +
+            'read, or the volume has no space for a second copy; it is rebuilt when a complete snapshot is available, or space',
           { partition, error: event.cause },
         );
         break;

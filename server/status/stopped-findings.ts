@@ -50,14 +50,14 @@ export function partitionFindings(
 ): readonly MemberFinding[] {
   const findings: MemberFinding[] = [];
   if (rebuilt !== undefined) {
-    const message = `what it had of partition ${partition} is made anew: ${rebuilt}`;
+    const message = `its data of partition ${partition} is rebuilt: ${rebuilt}`;
     findings.push({ code: 'shards-rebuilt', message });
   }
   if (contained !== undefined) {
     const what = shortened(contained, DAMAGE_CHARACTERS_MAX);
     const message =
-      `some of what it has of partition ${partition} is damaged and refused, the rest is served: ${what}. ` +
-      'It is made anew as soon as a snapshot is brought that a member has stored of the partition';
+      `some of its data of partition ${partition} is damaged and refused, the rest is served: ${what}. ` +
+      'It is rebuilt when a member has stored a snapshot of the partition';
     findings.push({ code: 'damage-contained', message });
   }
   if (role === 'quarantined') {

@@ -67,7 +67,7 @@ describe('an owner', () => {
     const report = await load.stop();
     tellReport('an I/O error of an owner', report);
     expect(await load.check()).toEqual([]);
-    expect(victim.log).toContain('its files here cannot be written');
+    expect(victim.log).toContain('its files on this member cannot be written');
   });
 });
 
@@ -95,7 +95,7 @@ describe('a member with damaged files', () => {
   }
 
   const thrownAway =
-    'partition: its shards here are damaged; they are thrown away and built anew from the log';
+    'partition: its shards on this member are damaged; they are removed and rebuilt from the log';
 
   it('serves nothing wrong, throws them away, and has everything again: flipped bits', async () => {
     const repository = repositories[2] as string;

@@ -75,7 +75,7 @@ it('a damaged branch is refused alone where nothing has everything, and heals wh
     warnings.find((each: { code: string }) => each.code === code)?.message ?? '';
   expect(told('damage-contained')).toContain(join(folder, 'data.mdb'));
   expect(told('actor-stopped')).toContain(join(folder, 'data.mdb'));
-  expect(lone.linesOf('partition: its shards here are damaged; they are thrown away')).toEqual([]);
+  expect(lone.linesOf('partition: its shards on this member are damaged; they are removed')).toEqual([]);
 
   await other.start();
   const isHealed = async (): Promise<boolean> =>

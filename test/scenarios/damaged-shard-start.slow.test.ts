@@ -98,7 +98,7 @@ describe('a shard over which LMDB ends the process [DUR-026]', () => {
     for (let restart = 0; restart < 2; restart += 1) {
       const server = await start();
       await server.ready();
-      expect(server.stdout).toContain('ended while it had a shard in hand');
+      expect(server.stdout).toContain('ended while it used a shard');
       expect((await server.request('GET', '/ready')).json).toMatchObject({ stopped_actors: 1 });
       const token = await server.logIn();
       const head = (repository: string) => `/api/repository/${repository}/main/head/space-1/`;

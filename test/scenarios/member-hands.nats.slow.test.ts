@@ -72,7 +72,7 @@ describe('hands on the data directory of a member', () => {
       const { warnings } = await cluster.overview();
       const found = warnings.filter(({ code }: { code: string }) => code === 'shards-rebuilt');
       expect(found.map(({ message }: { message: string }) => message)).toContainEqual(
-        expect.stringMatching(new RegExp(`^${member.id}: what it had of partition 0 is made anew: `)),
+        expect.stringMatching(new RegExp(`^${member.id}: its data of partition 0 is rebuilt: `)),
       );
       await until(
         async () => (await member.request('GET', '/ready')).status === 200,

@@ -5,7 +5,7 @@
  *
  * Run: npx node bench/request-shapes.ts [milliseconds]
  */
-import { parseQuery } from '#protocols/http/query-parameters.ts';
+import { parseQuery } from '#protocols/http/requests/query-parameters.ts';
 import { commandShapes, createShape, updateShape } from '#protocols/rest/nodes/node-shapes.ts';
 import { readShapeOf } from '#protocols/rest/reads/read-parameters.ts';
 import { refusingParameters } from '#protocols/rest/reads/refused-parameters.ts';

@@ -1,5 +1,5 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import type { JsonAnswer } from './messages.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { CommitInfo } from './commit-messages.ts';
 

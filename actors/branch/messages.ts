@@ -11,8 +11,8 @@ import type {
   ReadTree,
   WorkspaceRead,
 } from './read-messages.ts';
-import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
-import type { JsonText } from '#runtime/content/json-text.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
+import type { JsonText } from '#runtime/content/values/json-text.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { CountOrphanedVersions, RemoveOrphanedVersions } from './orphan-messages.ts';
 import type { ListConflicts, MergeBranch, ResolveMerge } from './merge-messages.ts';

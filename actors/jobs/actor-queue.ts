@@ -6,7 +6,7 @@ import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { JOB_PAYLOAD_BYTES_MAX, type JobRecord, type NewJob } from '#runtime/jobs/job.ts';
 import { checkJob } from '#runtime/jobs/outbox.ts';

@@ -1,4 +1,4 @@
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { JobRecord, NewJob } from '#runtime/jobs/job.ts';
 import type { FailureOutcome, JobPage } from '#runtime/jobs/ports.ts';
 

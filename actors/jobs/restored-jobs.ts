@@ -1,4 +1,4 @@
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { isActive, type NewJob } from '#runtime/jobs/job.ts';
 import { jobIdOf } from '#runtime/jobs/job-id.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';

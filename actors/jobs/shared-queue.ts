@@ -2,7 +2,7 @@ import { assert } from '#runtime/base/assert.ts';
 import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
 import type { Timer } from '#runtime/base/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Delivery } from '#runtime/actor/ports.ts';

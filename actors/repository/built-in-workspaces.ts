@@ -1,6 +1,6 @@
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { builtInWorkspaces, type BuiltInWorkspace } from '#runtime/content/built-in/workspaces.ts';
-import { parseWorkspaceDefinition } from '#runtime/content/workspace-definition.ts';
+import { parseWorkspaceDefinition } from '#runtime/content/definitions/workspace-definition.ts';
 import type { BuiltInsInstalled, BuiltInUpdate, InstallBuiltInWorkspaces } from './messages.ts';
 import type { WorkspaceRow } from './repository-tables.ts';
 

@@ -1,5 +1,5 @@
-import type { LanguageSettings } from '#runtime/content/locale.ts';
-import type { Workspace } from '#runtime/content/workspace-definition.ts';
+import type { LanguageSettings } from '#runtime/content/translations/locale.ts';
+import type { Workspace } from '#runtime/content/definitions/workspace-definition.ts';
 import type { JobRequest } from '#runtime/jobs/job.ts';
 
 /**

@@ -11,12 +11,15 @@ import type {
 } from '#runtime/commit/behaviour.ts';
 import { listRecords, readRecord, RecordCache, writeRecord } from '#runtime/commit/record-store.ts';
 import { requireBranchName, requireRepositoryName } from '#runtime/content/names.ts';
-import { newLanguageSettings, patchLanguageSettings } from '#runtime/content/translation-config.ts';
+import {
+  newLanguageSettings,
+  patchLanguageSettings,
+} from '#runtime/content/translations/translation-config.ts';
 import {
   parseWorkspaceConfig,
   parseWorkspaceDefinition,
   type Workspace,
-} from '#runtime/content/workspace-definition.ts';
+} from '#runtime/content/definitions/workspace-definition.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';

@@ -1,6 +1,6 @@
 import { FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
-import type { LanguageSettings } from '#runtime/content/locale.ts';
-import type { Workspace } from '#runtime/content/workspace-definition.ts';
+import type { LanguageSettings } from '#runtime/content/translations/locale.ts';
+import type { Workspace } from '#runtime/content/definitions/workspace-definition.ts';
 
 /** Own tables of a repository. Records are JSON with a checksum; the key is the name. */
 export const RepositoryTable = {

@@ -1,5 +1,5 @@
 import type { AccessFlags } from '#runtime/access/principal.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 
 /**
  * Commands and queries of a tenant actor: admin accounts and the registry of repositories. The actor of tenant

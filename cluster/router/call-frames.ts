@@ -1,6 +1,6 @@
 import { decodeUtf8InSteps, textSlices } from '#runtime/base/sliced-text.ts';
 import { DatedAnswer, undated } from '#runtime/content/dated-answer.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
 import { isLargeJson } from '#runtime/base/sliced-json.ts';

@@ -2,7 +2,7 @@ import { atOnce } from '#runtime/base/at-once.ts';
 import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/exact-json.ts';
 import { type JsonForm, jsonPieces } from '#runtime/base/sliced-json.ts';
 import { decodeUtf8InSteps } from '#runtime/base/sliced-text.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 
 /** Prefix of the single key of an object that represents a value JSON has no form for. */
 const TAG = '\u0000';

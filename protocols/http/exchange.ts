@@ -2,15 +2,15 @@ import type { HttpRequest as UwsRequest, HttpResponse as UwsResponse } from 'uWe
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { ByteBudget } from './byte-budget.ts';
-import type { CorsGrant } from './cors.ts';
+import type { ByteBudget } from './requests/byte-budget.ts';
+import type { CorsGrant } from './replies/cors.ts';
 import type { InFlightShares, ShareHolder } from './in-flight-shares.ts';
-import { type Framing, framingOf } from './framing.ts';
+import { type Framing, framingOf } from './replies/framing.ts';
 import type { HttpLimits } from './http-limits.ts';
 import type { InFlight, Sweepable } from './in-flight.ts';
 import type { CompiledRoute } from './path-router.ts';
-import { decodeSegment } from './percent-decode.ts';
-import { parseQuery } from './query-parameters.ts';
+import { decodeSegment } from './requests/percent-decode.ts';
+import { parseQuery } from './requests/query-parameters.ts';
 import type { HttpRequest, QueryParameters, Route } from './route.ts';
 import type { UwsCallbacks } from './uws-callbacks.ts';
 

@@ -1,5 +1,5 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { preflightHeaders } from './cors.ts';
+import { preflightHeaders } from './replies/cors.ts';
 import type { HttpExchange } from './exchange.ts';
 import type { PathRouter } from './path-router.ts';
 import type { ErrorShape, HttpReply, HttpRequest, Route } from './route.ts';

@@ -18,20 +18,20 @@ import { runInSlices } from '#runtime/base/run-in-slices.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { checkBodyHead, takesBody } from './body-head.ts';
-import { ByteBudget } from './byte-budget.ts';
+import { checkBodyHead, takesBody } from './requests/body-head.ts';
+import { ByteBudget } from './requests/byte-budget.ts';
 import { ConnectionGate, type ConnectionLimits } from './connection-gate.ts';
-import { type CorsPolicy, corsGrantOf } from './cors.ts';
+import { type CorsPolicy, corsGrantOf } from './replies/cors.ts';
 import { type ExchangeContext, HttpExchange } from './exchange.ts';
-import type { Framing } from './framing.ts';
+import type { Framing } from './replies/framing.ts';
 import { type HttpLimits, limitsOf } from './http-limits.ts';
 import type { HttpLog } from './http-log.ts';
 import { InFlight } from './in-flight.ts';
 import { InFlightShares, type ShareHolder } from './in-flight-shares.ts';
-import { parseJsonBody, parseJsonInSlices, SMALL_JSON_BYTES } from './json-body.ts';
+import { parseJsonBody, parseJsonInSlices, SMALL_JSON_BYTES } from './requests/json-body.ts';
 import { listenError } from './listen-error.ts';
 import { type CompiledRoute, PathRouter } from './path-router.ts';
-import { ReplyWriter } from './reply-writer.ts';
+import { ReplyWriter } from './replies/reply-writer.ts';
 import {
   type BodyBound,
   type BodyContext,
@@ -42,7 +42,7 @@ import {
   holdingValues,
   offerBodyStream,
   requireNothing,
-} from './request-body.ts';
+} from './requests/request-body.ts';
 import type { ErrorShape, HttpReply, HttpRequest, Route } from './route.ts';
 import { unmatchedRoute } from './unmatched-route.ts';
 import { UwsCallbacks } from './uws-callbacks.ts';

@@ -1,6 +1,6 @@
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
 
 /**
  * The optional `commit` of a write: `{message, actor?, is_system?}`.

@@ -1,5 +1,5 @@
 import type { JsonSchema } from '#protocols/http/route.ts';
-import { readOnly } from '#protocols/http/body-shape.ts';
+import { readOnly } from '#protocols/http/requests/body-shape.ts';
 import { commitSchema } from './commit-info.ts';
 import { definitionSchemas } from './schema/definition-schemas.ts';
 

@@ -1,7 +1,7 @@
 import type { Clock } from '#runtime/base/clock.ts';
 import { runInTurns } from '#runtime/base/run-in-slices.ts';
 import { jsonPieces } from '#runtime/base/sliced-json.ts';
-import { describeRoutes, type OpenApiOptions } from '#protocols/http/openapi.ts';
+import { describeRoutes, type OpenApiOptions } from '#protocols/http/openapi/openapi.ts';
 import { contentSchemas } from './content-schemas.ts';
 import { exampleParameters, interfaceExamples } from './examples/interface-examples.ts';
 import { interfaceTags } from './interface-tags.ts';

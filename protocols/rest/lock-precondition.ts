@@ -1,8 +1,8 @@
 import type { HeldLock, LockPrecondition } from '#actors/locks/messages.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import type { BodyFields } from '#protocols/http/body-fields.ts';
-import { readOnly } from '#protocols/http/body-shape.ts';
-import { decodeSegment } from '#protocols/http/percent-decode.ts';
+import type { BodyFields } from '#protocols/http/requests/body-fields.ts';
+import { readOnly } from '#protocols/http/requests/body-shape.ts';
+import { decodeSegment } from '#protocols/http/requests/percent-decode.ts';
 import type { ParameterDocs } from '#protocols/http/route.ts';
 import type { RestContext } from './rest-context.ts';
 import type { RestRequest } from './rest-route.ts';

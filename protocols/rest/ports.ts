@@ -2,7 +2,7 @@ import type { BranchEntry, TagEntry } from '#actors/repository/messages.ts';
 import type { RepositoryEntry, TenantEntry } from '#actors/tenant/messages.ts';
 import type { AccessFlags } from '#runtime/access/principal.ts';
 import type { ActorId, Delivery } from '#runtime/actor/ports.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { MemberLoad } from '#runtime/directory/ports.ts';
 import type { BranchUse, FoundBranch } from './access/found-branch.ts';

@@ -1,4 +1,4 @@
-import { bodyShape } from '#protocols/http/body-shape.ts';
+import { bodyShape } from '#protocols/http/requests/body-shape.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import type { RestRoute } from './rest-route.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from './json-value.ts';
+import type { JsonObject } from './values/json-value.ts';
 
 /** Id of the hidden root of every workspace; no stored node may have it. */
 export const ROOT_ID = '/';

@@ -3,7 +3,7 @@ import { placeOf } from '#runtime/base/exact-number.ts';
 import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
 import { sortInSlices } from '#runtime/base/sliced-sort.ts';
 import { textSlices } from '#runtime/base/sliced-text.ts';
-import { isJsonArray, isJsonObject, type JsonValue } from '#runtime/content/json-value.ts';
+import { isJsonArray, isJsonObject, type JsonValue } from '#runtime/content/values/json-value.ts';
 import {
   boundedPart,
   boundedPartInSteps,

@@ -1,4 +1,4 @@
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 
 /** A running job, as its handler sees it. */
 export interface RunningJob {

@@ -1,4 +1,4 @@
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 
 /** The order of waiting jobs in a repository. */
 export type JobPriority = 'high' | 'normal' | 'low';

@@ -1,6 +1,6 @@
 import type { Delivery } from '#runtime/actor/ports.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { JobPriority, JobRecord, NewJob } from './job.ts';
 
 /** The repository a job belongs to: `{tenant}/{repository}~{uid}`, the beginning of its actors' ids. */

@@ -1,5 +1,5 @@
 import type { Turn } from '#runtime/commit/behaviour.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import { auditKey, BranchTable } from '#runtime/shard/key-layout.ts';
 

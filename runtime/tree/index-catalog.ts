@@ -1,4 +1,4 @@
-import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
 import { BranchTable, countKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 

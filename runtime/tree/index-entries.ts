@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { isNodeId, type NodeHeader } from '#runtime/content/content-node.ts';
-import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
-import { findReferences } from '#runtime/content/references.ts';
+import { findReferences } from '#runtime/content/values/references.ts';
 import {
   indexValue,
   indexValueInSteps,

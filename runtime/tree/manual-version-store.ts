@@ -1,7 +1,7 @@
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
-import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
 import { jsonPieces } from '#runtime/base/sliced-json.ts';

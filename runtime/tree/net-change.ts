@@ -1,6 +1,10 @@
 import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
-import { type JsonObject, jsonEquals, ownValue } from '#runtime/content/json-value.ts';
-import { type Overlay, overlayOf, type PropertiesOverlay } from '#runtime/content/translation.ts';
+import { type JsonObject, jsonEquals, ownValue } from '#runtime/content/values/json-value.ts';
+import {
+  type Overlay,
+  overlayOf,
+  type PropertiesOverlay,
+} from '#runtime/content/translations/translation.ts';
 import type { NodeRecord } from './node-record.ts';
 import type { StoredDefinition, StoredKind } from './schema-store.ts';
 

@@ -4,9 +4,9 @@ import { assert } from '#runtime/base/assert.ts';
 import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/exact-json.ts';
 import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
 import type { ChangeOperation, NodeHeader, Relation } from '#runtime/content/content-node.ts';
-import { type JsonObject, type JsonValue, setKey } from '#runtime/content/json-value.ts';
+import { type JsonObject, type JsonValue, setKey } from '#runtime/content/values/json-value.ts';
 import { parentName } from '#runtime/content/path.ts';
-import { translationsField } from '#runtime/content/translation.ts';
+import { translationsField } from '#runtime/content/translations/translation.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /** Format number of a node record. Older formats stay readable; a newer one is refused. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
 import { derivedTypeText } from './render-node.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { Relation } from '#runtime/content/content-node.ts';
-import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
-import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
+import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
 import type { DerivedFields, NodeRecord } from './node-record.ts';
 
 /** Fields of a node object that are not in its record. */

@@ -1,7 +1,7 @@
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
-import type { Archetype } from '#runtime/content/archetype.ts';
-import type { ElementType } from '#runtime/content/element-type.ts';
-import type { NodeType } from '#runtime/content/node-type.ts';
+import type { Archetype } from '#runtime/content/definitions/archetype.ts';
+import type { ElementType } from '#runtime/content/definitions/element-type.ts';
+import type { NodeType } from '#runtime/content/definitions/node-type.ts';
 import {
   compareRevisions,
   decodeRevisionDescending,
@@ -10,7 +10,7 @@ import {
   REVISION_BYTES,
   type Revision,
 } from '#runtime/content/revision.ts';
-import { type ResolvedSource, SchemaResolver } from '#runtime/content/schema-resolver.ts';
+import { type ResolvedSource, SchemaResolver } from '#runtime/content/resolution/schema-resolver.ts';
 import { bytesText } from '#runtime/shard/binary-key.ts';
 import { decodeExactJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import {

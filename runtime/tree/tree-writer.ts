@@ -3,7 +3,7 @@ import { assert, InvariantError } from '#runtime/base/assert.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { formatRevision, parseRevision, type Revision, compareRevisions } from '#runtime/content/revision.ts';
-import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
+import type { ResolvedSource } from '#runtime/content/resolution/schema-resolver.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
 import { bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
 import {

@@ -1,7 +1,7 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock, Timer } from '#runtime/base/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { errorRegistry } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { TIMEOUT_MARK } from '#runtime/jobs/job.ts';

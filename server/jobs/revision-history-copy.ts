@@ -4,7 +4,7 @@ import type { ActorId, Router } from '#runtime/actor/ports.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
-import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobRequest } from '#runtime/jobs/job.ts';
 import type { JobHandler, RunningJob } from '#runtime/jobs/job-handler.ts';

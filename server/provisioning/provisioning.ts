@@ -24,7 +24,7 @@ import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/p
 import { beginRemoval, noOwnerIntents, type OwnerIntents } from '#runtime/actor/owner-intents.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { requireBranchName, requireRepositoryName } from '#runtime/content/names.ts';
-import { newLanguageSettings } from '#runtime/content/translation-config.ts';
+import { newLanguageSettings } from '#runtime/content/translations/translation-config.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { readNameFloor } from '#server/registry/name-floor.ts';
 import { newUid, partOf } from '#server/registry/part-names.ts';

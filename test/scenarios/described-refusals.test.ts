@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { OpenApiDocument } from '#protocols/http/openapi.ts';
+import type { OpenApiDocument } from '#protocols/http/openapi/openapi.ts';
 import { addressesOf, describedOperations } from '#test/support/api-description.ts';
 import { ContentClient } from '#test/support/content-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { OpenApiDocument } from '#protocols/http/openapi.ts';
+import type { OpenApiDocument } from '#protocols/http/openapi/openapi.ts';
 import { describedOperations } from '#test/support/api-description.ts';
 import { ContentClient, expectStatus, revisionOf, type Space } from '#test/support/content-client.ts';
 import type { TestResponse } from '#test/support/http-client.ts';

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { OpenApiDocument } from '#protocols/http/openapi.ts';
+import type { OpenApiDocument } from '#protocols/http/openapi/openapi.ts';
 import { addressesOf, describedOperations } from '#test/support/api-description.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 

@@ -1,7 +1,7 @@
 import { systemClock } from '#runtime/base/clock.ts';
 import type { RestRequest, RestRoute } from '#protocols/rest/rest-route.ts';
 import { memberRoutes, type RoutesContext } from '#server/routes.ts';
-import type { OpenApiDocument, OpenApiOperation } from '#protocols/http/openapi.ts';
+import type { OpenApiDocument, OpenApiOperation } from '#protocols/http/openapi/openapi.ts';
 
 /** The description of the whole interface, without a server: no handler runs but the one that describes. */
 export async function wholeDescription(): Promise<OpenApiDocument> {

@@ -1,4 +1,4 @@
-import { isJsonArray, isJsonObject, type JsonValue, setKey } from '#runtime/content/json-value.ts';
+import { isJsonArray, isJsonObject, type JsonValue, setKey } from '#runtime/content/values/json-value.ts';
 
 /** A change as an answer has it; a side without a value has no key. */
 export interface AppliedChange {

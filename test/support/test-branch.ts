@@ -4,7 +4,7 @@ import type { BranchCommand, BranchQuery } from '#actors/branch/messages.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { type ActorKind, type Caller, commonTableNames } from '#runtime/commit/behaviour.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { Engine, type EngineSetup, engineUser, TENANT } from './engine.ts';

@@ -1,5 +1,5 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

@@ -1,5 +1,5 @@
-import type { JsonObject } from '#runtime/content/json-value.ts';
-import { overlayOf } from '#runtime/content/translation.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { overlayOf } from '#runtime/content/translations/translation.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';

@@ -1,5 +1,5 @@
-import { overlayOf, withOverlay } from '#runtime/content/translation.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import { overlayOf, withOverlay } from '#runtime/content/translations/translation.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { sameOwnContent } from '#runtime/tree/net-change.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';

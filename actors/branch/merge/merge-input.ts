@@ -1,6 +1,6 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import type { Workspace } from '#runtime/content/workspace-definition.ts';
+import type { Workspace } from '#runtime/content/definitions/workspace-definition.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';

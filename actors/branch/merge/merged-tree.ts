@@ -1,5 +1,5 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { type MergeSides, nodeKeyOf } from './merge-sides.ts';

@@ -1,11 +1,15 @@
 import { sortInSlices } from '#runtime/base/sliced-sort.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import { type JsonObject, jsonEquals } from '#runtime/content/json-value.ts';
+import { type JsonObject, jsonEquals } from '#runtime/content/values/json-value.ts';
 import { orderKeyBetween } from '#runtime/content/order-key.ts';
 import { joinPath } from '#runtime/content/path.ts';
-import { overlayOf, storedTranslations, withOverlay } from '#runtime/content/translation.ts';
-import { requireArchetype, validateProperties, validationFailed } from '#runtime/content/validate-node.ts';
+import { overlayOf, storedTranslations, withOverlay } from '#runtime/content/translations/translation.ts';
+import {
+  requireArchetype,
+  validateProperties,
+  validationFailed,
+} from '#runtime/content/validation/validate-node.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { BranchTable, childKey } from '#runtime/shard/key-layout.ts';
 import type { DefinitionNetChange } from '#runtime/tree/net-change.ts';

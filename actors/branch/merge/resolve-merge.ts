@@ -1,5 +1,5 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';

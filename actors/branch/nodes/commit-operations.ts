@@ -1,5 +1,5 @@
-import type { JsonValue } from '#runtime/content/json-value.ts';
-import { setKey } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { setKey } from '#runtime/content/values/json-value.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { copySubtree } from './copy-node.ts';
 import { insertNode } from './create-node.ts';

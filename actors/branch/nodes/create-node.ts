@@ -1,11 +1,14 @@
 import { isNodeId, NODE_ID_BYTES_MAX, ROOT_ID } from '#runtime/content/content-node.ts';
-import { requireAllowedInWorkspace, requireAllowedUnder } from '#runtime/content/allowed-children.ts';
-import { type InitialNode, planInitialChildren } from '#runtime/content/plan-initial-structure.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import {
+  requireAllowedInWorkspace,
+  requireAllowedUnder,
+} from '#runtime/content/validation/allowed-children.ts';
+import { type InitialNode, planInitialChildren } from '#runtime/content/validation/plan-initial-structure.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { orderKeyBetween } from '#runtime/content/order-key.ts';
 import { joinPath, pathSegments, sanitizeName } from '#runtime/content/path.ts';
-import { storedTranslations } from '#runtime/content/translation.ts';
-import { requireArchetype, prepareProperties } from '#runtime/content/validate-node.ts';
+import { storedTranslations } from '#runtime/content/translations/translation.ts';
+import { requireArchetype, prepareProperties } from '#runtime/content/validation/validate-node.ts';
 import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';

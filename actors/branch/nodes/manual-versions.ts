@@ -1,5 +1,9 @@
-import { isFlagDeclined } from '#runtime/content/declined-flag.ts';
-import { stripDerived, prepareProperties, requireArchetype } from '#runtime/content/validate-node.ts';
+import { isFlagDeclined } from '#runtime/content/resolution/declined-flag.ts';
+import {
+  stripDerived,
+  prepareProperties,
+  requireArchetype,
+} from '#runtime/content/validation/validate-node.ts';
 import { parentPath } from '#runtime/content/path.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import {

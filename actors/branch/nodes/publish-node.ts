@@ -1,4 +1,4 @@
-import { isFlagDeclined } from '#runtime/content/declined-flag.ts';
+import { isFlagDeclined } from '#runtime/content/resolution/declined-flag.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { writeManualVersion } from '#runtime/tree/manual-version-store.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';

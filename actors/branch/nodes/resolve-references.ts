@@ -1,7 +1,7 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
-import { rewriteReferences, rewriteReferencesIn } from '#runtime/content/references.ts';
+import { rewriteReferences, rewriteReferencesIn } from '#runtime/content/values/references.ts';
 import type { EditScope } from '../edit-scope.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { JsonObject } from '#runtime/content/json-value.ts';
-import { parseLocale, unsupportedLocale } from '#runtime/content/locale.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { parseLocale, unsupportedLocale } from '#runtime/content/translations/locale.ts';
 import {
   hideOverlay,
   makeOverlay,
@@ -8,9 +8,9 @@ import {
   requireSmallTranslations,
   unhideOverlay,
   withOverlay,
-} from '#runtime/content/translation.ts';
-import type { TranslationRules } from '#runtime/content/translation-check.ts';
-import { acknowledgeStaleness as acknowledged } from '#runtime/content/translation-staleness.ts';
+} from '#runtime/content/translations/translation.ts';
+import type { TranslationRules } from '#runtime/content/translations/translation-check.ts';
+import { acknowledgeStaleness as acknowledged } from '#runtime/content/translations/translation-staleness.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';

@@ -1,9 +1,13 @@
-import type { JsonObject } from '#runtime/content/json-value.ts';
-import { isDerivedName } from '#runtime/content/derived-names.ts';
-import { mergePatch } from '#runtime/content/merge-patch.ts';
-import { removeProperty, setProperty } from '#runtime/content/property-path.ts';
-import { patchedTranslations, storedTranslations } from '#runtime/content/translation.ts';
-import { prepareProperties, requireArchetype, stripDerived } from '#runtime/content/validate-node.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { isDerivedName } from '#runtime/content/definitions/derived-names.ts';
+import { mergePatch } from '#runtime/content/values/merge-patch.ts';
+import { removeProperty, setProperty } from '#runtime/content/values/property-path.ts';
+import { patchedTranslations, storedTranslations } from '#runtime/content/translations/translation.ts';
+import {
+  prepareProperties,
+  requireArchetype,
+  stripDerived,
+} from '#runtime/content/validation/validate-node.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { jsonPieces } from '#runtime/base/sliced-json.ts';
-import type { JsonValue } from '#runtime/content/json-value.ts';
-import type { ValueChange } from '#runtime/content/value-changes.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { ValueChange } from '#runtime/content/values/value-changes.ts';
 import type { Changes } from './node-changes.ts';
 
 /** Largest JSON of a shown value, in bytes; of a larger value only the size is shown. */

@@ -1,6 +1,6 @@
 import { requireLogin } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { NetChange } from '#runtime/tree/net-change.ts';

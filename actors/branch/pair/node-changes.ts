@@ -1,10 +1,10 @@
 import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
-import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
-import { jsonEquals, ownValue } from '#runtime/content/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
+import { jsonEquals, ownValue } from '#runtime/content/values/json-value.ts';
 import { parentName } from '#runtime/content/path.ts';
-import { overlayOf, shownOrigins, shownOverlay } from '#runtime/content/translation.ts';
-import { formatPointer } from '#runtime/content/translation-pointer.ts';
-import { type ValueChange, ValueComparison } from '#runtime/content/value-changes.ts';
+import { overlayOf, shownOrigins, shownOverlay } from '#runtime/content/translations/translation.ts';
+import { formatPointer } from '#runtime/content/translations/translation-pointer.ts';
+import { type ValueChange, ValueComparison } from '#runtime/content/values/value-changes.ts';
 import { type DefinitionNetChange, definedBy, type NetChange } from '#runtime/tree/net-change.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 

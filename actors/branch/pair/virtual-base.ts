@@ -1,7 +1,7 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { joinPath } from '#runtime/content/path.ts';
-import { overlayOf, withOverlay } from '#runtime/content/translation.ts';
+import { overlayOf, withOverlay } from '#runtime/content/translations/translation.ts';
 import { differingLocales, prepareComparison, sameNode } from '#runtime/tree/net-change.ts';
 import { type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
 import type { NodeAddress } from '../pair-messages.ts';

@@ -6,8 +6,8 @@ import {
   type JsonObject,
   type JsonValue,
   ownValue,
-} from '#runtime/content/json-value.ts';
-import { parsePropertyPath } from '#runtime/content/property-path.ts';
+} from '#runtime/content/values/json-value.ts';
+import { parsePropertyPath } from '#runtime/content/values/property-path.ts';
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import { type QueryWindow, queryWindow } from './query-page.ts';
 

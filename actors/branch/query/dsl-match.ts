@@ -1,6 +1,6 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
-import { isJsonArray, type JsonValue, jsonEquals } from '#runtime/content/json-value.ts';
-import { includesInSlices } from '#runtime/content/text-search.ts';
+import { isJsonArray, type JsonValue, jsonEquals } from '#runtime/content/values/json-value.ts';
+import { includesInSlices } from '#runtime/content/values/text-search.ts';
 import type { Condition, Term } from './dsl-filter.ts';
 import { type DslRow, holds, termHolds } from './dsl-row.ts';
 

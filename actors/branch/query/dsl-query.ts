@@ -1,8 +1,8 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import type { JsonValue } from '#runtime/content/json-value.ts';
-import { isNodeTypeName } from '#runtime/content/type-name.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
 import { indexValue } from '#runtime/index/index-value.ts';
 import { bytesText, END } from '#runtime/shard/binary-key.ts';
 import { BranchTable, propertyEntries } from '#runtime/shard/key-layout.ts';

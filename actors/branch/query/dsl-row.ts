@@ -7,10 +7,10 @@ import {
   type JsonValue,
   jsonEquals,
   setKey,
-} from '#runtime/content/json-value.ts';
+} from '#runtime/content/values/json-value.ts';
 import { parentName } from '#runtime/content/path.ts';
-import { getProperty } from '#runtime/content/property-path.ts';
-import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
+import { getProperty } from '#runtime/content/values/property-path.ts';
+import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { derivedProperty } from '#runtime/tree/render-node.ts';
 import type { Column, Condition, Field, OrderTerm, Term } from './dsl-filter.ts';

@@ -1,7 +1,7 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { parsePath } from '#runtime/content/path.ts';
-import { isNodeTypeName } from '#runtime/content/type-name.ts';
+import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readTypeCount } from '#runtime/tree/index-catalog.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';

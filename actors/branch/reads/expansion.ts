@@ -5,9 +5,9 @@ import {
   type JsonObject,
   type JsonValue,
   withoutKey,
-} from '#runtime/content/json-value.ts';
-import type { PropertySelection, SelectedPart } from '#runtime/content/property-selection.ts';
-import { EXPANDED_KEY, type ReferenceTarget, referenceTarget } from '#runtime/content/references.ts';
+} from '#runtime/content/values/json-value.ts';
+import type { PropertySelection, SelectedPart } from '#runtime/content/values/property-selection.ts';
+import { EXPANDED_KEY, type ReferenceTarget, referenceTarget } from '#runtime/content/values/references.ts';
 
 /** Most references expanded in one answer. */
 export const EXPANDED_MAX = 1_000;

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { Relation } from '#runtime/content/content-node.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
-import { eachReference } from '#runtime/content/references.ts';
+import { eachReference } from '#runtime/content/values/references.ts';
 import { REVISION_BYTES } from '#runtime/content/revision.ts';
 import {
   AFTER_END,

@@ -1,5 +1,5 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
-import { parseLocale } from '#runtime/content/locale.ts';
+import { parseLocale } from '#runtime/content/translations/locale.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { type ChildEntry, parentEntry } from '#runtime/tree/node-reader.ts';
 import { childrenInBatches } from './batched-rows.ts';

@@ -1,5 +1,5 @@
 import type { Revision } from '#runtime/content/revision.ts';
-import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
+import type { ResolvedSource } from '#runtime/content/resolution/schema-resolver.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';

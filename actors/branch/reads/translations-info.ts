@@ -1,9 +1,9 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
-import { parseLocale } from '#runtime/content/locale.ts';
-import { overlayOf, translatedLocales } from '#runtime/content/translation.ts';
-import { type Staleness, translationStaleness } from '#runtime/content/translation-staleness.ts';
-import type { CountHashed } from '#runtime/content/source-hash.ts';
+import { parseLocale } from '#runtime/content/translations/locale.ts';
+import { overlayOf, translatedLocales } from '#runtime/content/translations/translation.ts';
+import { type Staleness, translationStaleness } from '#runtime/content/translations/translation-staleness.ts';
+import type { CountHashed } from '#runtime/content/values/source-hash.ts';
 import type { BranchState } from '../branch-state.ts';
 import { settle } from '../long-answer.ts';
 import type { ListTranslations, ReadStaleness } from '../messages.ts';

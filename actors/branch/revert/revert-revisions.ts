@@ -1,7 +1,7 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
-import { restoredSchemaRecord } from '#runtime/content/schema-record.ts';
+import { restoredSchemaRecord } from '#runtime/content/definitions/schema-record.ts';
 import { differingLocales, netChange } from '#runtime/tree/net-change.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { readBranchHead, type RevisionFacts, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';

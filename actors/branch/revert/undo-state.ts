@@ -1,4 +1,4 @@
-import { overlayOf, withOverlay } from '#runtime/content/translation.ts';
+import { overlayOf, withOverlay } from '#runtime/content/translations/translation.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import {
   differingLocales,

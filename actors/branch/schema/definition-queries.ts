@@ -1,10 +1,13 @@
 import { requireLogin } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
-import { requireAllowedInWorkspace } from '#runtime/content/allowed-children.ts';
-import { resolvedArchetypeJson, resolvedElementTypeJson } from '#runtime/content/field-resolver.ts';
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import { requireAllowedInWorkspace } from '#runtime/content/validation/allowed-children.ts';
+import {
+  resolvedArchetypeJson,
+  resolvedElementTypeJson,
+} from '#runtime/content/resolution/field-resolver.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
-import { missingNodeType, resolvedNodeTypeJson } from '#runtime/content/type-resolver.ts';
+import { missingNodeType, resolvedNodeTypeJson } from '#runtime/content/resolution/type-resolver.ts';
 import { sanitizeName } from '#runtime/content/path.ts';
 import {
   fillDefaults,
@@ -12,7 +15,7 @@ import {
   requireInstantiable,
   stripDerived,
   validateProperties,
-} from '#runtime/content/validate-node.ts';
+} from '#runtime/content/validation/validate-node.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { uniqueValue } from '#runtime/index/index-value.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';

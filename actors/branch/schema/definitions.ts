@@ -1,18 +1,21 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
-import { parseArchetypeDefinition } from '#runtime/content/archetype.ts';
-import { parseElementTypeDefinition } from '#runtime/content/element-type.ts';
-import { requireFittingFieldDefaults, requireFittingValues } from '#runtime/content/fitting-defaults.ts';
-import { requireInitialTypes } from '#runtime/content/plan-initial-structure.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
-import { parseNodeTypeDefinition } from '#runtime/content/node-type.ts';
+import { parseArchetypeDefinition } from '#runtime/content/definitions/archetype.ts';
+import { parseElementTypeDefinition } from '#runtime/content/definitions/element-type.ts';
+import {
+  requireFittingFieldDefaults,
+  requireFittingValues,
+} from '#runtime/content/definitions/fitting-defaults.ts';
+import { requireInitialTypes } from '#runtime/content/validation/plan-initial-structure.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { parseNodeTypeDefinition } from '#runtime/content/definitions/node-type.ts';
 import {
   newSchemaRecord,
   publishedSchemaRecord,
   replacedSchemaRecord,
   unpublishedSchemaRecord,
-} from '#runtime/content/schema-record.ts';
-import { type ResolvedSource, SchemaResolver } from '#runtime/content/schema-resolver.ts';
-import type { SchemaSource } from '#runtime/content/type-resolver.ts';
+} from '#runtime/content/definitions/schema-record.ts';
+import { type ResolvedSource, SchemaResolver } from '#runtime/content/resolution/schema-resolver.ts';
+import type { SchemaSource } from '#runtime/content/resolution/type-resolver.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import {
   type DefinitionOf,

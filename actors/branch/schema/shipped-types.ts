@@ -1,7 +1,7 @@
 import { builtInNodeTypes } from '#runtime/content/built-in/node-types.ts';
 import { isShipped, missingParts } from '#runtime/content/built-in/shipped-parts.ts';
-import { type ResolvedSource, SchemaResolver } from '#runtime/content/schema-resolver.ts';
-import type { SchemaSource } from '#runtime/content/type-resolver.ts';
+import { type ResolvedSource, SchemaResolver } from '#runtime/content/resolution/schema-resolver.ts';
+import type { SchemaSource } from '#runtime/content/resolution/type-resolver.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readDefinition, resolverOver, type StoredKind } from '#runtime/tree/schema-store.ts';

@@ -12,7 +12,7 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { requireTenantName } from '#runtime/content/names.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import { bearerToken } from './authenticate.ts';
 import { callerOf, type RestContext } from '../rest-context.ts';

@@ -1,5 +1,5 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { takesBody } from '#protocols/http/body-head.ts';
+import { takesBody } from '#protocols/http/requests/body-head.ts';
 import { isHiddenFrom } from './hidden-branch.ts';
 import { consistencyOf } from '../reads/read-consistency.ts';
 import type { RestContext } from '../rest-context.ts';

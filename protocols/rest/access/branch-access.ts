@@ -10,7 +10,7 @@ import type { Delivery } from '#runtime/actor/ports.ts';
 import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import type { DatedAnswer } from '#runtime/content/dated-answer.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 import { compareRevisions, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';

@@ -4,7 +4,7 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { requireTenantName } from '#runtime/content/names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 import { ACCOUNT_BODY_BYTES_MAX, type AdminAuthContext, findAdmin } from './admin-auth.ts';

@@ -1,4 +1,4 @@
-import type { Exchange } from '#protocols/http/openapi-examples.ts';
+import type { Exchange } from '#protocols/http/openapi/openapi-examples.ts';
 
 /** The member's status, login, tenants. */
 export const accountExamples: readonly Exchange[] = [

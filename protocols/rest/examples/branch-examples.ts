@@ -1,4 +1,4 @@
-import type { Exchange } from '#protocols/http/openapi-examples.ts';
+import type { Exchange } from '#protocols/http/openapi/openapi-examples.ts';
 
 const draftsBranch = {
   name: 'drafts',

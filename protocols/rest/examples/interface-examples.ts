@@ -1,4 +1,4 @@
-import type { Exchange, ParameterValue } from '#protocols/http/openapi-examples.ts';
+import type { Exchange, ParameterValue } from '#protocols/http/openapi/openapi-examples.ts';
 import { accountExamples } from './account-examples.ts';
 import { branchExamples } from './branch-examples.ts';
 import { closingExamples } from './closing-examples.ts';

@@ -1,4 +1,4 @@
-import type { Exchange } from '#protocols/http/openapi-examples.ts';
+import type { Exchange } from '#protocols/http/openapi/openapi-examples.ts';
 
 const job = {
   id: '01a44700-0000-7000-8000-000000000014',

@@ -1,4 +1,4 @@
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { JOB_RETRIES_MAX, JOB_TIMEOUT_MS, type JobRecord } from '#runtime/jobs/job.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 

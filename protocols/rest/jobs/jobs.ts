@@ -5,7 +5,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { mayBeJobOf } from '#runtime/jobs/job-id.ts';
 import type { JobRecord } from '#runtime/jobs/job.ts';
 import type { JobScope, Queue } from '#runtime/jobs/ports.ts';
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import type { HttpReply, JsonSchema, ResponseDocs } from '#protocols/http/route.ts';
 import { type JobInfo, jobInfo, jobInfoSchema, jobStatus, jobStatusSchema } from './job-info.ts';
 import { type JobStats, jobStats, jobStatsSchema } from './job-stats.ts';

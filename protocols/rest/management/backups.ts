@@ -1,5 +1,5 @@
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { backupJson, backupSchema, restoreJson, restoreSchema } from './backup-info.ts';
 import type { Backups, NamedRepository, RestoreInfo } from './backup-ports.ts';
 import { requireSystemAdministrator } from '../access/permission.ts';

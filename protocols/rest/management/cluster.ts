@@ -1,4 +1,4 @@
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import { clusterWarnings, clusterWarningSeverities } from './cluster-warnings.ts';
 import { type OperatorAccess, operatorPatterns } from '../access/operator-access.ts';

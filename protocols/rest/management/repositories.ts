@@ -5,11 +5,14 @@ import type {
 } from '#actors/repository/messages.ts';
 import type { ListRepositories, RepositoryEntry } from '#actors/tenant/messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { newLanguageSettings, translationConfigJson } from '#runtime/content/translation-config.ts';
-import { type JsonValue, jsonEquals } from '#runtime/content/json-value.ts';
+import {
+  newLanguageSettings,
+  translationConfigJson,
+} from '#runtime/content/translations/translation-config.ts';
+import { type JsonValue, jsonEquals } from '#runtime/content/values/json-value.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
-import { readOnly } from '#protocols/http/body-shape.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
+import { readOnly } from '#protocols/http/requests/body-shape.ts';
 import { repositoryOf } from '../access/branch-access.ts';
 import { listEntryError } from '../list-entry-error.ts';
 import type { NewRepository, Provisioning } from '../ports.ts';

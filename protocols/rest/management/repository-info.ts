@@ -1,6 +1,6 @@
 import type { ReadRepository, RepositoryState } from '#actors/repository/messages.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
-import { translationConfigJson } from '#runtime/content/translation-config.ts';
+import { translationConfigJson } from '#runtime/content/translations/translation-config.ts';
 import type { RepositoryEntry } from '#actors/tenant/messages.ts';
 import { type ListEntryError, listEntryErrorSchema } from '../list-entry-error.ts';
 import type { FoundRepository } from '../access/found-branch.ts';

@@ -5,7 +5,7 @@ import type {
   InstallBuiltInWorkspaces,
   ListBuiltInUpdates,
 } from '#actors/repository/messages.ts';
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { repositoryOf } from '../access/branch-access.ts';
 import type { FoundRepository } from '../access/found-branch.ts';
 import { readRepositoryState } from './repository-info.ts';

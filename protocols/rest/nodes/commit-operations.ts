@@ -1,9 +1,9 @@
 import type { CommitOperation, CommitOperations } from '#actors/branch/messages.ts';
 import { PRECONDITIONS_SINCE } from '#runtime/actor/message-version.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parentPath, parsePath, pathName } from '#runtime/content/path.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { BodyFields } from '#protocols/http/body-fields.ts';
+import type { BodyFields } from '#protocols/http/requests/body-fields.ts';
 import { parseNewNode } from './node-bodies.ts';
 
 /** Maximum operations in one commit. The branch bounds the changed nodes; this bounds the parsing. */

@@ -1,8 +1,8 @@
 import { type EntityTags, type Expected, namesTag } from '#actors/branch/condition-messages.ts';
 import { PRECONDITIONS_SINCE } from '#runtime/actor/message-version.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import type { BodyFields } from '#protocols/http/body-fields.ts';
-import { type EntityTag, parseEntityTags, uncodedTag } from '#protocols/http/etag.ts';
+import type { BodyFields } from '#protocols/http/requests/body-fields.ts';
+import { type EntityTag, parseEntityTags, uncodedTag } from '#protocols/http/replies/etag.ts';
 import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';
 import type { RestRequest } from '../rest-route.ts';
 

@@ -1,7 +1,7 @@
 import type { NewNode, PatchNode, UpdateNode } from '#actors/branch/messages.ts';
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
-import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { optionalCommit } from '../commit-info.ts';
 import { createShape, updateShape, wrappedCreateShape } from './node-shapes.ts';
 

@@ -22,11 +22,11 @@ import type {
 import type { ListIncomingReferences, NodePlace } from '#actors/branch/read-messages.ts';
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
 import { INCOMING_SINCE } from '#runtime/actor/message-version.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parsePath } from '#runtime/content/path.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import {
   askBranch,

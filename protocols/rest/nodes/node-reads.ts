@@ -7,8 +7,8 @@ import type {
   ReadTree,
 } from '#actors/branch/read-messages.ts';
 import type { Unchanged } from '#actors/branch/condition-messages.ts';
-import type { JsonText } from '#runtime/content/json-text.ts';
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonText } from '#runtime/content/values/json-text.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { type NodeAddress, parseNodeAddress } from '#runtime/content/node-address.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { HttpReply, ReplyHeaders } from '#protocols/http/route.ts';

@@ -1,4 +1,4 @@
-import { type BodyShape, bodyShape, readOnly } from '#protocols/http/body-shape.ts';
+import { type BodyShape, bodyShape, readOnly } from '#protocols/http/requests/body-shape.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import { contentSchema, contentSchemas, newNodeProperties } from '../content-schemas.ts';
 import { lockSchema } from '../lock-precondition.ts';

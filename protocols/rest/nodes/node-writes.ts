@@ -9,9 +9,9 @@ import type {
   UpdateNode,
   Written,
 } from '#actors/branch/messages.ts';
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import { methodNotAllowed, revisionHeaders, sendCommand } from '../access/branch-access.ts';
 import { optionalCommit } from '../commit-info.ts';

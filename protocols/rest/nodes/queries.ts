@@ -1,9 +1,9 @@
 import type { JsonAnswer, RunDslQuery, RunQuery } from '#actors/branch/messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parsePath } from '#runtime/content/path.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
 import type { HttpReply, ParameterDocs } from '#protocols/http/route.ts';
 import { askBranch, likelyBranchOf, minRevisionParameter, replyOf } from '../access/branch-access.ts';
 import { contentSchema } from '../content-schemas.ts';

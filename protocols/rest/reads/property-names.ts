@@ -1,4 +1,4 @@
-import { parsePropertyPath } from '#runtime/content/property-path.ts';
+import { parsePropertyPath } from '#runtime/content/values/property-path.ts';
 import { PARTS_SINCE } from '#runtime/actor/message-version.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { ParameterDocs } from '#protocols/http/route.ts';

@@ -1,6 +1,6 @@
 import { KnownNames, unknownName } from '#runtime/errors/known-names.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import { otherSpelling } from '#protocols/http/other-spelling.ts';
+import { otherSpelling } from '#protocols/http/requests/other-spelling.ts';
 import type { ParameterDocs } from '#protocols/http/route.ts';
 import { isRead } from './read-consistency.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';

@@ -3,9 +3,9 @@ import {
   fieldSettings,
   type FieldType,
   fieldTypes,
-} from '#runtime/content/field-schema.ts';
-import { indexKinds, propertyTypes } from '#runtime/content/property-schema.ts';
-import { readOnly } from '#protocols/http/body-shape.ts';
+} from '#runtime/content/definitions/field-schema.ts';
+import { indexKinds, propertyTypes } from '#runtime/content/definitions/property-schema.ts';
+import { readOnly } from '#protocols/http/requests/body-shape.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 
 const text = { type: 'string' } as const;

@@ -9,9 +9,9 @@ import type {
   ValidateNode,
   Written,
 } from '#actors/branch/messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import type { HttpReply, ResponseDocs, SharedAddress } from '#protocols/http/route.ts';
 import {
   askBranch,

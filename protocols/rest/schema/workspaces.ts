@@ -8,7 +8,7 @@ import type {
   WorkspacePut,
 } from '#actors/repository/messages.ts';
 import { requireWorkspaceName } from '#runtime/content/names.ts';
-import type { Workspace } from '#runtime/content/workspace-definition.ts';
+import type { Workspace } from '#runtime/content/definitions/workspace-definition.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { repositoryOf } from '../access/branch-access.ts';
 import { clampedInteger } from '../reads/read-parameters.ts';

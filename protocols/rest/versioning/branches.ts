@@ -2,8 +2,8 @@ import type { BranchState, MoveHead, ReadBranchState } from '#actors/branch/mess
 import type { BranchEntry, ListBranches, UpdateBranch } from '#actors/repository/messages.ts';
 import { formatRevision, parseRevision, revisionZero } from '#runtime/content/revision.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
-import { readOnly } from '#protocols/http/body-shape.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
+import { readOnly } from '#protocols/http/requests/body-shape.ts';
 import type { HttpReply, ResponseDocs } from '#protocols/http/route.ts';
 import { minRevisionParameter, readHead, sendCommand } from '../access/branch-access.ts';
 import {

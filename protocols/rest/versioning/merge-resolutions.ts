@@ -1,9 +1,9 @@
 import type { MergeResolution, ResolutionType } from '#actors/branch/merge-messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
-import { parseLocale } from '#runtime/content/locale.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { parseLocale } from '#runtime/content/translations/locale.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { BodyFields } from '#protocols/http/body-fields.ts';
-import { readOnly } from '#protocols/http/body-shape.ts';
+import type { BodyFields } from '#protocols/http/requests/body-fields.ts';
+import { readOnly } from '#protocols/http/requests/body-shape.ts';
 import { conflictProperties } from '../content-schemas.ts';
 
 /** Maximum resolutions in one request; one merge has no more conflicts either. */

@@ -1,7 +1,7 @@
 import type { MergeBranch, MergeResult, ResolveMerge } from '#actors/branch/merge-messages.ts';
 import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { revisionHeaders, sendCommand } from '../access/branch-access.ts';
 import { managedRepository, requireEntry } from './branches.ts';
 import { commandCommit, commandCommitProperties } from '../commit-info.ts';

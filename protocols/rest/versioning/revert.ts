@@ -1,6 +1,6 @@
 import type { RevertedRevisions, RevertResult, RevertRevisions } from '#actors/branch/revert-messages.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import { type BodyFields, bodyFields } from '#protocols/http/body-fields.ts';
+import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { revisionHeaders, sendCommand } from '../access/branch-access.ts';
 import { managedRepository, requireEntry } from './branches.ts';
 import { commandCommit, commandCommitProperties } from '../commit-info.ts';

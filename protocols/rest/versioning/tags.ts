@@ -1,7 +1,7 @@
 import type { ListTags, TagEntry } from '#actors/repository/messages.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import type { ResponseDocs } from '#protocols/http/route.ts';
 import { nameSchema, revisionSchema, tagInfo, tagInfoSchema } from './branch-info.ts';
 import { type BranchesContext, managedRepository } from './branches.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json-value.ts';
+import type { JsonObject } from '../values/json-value.ts';
 
 const everyOperation = ['create', 'read', 'update', 'delete', 'translate', 'relate', 'unrelate'];
 const ownHome = 'node.path.descendantOf(auth.home)';

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../json-value.ts';
-import { type NodeTypeDefinition, parseNodeTypeDefinition } from '../node-type.ts';
+import type { JsonObject } from '../values/json-value.ts';
+import { type NodeTypeDefinition, parseNodeTypeDefinition } from '../definitions/node-type.ts';
 
 /** A built-in node type. */
 export interface BuiltInNodeType {

@@ -1,11 +1,11 @@
-import { isFlagDeclined } from '../declined-flag.ts';
-import type { InitialChild } from '../initial-structure.ts';
-import { jsonEquals, type JsonValue } from '../json-value.ts';
-import type { NodeType } from '../node-type.ts';
-import type { PropertySchema } from '../property-schema.ts';
-import { newSchemaRecord } from '../schema-record.ts';
-import { type ResolvedSource, SchemaResolver } from '../schema-resolver.ts';
-import type { ResolvedNodeType } from '../type-resolver.ts';
+import { isFlagDeclined } from '../resolution/declined-flag.ts';
+import type { InitialChild } from '../definitions/initial-structure.ts';
+import { jsonEquals, type JsonValue } from '../values/json-value.ts';
+import type { NodeType } from '../definitions/node-type.ts';
+import type { PropertySchema } from '../definitions/property-schema.ts';
+import { newSchemaRecord } from '../definitions/schema-record.ts';
+import { type ResolvedSource, SchemaResolver } from '../resolution/schema-resolver.ts';
+import type { ResolvedNodeType } from '../resolution/type-resolver.ts';
 import { builtInNodeTypes } from './node-types.ts';
 
 const shippedRecords: ReadonlyMap<string, NodeType> = new Map(

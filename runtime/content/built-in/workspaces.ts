@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json-value.ts';
+import type { JsonObject } from '../values/json-value.ts';
 import { accessControlNodes } from './access-content.ts';
 import { aiTypeNames } from './ai-types.ts';
 import { svc } from './define-type.ts';

@@ -6,7 +6,7 @@ import { branchActor } from '#actors/branch/branch-actor.ts';
 import type { CommitOperation } from '#actors/branch/messages.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import type { ActorBehaviour, ActorKind, Turn } from '#runtime/commit/behaviour.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { Engine, engineLimits } from '#test/support/engine.ts';
 import { CONTENT, TestBranch } from '#test/support/test-branch.ts';
 

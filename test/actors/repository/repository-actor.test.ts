@@ -13,7 +13,7 @@ import { RepositoryTable, type WorkspaceRow } from '#actors/repository/repositor
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import { readRecord, writeRecord } from '#runtime/commit/record-store.ts';
 import { builtInWorkspaces } from '#runtime/content/built-in/workspaces.ts';
-import type { Workspace } from '#runtime/content/workspace-definition.ts';
+import type { Workspace } from '#runtime/content/definitions/workspace-definition.ts';
 import { callers, HostFixture } from '#test/support/host-fixture.ts';
 
 const actor = 'default/blog~1/repository';

@@ -13,7 +13,7 @@ import {
 } from '#cluster/router/call-frames.ts';
 import { PRECONDITIONS_SINCE } from '#runtime/actor/message-version.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
 import { callBytes } from '#test/support/call-bytes.ts';
 

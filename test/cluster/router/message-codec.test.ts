@@ -7,7 +7,7 @@ import {
   messagePieces,
 } from '#cluster/router/message-codec.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 
 const keys = fc.oneof(
   fc.string({ maxLength: 4 }),

@@ -15,7 +15,7 @@ import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
 import { systemClock } from '#runtime/base/clock.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { callBytes, messagesOf } from '#test/support/call-bytes.ts';
 import { hearPulse, testSeal } from '#test/support/member-seals.ts';

@@ -1,6 +1,6 @@
 import http from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { ask, eventually, gate, RawClient, route, start } from './http-fixture.ts';
 

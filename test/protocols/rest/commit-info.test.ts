@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { bareCommit, commandCommit, isExplicit, optionalCommit } from '#protocols/rest/commit-info.ts';
 
 describe('the commit of a write', () => {

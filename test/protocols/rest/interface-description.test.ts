@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { operationsOf } from '#protocols/http/openapi-operations.ts';
+import { operationsOf } from '#protocols/http/openapi/openapi-operations.ts';
 import { PathRouter } from '#protocols/http/path-router.ts';
 import { contentSchemas } from '#protocols/rest/content-schemas.ts';
 import { commandSchemas } from '#protocols/rest/nodes/command-schemas.ts';

@@ -1,15 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { archetypeFields } from '#runtime/content/archetype.ts';
-import { constraintFields } from '#runtime/content/constraints.ts';
-import { elementTypeFields } from '#runtime/content/element-type.ts';
-import { fieldConfigFields, fieldFields, fieldTypes } from '#runtime/content/field-schema.ts';
-import { initialChildFields, initialStructureFields } from '#runtime/content/initial-structure.ts';
-import { compoundIndexFields, indexColumnFields, nodeTypeFields } from '#runtime/content/node-type.ts';
-import { propertyFields } from '#runtime/content/property-schema.ts';
-import { translationConfigFields } from '#runtime/content/translation-config.ts';
-import { workspaceConfigFields, workspaceFields } from '#runtime/content/workspace-definition.ts';
+import { archetypeFields } from '#runtime/content/definitions/archetype.ts';
+import { constraintFields } from '#runtime/content/definitions/constraints.ts';
+import { elementTypeFields } from '#runtime/content/definitions/element-type.ts';
+import { fieldConfigFields, fieldFields, fieldTypes } from '#runtime/content/definitions/field-schema.ts';
+import {
+  initialChildFields,
+  initialStructureFields,
+} from '#runtime/content/definitions/initial-structure.ts';
+import {
+  compoundIndexFields,
+  indexColumnFields,
+  nodeTypeFields,
+} from '#runtime/content/definitions/node-type.ts';
+import { propertyFields } from '#runtime/content/definitions/property-schema.ts';
+import { translationConfigFields } from '#runtime/content/translations/translation-config.ts';
+import { workspaceConfigFields, workspaceFields } from '#runtime/content/definitions/workspace-definition.ts';
 import type { KnownNames } from '#runtime/errors/known-names.ts';
-import { parseQuery } from '#protocols/http/query-parameters.ts';
+import { parseQuery } from '#protocols/http/requests/query-parameters.ts';
 import type { JsonSchema } from '#protocols/http/route.ts';
 import { contentSchemas } from '#protocols/rest/content-schemas.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';

@@ -10,7 +10,7 @@ import { systemClock } from '#runtime/base/clock.ts';
 import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import { Replica } from '#runtime/commit/replica.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
 import { Engine, engineUser as caller } from '#test/support/engine.ts';
 import { noteActor } from '#test/support/note-actor.ts';

@@ -1,10 +1,10 @@
-import { type Archetype, parseArchetypeDefinition } from '#runtime/content/archetype.ts';
-import { type ElementType, parseElementTypeDefinition } from '#runtime/content/element-type.ts';
-import { type NodeType, parseNodeTypeDefinition } from '#runtime/content/node-type.ts';
-import { newSchemaRecord } from '#runtime/content/schema-record.ts';
-import { SchemaResolver } from '#runtime/content/schema-resolver.ts';
-import type { TranslationRules } from '#runtime/content/translation-check.ts';
-import type { SchemaSource } from '#runtime/content/type-resolver.ts';
+import { type Archetype, parseArchetypeDefinition } from '#runtime/content/definitions/archetype.ts';
+import { type ElementType, parseElementTypeDefinition } from '#runtime/content/definitions/element-type.ts';
+import { type NodeType, parseNodeTypeDefinition } from '#runtime/content/definitions/node-type.ts';
+import { newSchemaRecord } from '#runtime/content/definitions/schema-record.ts';
+import { SchemaResolver } from '#runtime/content/resolution/schema-resolver.ts';
+import type { TranslationRules } from '#runtime/content/translations/translation-check.ts';
+import type { SchemaSource } from '#runtime/content/resolution/type-resolver.ts';
 
 const now = '2024-01-01T00:00:00.000Z';
 

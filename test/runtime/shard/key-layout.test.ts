@@ -4,7 +4,7 @@ import { NODE_ID_BYTES_MAX } from '#runtime/content/content-node.ts';
 import { ORDER_KEY_LENGTH_MAX } from '#runtime/content/order-key.ts';
 import { PATH_BYTES_MAX } from '#runtime/content/path.ts';
 import { revisionMax } from '#runtime/content/revision.ts';
-import { TYPE_NAME_LENGTH_MAX } from '#runtime/content/type-name.ts';
+import { TYPE_NAME_LENGTH_MAX } from '#runtime/content/definitions/type-name.ts';
 import { indexValue, uniqueValue } from '#runtime/index/index-value.ts';
 import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import {
   definitionNetChange,
   isTakenAlong,

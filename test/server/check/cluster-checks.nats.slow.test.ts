@@ -16,7 +16,8 @@ const PATH = '/api/management/checks';
 
 const content = '/api/repository/shop/main/head/load';
 
-const thrownAway = 'partition: its shards on this member are damaged; they are removed and rebuilt from the log';
+const thrownAway =
+  'partition: its shards on this member are damaged; they are removed and rebuilt from the log';
 
 const nats = sharedNatsCluster(1);
 let cluster: MemberCluster;

@@ -7,7 +7,7 @@ import { queueDefaults } from '#actors/jobs/actor-queue.ts';
 import { LocalQueue } from '#actors/jobs/local-queue.ts';
 import { JobRunner } from '#server/jobs/job-runner.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobRecord, JobRequest, NewJob } from '#runtime/jobs/job.ts';
 import type { RunningJob } from '#runtime/jobs/job-handler.ts';

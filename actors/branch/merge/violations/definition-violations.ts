@@ -1,4 +1,4 @@
-import { SchemaResolver } from '#runtime/content/schema-resolver.ts';
+import { SchemaResolver } from '#runtime/content/resolution/schema-resolver.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
 import { sameDefinition } from '#runtime/tree/net-change.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';

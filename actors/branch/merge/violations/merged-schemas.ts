@@ -1,7 +1,7 @@
 import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
-import { type ResolvedSource, SchemaResolver } from '#runtime/content/schema-resolver.ts';
-import type { SchemaSource } from '#runtime/content/type-resolver.ts';
-import type { Workspace } from '#runtime/content/workspace-definition.ts';
+import { type ResolvedSource, SchemaResolver } from '#runtime/content/resolution/schema-resolver.ts';
+import type { SchemaSource } from '#runtime/content/resolution/type-resolver.ts';
+import type { Workspace } from '#runtime/content/definitions/workspace-definition.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { sameDefinition } from '#runtime/tree/net-change.ts';
 import {

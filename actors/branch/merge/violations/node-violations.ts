@@ -1,9 +1,13 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
-import { isAllowedUnder, requireAllowedInWorkspace } from '#runtime/content/allowed-children.ts';
+import { isAllowedUnder, requireAllowedInWorkspace } from '#runtime/content/validation/allowed-children.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
-import type { ResolvedSource } from '#runtime/content/schema-resolver.ts';
-import { requireArchetype, requireInstantiable, validateProperties } from '#runtime/content/validate-node.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import type { ResolvedSource } from '#runtime/content/resolution/schema-resolver.ts';
+import {
+  requireArchetype,
+  requireInstantiable,
+  validateProperties,
+} from '#runtime/content/validation/validate-node.ts';
 import { prepareComparison, sameProperties } from '#runtime/tree/net-change.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { eachInSlices } from '../../each-in-slices.ts';

@@ -1,5 +1,5 @@
 import { builtInNodeTypes } from '#runtime/content/built-in/node-types.ts';
-import { SchemaResolver } from '#runtime/content/schema-resolver.ts';
+import { SchemaResolver } from '#runtime/content/resolution/schema-resolver.ts';
 import { definitionPath } from '../../pair/definition-names.ts';
 import { keptPartsText, missingIn } from '../../schema/shipped-types.ts';
 import { eachInSlices } from '../../each-in-slices.ts';

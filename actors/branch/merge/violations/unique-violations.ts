@@ -1,4 +1,4 @@
-import type { JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { uniqueValueInSteps } from '#runtime/index/index-value.ts';
 import { bytesText, END } from '#runtime/shard/binary-key.ts';
 import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';

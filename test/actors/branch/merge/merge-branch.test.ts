@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MergeResult } from '#actors/branch/merge-messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { BranchModel, type ModelNode } from '../workload/branch-model.ts';

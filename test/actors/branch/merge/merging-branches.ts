@@ -6,7 +6,7 @@ import type {
   MergeResult,
 } from '#actors/branch/merge-messages.ts';
 import type { DefinitionKind } from '#actors/branch/messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 
 const workspace = WORKSPACE;

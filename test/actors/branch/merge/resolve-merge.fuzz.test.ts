@@ -8,7 +8,7 @@ import type {
   ResolutionType,
 } from '#actors/branch/merge-messages.ts';
 import type { BranchCommand } from '#actors/branch/messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { workloadCount } from '#test/support/workload-count.ts';

@@ -7,9 +7,9 @@ import type {
   ResolveMerge,
 } from '#actors/branch/merge-messages.ts';
 import type { BranchCommand } from '#actors/branch/messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
-import { TRANSLATIONS_LENGTH_MAX } from '#runtime/content/translation.ts';
+import { TRANSLATIONS_LENGTH_MAX } from '#runtime/content/translations/translation.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 
 const workspace = WORKSPACE;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BranchCommand, CommitOperation } from '#actors/branch/messages.ts';
 import type { Expected } from '#actors/branch/condition-messages.ts';
-import type { JsonText } from '#runtime/content/json-text.ts';
+import type { JsonText } from '#runtime/content/values/json-text.ts';
 import { type BranchFixture, callerWith, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 
 let branch: BranchFixture;

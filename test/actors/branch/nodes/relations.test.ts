@@ -3,7 +3,7 @@ import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import { RELATIONS_MAX, withRelation } from '#actors/branch/nodes/relations.ts';
 import type { Relation } from '#runtime/content/content-node.ts';
-import type { JsonText } from '#runtime/content/json-text.ts';
+import type { JsonText } from '#runtime/content/values/json-text.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { findDamage } from '#test/support/branch-checker.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { readChanges, readRevision } from '#runtime/tree/revision-store.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Caller } from '#runtime/commit/behaviour.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { administrator, type BranchFixture, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 
 const workspace = WORKSPACE;

@@ -10,10 +10,10 @@ import {
 import { definitionChanges, nodeChanges, type SeesTarget } from '#actors/branch/pair/node-changes.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
 import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
-import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { parentName } from '#runtime/content/path.ts';
-import { translationsField } from '#runtime/content/translation.ts';
-import type { ValueChange } from '#runtime/content/value-changes.ts';
+import { translationsField } from '#runtime/content/translations/translation.ts';
+import type { ValueChange } from '#runtime/content/values/value-changes.ts';
 import { definitionNetChange, type NetChange, netChange } from '#runtime/tree/net-change.ts';
 import { makeNodeRecord, NodeRecord } from '#runtime/tree/node-record.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';

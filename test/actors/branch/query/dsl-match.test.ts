@@ -5,7 +5,7 @@ import { filterWeight, matchesInSlices } from '#actors/branch/query/dsl-match.ts
 import { DslRow, holds, SORT_KEY_CHARACTERS, sortKeys } from '#actors/branch/query/dsl-row.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
-import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { makeNodeRecord } from '#runtime/tree/node-record.ts';
 import { runBudgeted } from '#test/support/budgeted-steps.ts';
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BranchCommand, RunDslQuery, RunQuery } from '#actors/branch/messages.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import {
   administrator,

@@ -6,8 +6,8 @@ import {
   type ExpandTarget,
 } from '#actors/branch/reads/expansion.ts';
 import { atOnce } from '#runtime/base/at-once.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
-import { PropertySelection } from '#runtime/content/property-selection.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { PropertySelection } from '#runtime/content/values/property-selection.ts';
 
 /** Expands with nodes of these sizes. @returns the targets that were looked at, and the properties as they are answered */
 function expanded(refs: readonly JsonObject[], sizes: Readonly<Record<string, number>>) {

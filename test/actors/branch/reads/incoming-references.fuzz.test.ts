@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import fc from 'fast-check';
-import type { JsonObject } from '#runtime/content/json-value.ts';
-import { findReferences } from '#runtime/content/references.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { findReferences } from '#runtime/content/values/references.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import type { NodeObject } from '#test/support/branch-fixture.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { edgesAt, type IncomingEdge } from '#actors/branch/reads/incoming-edges.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { ListIncomingReferences } from '#actors/branch/read-messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import {

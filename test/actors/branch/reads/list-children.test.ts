@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { NodePage, TextStream } from '#actors/branch/messages.ts';
 import type { ListChildren } from '#actors/branch/read-messages.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import {
   type BranchFixture,

@@ -5,7 +5,7 @@ import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { type ActorKind, FIRST_OWN_TABLE, type QueryContext } from '#runtime/commit/behaviour.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
-import type { JsonText } from '#runtime/content/json-text.ts';
+import type { JsonText } from '#runtime/content/values/json-text.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TextStream } from '#actors/branch/messages.ts';
 import type { ReadTree } from '#actors/branch/read-messages.ts';
-import { JsonText } from '#runtime/content/json-text.ts';
+import { JsonText } from '#runtime/content/values/json-text.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import {
   type BranchFixture,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { countHashed } from '#actors/branch/reads/translations-info.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
-import { translationStaleness } from '#runtime/content/translation-staleness.ts';
+import { translationStaleness } from '#runtime/content/translations/translation-staleness.ts';
 import {
   administrator,
   type BranchFixture,

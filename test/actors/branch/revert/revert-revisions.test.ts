@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MergeResult } from '#actors/branch/merge-messages.ts';
 import type { BranchCommand, Written } from '#actors/branch/messages.ts';
 import type { RevertedRevisions, RevertResult } from '#actors/branch/revert-messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 

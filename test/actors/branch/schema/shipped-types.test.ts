@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BuiltIns } from '#actors/branch/messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { encodeJsonRow } from '#runtime/shard/json-row.ts';
 import { BranchTable, definitionKey } from '#runtime/shard/key-layout.ts';
 import { storedDefinition } from '#runtime/tree/schema-store.ts';

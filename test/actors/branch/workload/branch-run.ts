@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { MergeConflict, MergeResult } from '#actors/branch/merge-messages.ts';
 import type { BranchCommand, CommitOperation } from '#actors/branch/messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';

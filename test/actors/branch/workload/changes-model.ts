@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { JsonObject, JsonValue } from '#runtime/content/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { parentName } from '#runtime/content/path.ts';
 import { applyChanges } from '#test/support/apply-changes.ts';
 import type { DiffChange, DiffEntry, Difference } from '#test/support/branch-family.ts';

@@ -1,5 +1,5 @@
 import type { BranchCommand, CommitOperation } from '#actors/branch/messages.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { type Difference, WORKSPACE } from '#test/support/branch-family.ts';
 import type { NodeObject } from '#test/support/branch-fixture.ts';
 import {

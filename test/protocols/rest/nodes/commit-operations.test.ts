@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bodyFields } from '#protocols/http/body-fields.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { OPERATIONS_MAX, parseCommitOperations } from '#protocols/rest/nodes/commit-operations.ts';
 
 const parse = (body: object, only?: number) => parseCommitOperations(bodyFields(body), '/here', only);

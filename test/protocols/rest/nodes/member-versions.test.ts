@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { bodyFields } from '#protocols/http/body-fields.ts';
-import { parseQuery } from '#protocols/http/query-parameters.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
+import { parseQuery } from '#protocols/http/requests/query-parameters.ts';
 import { parseCommitOperations } from '#protocols/rest/nodes/commit-operations.ts';
 import { conditionOf } from '#protocols/rest/nodes/conditions.ts';
 import { partOf } from '#protocols/rest/reads/property-names.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { parseQuery } from '#protocols/http/query-parameters.ts';
+import { parseQuery } from '#protocols/http/requests/query-parameters.ts';
 import {
   clampedInteger,
   DEEP_LEVELS_MAX,

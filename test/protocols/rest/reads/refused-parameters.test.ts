@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseQuery } from '#protocols/http/query-parameters.ts';
+import { parseQuery } from '#protocols/http/requests/query-parameters.ts';
 import type { RestRequest, RestRoute } from '#protocols/rest/rest-route.ts';
 import { memberRoutes, type RoutesContext } from '#server/routes.ts';
 

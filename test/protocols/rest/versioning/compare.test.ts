@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseQuery } from '#protocols/http/query-parameters.ts';
+import { parseQuery } from '#protocols/http/requests/query-parameters.ts';
 import { detailOf } from '#protocols/rest/versioning/compare.ts';
 import { DIFF_DETAILS_SINCE } from '#runtime/actor/message-version.ts';
 

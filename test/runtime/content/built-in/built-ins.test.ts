@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { requireAllowedInWorkspace, requireAllowedUnder } from '#runtime/content/allowed-children.ts';
+import {
+  requireAllowedInWorkspace,
+  requireAllowedUnder,
+} from '#runtime/content/validation/allowed-children.ts';
 import { builtInRoles } from '#runtime/content/built-in/access-content.ts';
 import { builtInNodeTypes } from '#runtime/content/built-in/node-types.ts';
 import { builtInWorkspaces } from '#runtime/content/built-in/workspaces.ts';
@@ -8,14 +11,17 @@ import {
   planInitialChildren,
   planInitialStructure,
   requireInitialTypes,
-} from '#runtime/content/plan-initial-structure.ts';
-import type { JsonObject } from '#runtime/content/json-value.ts';
-import { parseNodeTypeDefinition } from '#runtime/content/node-type.ts';
-import { newSchemaRecord } from '#runtime/content/schema-record.ts';
-import { SchemaResolver } from '#runtime/content/schema-resolver.ts';
-import type { ResolvedNodeType } from '#runtime/content/type-resolver.ts';
-import { prepareProperties } from '#runtime/content/validate-node.ts';
-import { parseWorkspaceDefinition, type Workspace } from '#runtime/content/workspace-definition.ts';
+} from '#runtime/content/validation/plan-initial-structure.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { parseNodeTypeDefinition } from '#runtime/content/definitions/node-type.ts';
+import { newSchemaRecord } from '#runtime/content/definitions/schema-record.ts';
+import { SchemaResolver } from '#runtime/content/resolution/schema-resolver.ts';
+import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
+import { prepareProperties } from '#runtime/content/validation/validate-node.ts';
+import {
+  parseWorkspaceDefinition,
+  type Workspace,
+} from '#runtime/content/definitions/workspace-definition.ts';
 
 const records = new Map(
   builtInNodeTypes.map(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { builtInNodeTypes } from '#runtime/content/built-in/node-types.ts';
 import { isShipped, missingParts } from '#runtime/content/built-in/shipped-parts.ts';
-import type { NodeType } from '#runtime/content/node-type.ts';
+import type { NodeType } from '#runtime/content/definitions/node-type.ts';
 import { schemaOf } from '../schema-fixture.ts';
 
 type Wire = Record<string, unknown> & { readonly name: string };

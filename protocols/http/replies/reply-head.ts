@@ -1,0 +1,100 @@
+import { STATUS_CODES } from 'node:http';
+import type { HttpResponse as UwsResponse } from 'uWebSockets.js';
+import { assert } from '#runtime/base/assert.ts';
+import type { ReplyHeaders } from '../route.ts';
+
+const statusLines = new Map<number, string>(
+  Object.entries({ ...STATUS_CODES, 499: 'Client Closed Request' }).map(([status, text]) => [
+    Number(status),
+    `${status} ${text}`,
+  ]),
+);
+
+/** The text of the status line after the protocol version. */
+export function statusLine(status: number): string {
+  return statusLines.get(status) ?? `${status} Status`;
+}
+
+const headerName = /^[\w!#$%&'*+.^`|~-]+$/;
+const unsafeValue = /[\0\r\n]/;
+
+/** Headers the writer sets itself; a handler that set them would send them twice. */
+const ownHeaders = /^(?:content-length|content-type|transfer-encoding|connection|date|x-request-id)$/i;
+
+/** Maximum number of checked names that are cached; names are constants of our code, so there are few. */
+const NAMES_MAX = 1_024;
+const checkedNames = new Set<string>();
+
+function checkName(name: string): void {
+  assert(headerName.test(name), 'a reply header has a name of token characters');
+  assert(!ownHeaders.test(name), 'a reply leaves the headers of its framing to the server');
+  if (checkedNames.size < NAMES_MAX) checkedNames.add(name);
+}
+
+function checkOne(name: string, value: string): void {
+  if (!checkedNames.has(name)) checkName(name);
+  // A value may hold user data; a line break in it would end the header and begin another.
+  assert(!unsafeValue.test(value), 'a reply header value holds no line break');
+}
+
+/** Checks a handler's headers before any part of its reply is written; an invalid one is a bug. */
+export function checkReplyHeaders(headers: ReplyHeaders): void {
+  for (const name in headers) {
+    const value = headers[name] as string | readonly string[];
+    if (typeof value === 'string') checkOne(name, value);
+    else for (const item of value) checkOne(name, item);
+  }
+}
+
+/** Writes headers that have been checked. */
+export function writeReplyHeaders(response: UwsResponse, headers: ReplyHeaders): void {
+  for (const name in headers) {
+    const value = headers[name] as string | readonly string[];
+    if (typeof value === 'string') response.writeHeader(name, value);
+    else for (const item of value) response.writeHeader(name, item);
+  }
+}
+
+/** The value of a header by its name in lower case, however the handler spelled it. */
+export function replyHeader(headers: ReplyHeaders | undefined, lowerName: string): string | undefined {
+  for (const name in headers) {
+    if (name.length !== lowerName.length || name.toLowerCase() !== lowerName) continue;
+    const value = headers[name] as string | readonly string[];
+    return typeof value === 'string' ? value : value.join(', ');
+  }
+  return undefined;
+}
+
+/** Maximum number of content types whose fixed lines are cached; the content types of assets are unbounded. */
+const contentTypesMax = 64;
+
+/**
+ * The header lines of every response, joined once per content type: a call into the library costs more than the bytes
+ * it writes. The text ends in the name of the request id's header, so that one `writeHeader(lines, id)` writes them
+ * all.
+ */
+export class FixedHeaders {
+  readonly #common: string;
+  readonly #byContentType = new Map<string, string>();
+
+  /**
+   * @param variesByOrigin whether responses differ by `Origin`, that is whether there is a CORS policy
+   * @param cacheControl value of `Cache-Control`; undefined: none
+   */
+  constructor(variesByOrigin: boolean, cacheControl?: string) {
+    const vary = variesByOrigin ? 'Vary: Origin\r\n' : '';
+    const cache = cacheControl === undefined ? '' : `Cache-Control: ${cacheControl}\r\n`;
+    this.#common = `X-Content-Type-Options: nosniff\r\n${vary}${cache}X-Request-Id`;
+  }
+
+  /** @param contentType `undefined` for a response without a body */
+  lines(contentType: string | undefined): string {
+    if (contentType === undefined) return this.#common;
+    const known = this.#byContentType.get(contentType);
+    if (known !== undefined) return known;
+    assert(!unsafeValue.test(contentType), 'a content type holds no line break');
+    const lines = `Content-Type: ${contentType}\r\n${this.#common}`;
+    if (this.#byContentType.size < contentTypesMax) this.#byContentType.set(contentType, lines);
+    return lines;
+  }
+}

@@ -30,7 +30,7 @@ export default defineConfig({
           ...shared,
           name: 'fast',
           globalSetup: [installPrograms],
-          // Two leave four tenths of two cores idle; clusters of processes, in the other projects, do not.
+          // Two leave four tenths of two cores idle.
           maxWorkers: Math.max(3, availableParallelism() - 1),
           include: ['test/**/*.test.ts'],
           exclude: ['test/**/*.slow.test.ts'],
@@ -47,6 +47,8 @@ export default defineConfig({
             'test/**/*.fuzz.test.ts',
             'test/cluster/ownership/{damaged-leader,standstill}.sim.test.ts',
           ],
+          // As in `fast`: files of clusters wait for elections and leases most of the time.
+          maxWorkers: Math.max(3, availableParallelism() - 1),
           env: { WORKLOADS: 'all' },
           isolate: true,
           maxConcurrency: 2,

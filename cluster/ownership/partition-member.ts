@@ -498,6 +498,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** Called when the stream has its lost records again. */
   async #followMended(signal: AbortSignal): Promise<void> {
     if (signal.aborted || this.#role !== 'quarantined') return;
+    this.#superseded?.stop();
     try {
       await this.#stopFollowing();
       await this.#startFollowing();
@@ -509,9 +510,9 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   /** Called when the end of this member's log was overwritten and never acknowledged: it adopts the stream's end. */
   async #setAside(end: SupersededEnd, signal: AbortSignal): Promise<void> {
     const { report } = this.#environment;
-    if (signal.aborted || this.#role !== 'quarantined' || this.#flushed === undefined) return;
     const canBeginAnew = await this.#damage.canBeginAnew();
-    if (signal.aborted) return;
+    // It may have been left meanwhile, or be followed again.
+    if (signal.aborted || this.#flushed === undefined) return;
     this.#superseded?.stop();
     if (!canBeginAnew) {
       this.#trouble = `its records from log record ${end.first} on were overwritten in the log, and ${this.#damage.obstacle}`;

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { encodeVoters } from '#cluster/replica-durability/voters.ts';
 import type { ReplicaStatus } from '#cluster/replica-durability/replica-status.ts';
+import type { PartitionRole } from '#cluster/ownership/partition-environment.ts';
 import { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import { PositionFile } from '#cluster/ownership/position-file.ts';
+import type { StoredMessage } from '#cluster/replication/log-stream.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
 import { systemClock } from '#runtime/base/clock.ts';
@@ -33,8 +35,11 @@ let folder: string;
 let stream: MemoryStream;
 let clock: TestClock;
 let told: ReplicaStatus[];
+/** What the stream had before others wrote over it. */
+let own: readonly StoredMessage[];
+let roles: PartitionRole[];
 let member: PartitionMember;
-let isOffered: boolean;
+let isOffered: boolean | Promise<boolean>;
 let asked: number;
 /** Whether the volume is short of room, look after look; at last it is not. */
 let pressures: boolean[];
@@ -44,7 +49,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'superseded-'));
   stream = new MemoryStream();
   clock = new TestClock();
-  [isOffered, asked, pressures] = [false, 0, []];
+  [isOffered, asked, pressures, roles] = [false, 0, [], []];
   const log = await openLog(stream, 'm1');
   await log.state(encodeVoters({ old: NAMES, new: NAMES }));
   for (let count = 0; count < 3; count += 1) await log.barrier();
@@ -62,6 +67,7 @@ beforeEach(async () => {
     chain: Buffer.from(chain, 'hex'),
   };
   await new PositionFile(files, folder).write(position, undefined, 1);
+  own = [...stream.messages];
   stream.messages.length = COMMON;
   const other = await openLog(stream, 'm2');
   for (let count = 0; count < 5; count += 1) await other.barrier();
@@ -99,7 +105,7 @@ beforeEach(async () => {
       flush: silentFlush,
     },
     report: () => {},
-    onRole: () => {},
+    onRole: (role) => roles.push(role),
   });
 });
 
@@ -156,4 +162,44 @@ it('stay when the volume becomes short of room while they are put away, until it
   await until(() => member.trouble?.includes('disk is full') === true, 'it says so');
   expect([member.role, putAway(), member.storedSequence > 0]).toEqual(['quarantined', [], true]);
   await whileTimeGoes(() => putAway().length === 1, 'they are put away');
+});
+
+it('stay where the partition was left while a snapshot was looked for', async () => {
+  await stream.link().truncate(2);
+  const answer = Promise.withResolvers<boolean>();
+  isOffered = answer.promise;
+  await quarantined();
+  await whileTimeGoes(() => asked === 1, 'it looks for one');
+  const left = member.leave();
+  answer.resolve(true);
+  await whileTimeGoes(() => member.role === 'idle', 'it is left');
+  await left;
+  expect(putAway()).toEqual([]);
+});
+
+it('stay while they are followed again because the stream got their records back [CLU-046]', async () => {
+  const others = [...stream.messages];
+  const have = (messages: readonly StoredMessage[]): void => {
+    stream.messages.splice(0, stream.messages.length, ...messages);
+  };
+  const since = told;
+  // For a while the servers show the beginning of the other records, and nobody who has them answers.
+  have(others.slice(0, own.length - 1));
+  told = ['m2', 'm3'].map((name) => statusIn(stream, name, COMMON));
+  const following = member.follow();
+  await whileTimeGoes(() => member.role === 'quarantined', 'it is in quarantine');
+  await following;
+  await whileTimeGoes(() => member.trouble?.includes('differs') === true, 'it knows that it has others');
+  have(own);
+  await whileTimeGoes(() => member.role === 'following', 'it follows again');
+  have(others);
+  told = since;
+  const untilMs = clock.monotonicMs() + 40_000;
+  await whileTimeGoes(() => clock.monotonicMs() > untilMs, 'time goes on');
+  // It finds out only when it opens the log; nobody else had to check it any more.
+  expect([member.role, putAway()]).toEqual(['following', []]);
+  const opening = member.own();
+  await whileTimeGoes(() => putAway().length === 1, 'they are put away');
+  expect(await opening).toBe(false);
+  expect(roles.slice(0, 5)).toEqual(['following', 'quarantined', 'following', 'opening', 'quarantined']);
 });

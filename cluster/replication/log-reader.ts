@@ -141,7 +141,7 @@ export class LogReader {
     } catch (error) {
       if (this.#decoder.fold.state.sequence !== sequence) throw error;
       const again = await this.#options.stream.fetch(message.sequence);
-      if (again === undefined || again.bytes.equals(message.bytes)) throw error;
+      if (again === undefined) throw error;
       yield* this.#take(again);
     }
   }

@@ -1,5 +1,8 @@
 import type { GuardMutant } from './guard-mutant.ts';
 
+const flushQuorumTest = ['test/cluster/replica-durability/flush-quorum.test.ts'];
+const logReaderTest = ['test/cluster/replication/log-reader.test.ts'];
+const supersededShardsTest = ['test/cluster/ownership/superseded-shards.test.ts'];
 const openingTest = ['test/cluster/replication/lost-end.test.ts'];
 
 /** The safety guards of who opens a log, or finds out what became of its appends. */
@@ -73,5 +76,54 @@ export const openingGuards: readonly GuardMutant[] = [
     from: 'clock);\n    if (!isAtOnce) this.#waitAnew();\n  }',
     to: 'clock);\n    void isAtOnce;\n  }',
     tests: openingTest,
+  },
+  {
+    guard: 'an end is not set aside of a partition that was left meanwhile',
+    file: 'cluster/ownership/partition-member.ts',
+    from: 'if (signal.aborted || this.#flushed === undefined) return;',
+    to: 'if (this.#flushed === undefined) return;',
+    tests: supersededShardsTest,
+  },
+  {
+    guard: 'an end is not set aside of a partition that is followed again',
+    file: 'cluster/ownership/partition-member.ts',
+    from: '    this.#superseded?.stop();\n    try {',
+    to: '    try {',
+    tests: supersededShardsTest,
+  },
+  {
+    guard: 'a follower takes no message again that a consumer delivers again',
+    file: 'cluster/replication/log-reader.ts',
+    from: 'if (message.sequence < next) continue;',
+    to: '',
+    tests: logReaderTest,
+  },
+  {
+    guard: 'a follower goes on behind nothing that it could not keep',
+    file: 'cluster/replication/log-reader.ts',
+    from: 'if (this.#decoder.fold.state.sequence !== sequence) throw error;',
+    to: '',
+    tests: logReaderTest,
+  },
+  {
+    guard: 'nothing is given back behind a message that cannot be compared at present',
+    file: 'cluster/replica-durability/reseed.ts',
+    from: 'if (stored === undefined) throw',
+    to: 'if (stored === undefined) continue;\n    if (false) throw',
+    tests: ['test/cluster/replica-durability/flushed-replica.test.ts'],
+  },
+  {
+    guard: 'an opening that was cancelled before it was stored waits for nobody',
+    file: 'cluster/replica-durability/flush-quorum.ts',
+    from: '    if (signal.aborted) giveUp();\n    else this.begin(log);',
+    to: '    this.begin(log);',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'an opening that was cancelled makes no owner',
+    file: 'cluster/replica-durability/flush-quorum.ts',
+    from: 'return log.ended === undefined && !signal.aborted;',
+    to: 'return log.ended === undefined;',
+    tests: flushQuorumTest,
   },
 ];

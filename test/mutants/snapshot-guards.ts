@@ -119,4 +119,11 @@ export const snapshotGuards: readonly GuardMutant[] = [
     to: 'if (info !== undefined) await',
     tests: writerTest,
   },
+  {
+    guard: 'a snapshot has no copy of another state than its position is for',
+    file: 'cluster/snapshot/snapshot-writer.ts',
+    from: '    requireSequence(path, store.tablesOf(id), sequence);',
+    to: '',
+    tests: writerTest,
+  },
 ];

@@ -295,6 +295,27 @@ describe('a write in class replica-disk', () => {
     expect([quorum.waitedMs, quorum.refusal()]).toEqual([0, undefined]);
   });
 
+  it('makes nobody an owner whose opening is cancelled before it is confirmed, or was before it was stored', async () => {
+    const quorum = await open({ old: [], new: ['m1', 'm2', 'm3'] });
+    const cancelled = new AbortController();
+    const opened = new Map<string, boolean>();
+    const opens = async (when: string, gate: FlushQuorum): Promise<void> => {
+      opened.set(when, await gate.opens(log, cancelled.signal));
+    };
+    void opens('while it waits', quorum);
+    await calm();
+    expect(opened.size).toBe(0);
+    cancelled.abort();
+    await calm();
+    stream = new MemoryStream();
+    void opens('before', await open({ old: [], new: ['m1', 'm2', 'm3'] }));
+    await calm();
+    expect([...opened]).toEqual([
+      ['while it waits', false],
+      ['before', false],
+    ]);
+  });
+
   it('is confirmed by nobody before voters are named, who are two at least', async () => {
     let wanted = ['m1'];
     const quorum = await open(noVoters, () => wanted);

@@ -253,6 +253,23 @@ it('gives nothing back while another member has more, or too few have told, or w
   expect(stream.messages).toHaveLength(mark.sequence - 1);
 });
 
+/** A stream whose leader does not show one message at present. */
+class HidingLink extends MemoryLink {
+  override async fetch(sequence: number): Promise<StoredMessage | undefined> {
+    return sequence === 2 ? undefined : super.fetch(sequence);
+  }
+}
+
+it('gives nothing back behind a message that it cannot compare at present', async () => {
+  await keep();
+  stream.messages.pop();
+  replace(2);
+  const { length } = stream.messages;
+  const told = [behind, { ...behind, member: 'm3' }];
+  expect(await replica(told, 'quorum', new HidingLink(stream)).mend(undefined)).toMatch(/cannot be reached/);
+  expect(stream.messages).toHaveLength(length);
+});
+
 it('gives nothing back to another stream of the same name, though all that it has is the same', async () => {
   await keep('earlier');
   stream.messages.pop();

@@ -69,6 +69,18 @@ class DamagedCopy extends MemoryLink {
   }
 }
 
+/** A server that delivers each message again behind the next one, as a consumer does whose acknowledgement got lost. */
+class RepeatingConsumer extends MemoryLink {
+  override async *follow(first: number, signal: AbortSignal): AsyncGenerator<StoredMessage> {
+    let before: StoredMessage | undefined;
+    for await (const message of super.follow(first, signal)) {
+      yield message;
+      if (before !== undefined) yield before;
+      before = message;
+    }
+  }
+}
+
 /** A stream whose consumer can be lost. */
 class LostConsumer extends MemoryLink {
   identity = 'memory';
@@ -123,6 +135,66 @@ describe('a record that does not verify where it is followed', () => {
     expect(told).toEqual([2, 3, 4, 5, 6]);
     expect(kept).toEqual(stream.messages.map(({ bytes }) => bytes));
   });
+});
+
+it('tells everything once, also what a consumer delivers again', async () => {
+  const clock = new TestClock();
+  const stream = new MemoryStream();
+  const log = await opened(stream, clock);
+  for (let n = 1; n <= 3; n += 1) await log.append(numberedEntry('t/r/main/branch', n));
+  const options = {
+    partition: PARTITION,
+    position: undefined,
+    clock,
+    random: systemRandom,
+    report: () => {},
+  };
+  const reader = new LogReader({ ...options, stream: new RepeatingConsumer(stream) });
+  const controller = new AbortController();
+  const told: number[] = [];
+  const reading = (async () => {
+    for await (const news of reader.read(controller.signal))
+      if (news.kind === 'batch') told.push(news.batch.sequence);
+  })();
+  await settle();
+  controller.abort();
+  await reading;
+  expect(told).toEqual([2, 3, 4]);
+});
+
+it('ends when what it reads cannot be kept, also while the leader does not answer', async () => {
+  const clock = new TestClock();
+  const stream = new MemoryStream();
+  const log = await opened(stream, clock);
+  await log.append(numberedEntry('t/r/main/branch', 1));
+  const link = stream.link();
+  const kept: number[] = [];
+  const reader = new LogReader({
+    stream: link,
+    partition: PARTITION,
+    position: undefined,
+    clock,
+    random: systemRandom,
+    report: () => {},
+    stored: (_, { sequence }) => {
+      kept.push(sequence);
+      link.isConnected = false;
+      throw new Error('the disk is gone');
+    },
+  });
+  const controller = new AbortController();
+  let failure: unknown;
+  const reading = (async () => {
+    for await (const news of reader.read(controller.signal)) expect(news.kind).toBeDefined();
+  })().catch((error: unknown) => {
+    failure = error;
+  });
+  await settle();
+  // Read again, it would go on behind a message that was not kept.
+  expect(failure).toMatchObject({ message: 'the disk is gone' });
+  expect(kept).toEqual([1]);
+  controller.abort();
+  await reading;
 });
 
 describe('when a reader received what it stands at', () => {

@@ -1,5 +1,8 @@
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { storedBytes } from '#cluster/snapshot/stored-manifest.ts';
+import { COPY_FILE } from '#runtime/actor/actor-copies.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { PARTITION, type SnapshotSide, SnapshotWorld } from '#test/support/snapshot-world.ts';
 
@@ -106,6 +109,21 @@ describe('a snapshot', () => {
     };
     await owner.write(busy, 'two');
     await expect(take()).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
+    expect(await world.records()).toEqual(before);
+  });
+
+  it('is not taken of a copy that has another state than it was copied for', async () => {
+    await owner.write(busy, 'two');
+    const before = await world.records();
+    const put = world.blobs.put.bind(world.blobs);
+    const copy = (number: number): string => join(follower.folder, 'snapshot', String(number), COPY_FILE);
+    let puts = 0;
+    world.blobs.put = (...options) => {
+      puts += 1;
+      if (puts === 1) copyFileSync(copy(0), copy(1));
+      return put(...options);
+    };
+    await expect(take(true)).rejects.toThrow(/reaches record \d+, but \d+ is expected/);
     expect(await world.records()).toEqual(before);
   });
 });

@@ -2,7 +2,7 @@ import type { HttpServer } from '#protocols/http/uws-server.ts';
 import type { MemberState, MemberStatus } from '#protocols/rest/management/system.ts';
 import { within } from '#runtime/base/within.ts';
 import type { Bus } from '#runtime/bus/ports.ts';
-import { openClusterEngine } from '#server/engine/cluster-engine.ts';
+import { openClusterEngine } from '#server/engine/open-cluster-engine.ts';
 import { openEmbeddedEngine } from '#server/engine/embedded-engine.ts';
 import type { EngineEnvironment, MemberEngine } from '#server/engine/engine.ts';
 import { tellingEvents, watchBus } from '#server/engine/member-bus.ts';

@@ -19,16 +19,19 @@ const WARM_MS = 500;
 /** Interval of the checks whether everything has been handed over, in milliseconds. */
 const DRAIN_POLL_MS = 25;
 
+/** What the manager hears of this member's side of a partition. */
+export interface PartitionListeners {
+  readonly onRole: (role: PartitionRole) => void;
+  readonly report: (event: LogEvent) => void;
+}
+
 /** Dependencies of the manager. */
 export interface ManagerEnvironment {
   readonly directory: ClusterDirectory;
   readonly registry: MemberRegistry;
   readonly streamOf: (partition: number) => LogStream;
   /** Creates this member's side of a partition. */
-  readonly makeMember: (
-    partition: number,
-    hear: { readonly onRole: (role: PartitionRole) => void; readonly report: (event: LogEvent) => void },
-  ) => PartitionMember;
+  readonly makeMember: (partition: number, hear: PartitionListeners) => PartitionMember;
   readonly clock: Clock;
   /** Called for a failed change of a role; the next check tries again. */
   readonly onFailure: (partition: number, cause: unknown) => void;

@@ -1,7 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { queueDefaults } from '#actors/jobs/actor-queue.ts';
 import { ActorHost } from '#runtime/actor/actor-host.ts';
 import { OpenRoom } from '#runtime/actor/open-room.ts';
 import { ActorStore } from '#runtime/actor/actor-store.ts';
@@ -15,23 +12,21 @@ import { OptionError } from '#runtime/config/option.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
 import { ClusterDirectory, placementRules } from '#cluster/directory/cluster-directory.ts';
-import { MEMBERS_MAX, MemberRegistry, registryTimes } from '#cluster/directory/member-registry.ts';
-import { runningDuplicate } from '#cluster/directory/running-duplicate.ts';
+import { MEMBERS_MAX, MemberRegistry } from '#cluster/directory/member-registry.ts';
 import { NatsHeartbeats } from '#cluster/directory/nats-heartbeats.ts';
 import { NatsBus } from '#cluster/fanout/nats-bus.ts';
-import { PartitionManager } from '#cluster/ownership/partition-manager.ts';
+import { type PartitionListeners, PartitionManager } from '#cluster/ownership/partition-manager.ts';
 import type { PartitionRole } from '#cluster/ownership/partition-environment.ts';
 import { PartitionMember } from '#cluster/ownership/partition-member.ts';
-import { connectToNats, type NatsConnection } from '#cluster/nats/connection.ts';
+import type { NatsConnection } from '#cluster/nats/connection.ts';
 import { flushWindow } from '#cluster/replica-durability/flush-journal.ts';
 import { NatsFlushChannel } from '#cluster/replica-durability/nats-flush-channel.ts';
 import { NatsReplicaStatus } from '#cluster/replica-durability/nats-replica-status.ts';
 import type { ReplicasEnvironment } from '#cluster/replica-durability/flushed-replica.ts';
-import { NatsTickets } from '#cluster/jobs/nats-tickets.ts';
+import type { NatsTickets } from '#cluster/jobs/nats-tickets.ts';
 import { LinkWatch } from '#cluster/nats/link-watch.ts';
 import { NotThereYetError } from '#cluster/nats/not-there-yet.ts';
-import { ensureCommitStream, lostCommitStreams } from '#cluster/nats/streams.ts';
-import { Subjects } from '#cluster/nats/subjects.ts';
+import type { Subjects } from '#cluster/nats/subjects.ts';
 import { AppendChannel } from '#cluster/replication/append-channel.ts';
 import { JetStreamLogStream } from '#cluster/replication/jetstream-log-stream.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
@@ -45,7 +40,7 @@ import { CallServer } from '#cluster/router/call-server.ts';
 import { ClusterRouter } from '#cluster/router/cluster-router.ts';
 import { RemoteCalls } from '#cluster/router/remote-calls.ts';
 import { PartitionShards } from '#server/check/partition-shards.ts';
-import { type CheckedServers, checkServers } from './check-servers.ts';
+import type { CheckedServers } from './check-servers.ts';
 import type { EngineEnvironment, MemberEngine } from './engine.ts';
 import { hostLimits, requestLimits } from '#server/host/host-limits.ts';
 import { memberName } from '#server/host/member-name.ts';
@@ -53,22 +48,18 @@ import { LogWatch } from '#server/status/log-watch.ts';
 import { busObserver, tellingRemovals } from './member-bus.ts';
 import { MemberClusterStatus } from '#server/status/member-cluster-status.ts';
 import { memberFindings } from '#server/status/member-findings.ts';
-import { linkFindings, logSealOf, sealedLink } from './member-link.ts';
+import { linkFindings, logSealOf } from './member-link.ts';
 import { NatsLogins } from './nats-logins.ts';
 import { NatsServersView } from '#server/status/nats-servers-view.ts';
 import { partitionReport } from './observers.ts';
 import { PartitionMetrics } from '#server/status/partition-metrics.ts';
-import { type KnownPartitions, PartitionSnapshots } from './partition-snapshots.ts';
+import type { KnownPartitions, PartitionSnapshots } from './partition-snapshots.ts';
 import { PositionExchange } from '#server/status/position-exchange.ts';
 import { Readiness } from '#server/status/readiness.ts';
 import { ShardFailures } from './shard-failures.ts';
 import { RevisionClock } from './revision-clock.ts';
 import { spaceFindings } from '#server/status/space-findings.ts';
-import { StartWaits } from './start-waits.ts';
 import { partitionFindings, QUARANTINED, stoppedFindings } from '#server/status/stopped-findings.ts';
-
-/** Number of streams that are created concurrently at the first start. */
-const STREAMS_AT_ONCE = 8;
 
 /** Interval of the checks whether every partition has an owner, in milliseconds. */
 const OWNERS_POLL_MS = 50;
@@ -87,120 +78,14 @@ const ANSWERS_MS_MAX = 2_000;
 /** Time before the end of a drain at which callers that still wait for another member get an error, in milliseconds. */
 const LAST_ANSWERS_MS = 1_000;
 
-/**
- * Connects to NATS and makes this process a member of the cluster there: it follows and owns partitions of the
- * commit log, and sends messages to the owners of the others. It waits for resources that are not available yet.
- *
- * @throws {OptionError} when the NATS servers refuse the credentials, or do not support the configuration
- */
-export async function openClusterEngine(environment: EngineEnvironment): Promise<MemberEngine> {
-  const { clock, log, options, random } = environment;
-  const { cluster, server } = options;
-  const subjects = new Subjects(cluster.name);
-  const waits = new StartWaits({ clock, random, log });
-  const credentials = server.natsCreds && readNamed('SVC_NATS_CREDS', server.natsCreds);
-  const authorities = server.natsCa && readNamed('SVC_NATS_CA', server.natsCa);
-  const connection = await waits.until('NATS', () =>
-    connectToNats({
-      urls: server.natsUrl,
-      name: server.memberId ?? hostname(),
-      // NATS users with permissions are for one member, by its name.
-      ...(server.memberId === undefined ? {} : { inbox: subjects.inbox(server.memberId) }),
-      ...(credentials === undefined ? {} : { credentials }),
-      ...(authorities === undefined ? {} : { authorities }),
-    }),
-  );
-  try {
-    const servers = await waits.until('what the NATS servers are', () =>
-      checkServers(connection, environment),
-    );
-    const sealed = sealedLink(connection, subjects, environment);
-    await requireOwnName(environment, sealed, subjects);
-    const settings = { replicas: cluster.replicas, bytesMax: cluster.logBytesMax };
-    const lost = await waits.until('the commit logs', () =>
-      lostCommitStreams(connection, subjects, cluster.partitions),
-    );
-    for (const partition of lost)
-      log.error(
-        'the commit log of a partition is missing, and is not recreated; restore the stores of NATS',
-        {
-          partition,
-          stream: subjects.logStream(partition),
-        },
-      );
-    for (let first = 0; first < cluster.partitions; first += STREAMS_AT_ONCE) {
-      const some = Array.from(
-        { length: Math.min(STREAMS_AT_ONCE, cluster.partitions - first) },
-        (_, at) => first + at,
-      ).filter((partition) => !lost.includes(partition));
-      await waits.until('the commit logs', () =>
-        Promise.all(some.map((each) => ensureCommitStream(connection, subjects, each, settings, clock))),
-      );
-      log.info('commit logs are ready', { upTo: first + some.length, of: cluster.partitions });
-    }
-    const tickets = await waits.until('the stream of tickets for jobs', () =>
-      NatsTickets.open({
-        sealed,
-        subjects,
-        settings: { replicas: cluster.replicas, leaseMs: queueDefaults.leaseMs },
-        clock,
-        report: (problem, cause) => log.warn(problem, { cause }),
-      }),
-    );
-    const snapshots = await waits.until('the store of snapshots', () =>
-      PartitionSnapshots.open(environment, sealed, subjects),
-    );
-    return new ClusterEngine(environment, sealed, subjects, servers, tickets, snapshots, random.bytes(8));
-  } catch (error) {
-    await connection.close();
-    throw error;
-  }
-}
-
-/** Reads the file that a variable names. @throws {OptionError} */
-function readNamed(variable: string, file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new OptionError([`${variable} names ${file}, which cannot be read: ${(error as Error).message}`]);
-  }
-}
-
-/**
- * Ends the start of a member whose name is in use, for example after a unit file was copied: the other members would
- * take the two processes for one, and assign partitions that neither can keep. A name made of host and port is
- * unique.
- *
- * @throws {OptionError}
- */
-async function requireOwnName(
-  { clock, log, options, registryTimes: times = registryTimes }: EngineEnvironment,
-  sealed: SealedLink,
-  subjects: Subjects,
-): Promise<void> {
-  const { memberId } = options.server;
-  if (memberId === undefined) return;
-  const url = await runningDuplicate({
-    channel: new NatsHeartbeats(sealed, subjects, options.cluster.partitions),
-    member: memberId,
-    clock,
-    heartbeatMs: times.heartbeatMs,
-    onAlive: (heardUrl) =>
-      log.warn('waiting for an earlier process of the same member name to end', { url: heardUrl }),
-  });
-  if (url === undefined) return;
-  throw new OptionError([
-    `SVC_MEMBER_ID: another member is called ${memberId} and runs at ${url}; give this one a name of its own, or stop the other one`,
-  ]);
-}
-
 function tooManyMembers(): OptionError {
   return new OptionError([
     `the cluster has ${MEMBERS_MAX} members already, and may not have more: stop one of them before you start this one`,
   ]);
 }
 
-class ClusterEngine implements MemberEngine {
+/** A member of a cluster: it follows and owns partitions, and sends messages to the owners of the others. */
+export class ClusterEngine implements MemberEngine {
   readonly mode = 'cluster';
   readonly durability: string;
   readonly #environment: EngineEnvironment;
@@ -283,21 +168,7 @@ class ClusterEngine implements MemberEngine {
       observe: (outcome, elapsedMs) => this.#partitionMetrics.append(outcome, elapsedMs),
     });
     this.#calls = new RemoteCalls(connection, clock, environment.slices, sealed.seal);
-    this.router = new ClusterRouter({
-      partitions: options.cluster.partitions,
-      local: (partition) => this.#started?.manager.local(partition),
-      replica: (partition) => this.#started?.manager.replica(partition),
-      isConnected: () => this.#link.isUp,
-      subjectOf: (partition) => {
-        const owner = this.#started?.directory.otherOwnerOf(partition);
-        return owner === undefined ? undefined : subjects.calls(owner);
-      },
-      ownerOf: (partition) => this.#started?.directory.ownerOf(partition),
-      calls: this.#calls,
-      callVersion: () => this.#started?.registry.formats.calls ?? 0,
-      clock,
-      random,
-    });
+    this.router = this.#newRouter();
     this.nearby = this.router;
     this.bus = new NatsBus({
       sealed,
@@ -315,6 +186,25 @@ class ClusterEngine implements MemberEngine {
       storeOf: (partition) => this.#stores.get(partition),
       damaged: (partition, cause) => this.#started?.manager.metDamage(partition, cause),
       clock,
+    });
+  }
+
+  #newRouter(): ClusterRouter {
+    const { clock, options, random } = this.#environment;
+    return new ClusterRouter({
+      partitions: options.cluster.partitions,
+      local: (partition) => this.#started?.manager.local(partition),
+      replica: (partition) => this.#started?.manager.replica(partition),
+      isConnected: () => this.#link.isUp,
+      subjectOf: (partition) => {
+        const owner = this.#started?.directory.otherOwnerOf(partition);
+        return owner === undefined ? undefined : this.#subjects.calls(owner);
+      },
+      ownerOf: (partition) => this.#started?.directory.ownerOf(partition),
+      calls: this.#calls,
+      callVersion: () => this.#started?.registry.formats.calls ?? 0,
+      clock,
+      random,
     });
   }
 
@@ -473,13 +363,46 @@ class ClusterEngine implements MemberEngine {
     return hosts;
   }
 
+  /** Joins the cluster: from here on the other members see this one, and it gets roles in partitions. */
   #begin(): Started {
-    const { clock, log, options, random, registryTimes, version } = this.#environment;
-    const { partitions } = options.cluster;
+    const { options } = this.#environment;
     const url = this.#address();
     const id = memberName(options.server.memberId, new URL(url).port);
     this.#sealed.seal.begin(id);
-    const registry = new MemberRegistry({
+    const registry = this.#newRegistry(id, url);
+    const directory = new ClusterDirectory(registry, id, options.cluster.partitions);
+    const server = this.#answerCalls(id);
+    const streamOf = this.#logStreams();
+    const statuses = new NatsReplicaStatus(
+      this.#sealed,
+      this.#subjects.replicaStatus,
+      this.#environment.clock,
+    );
+    const manager = this.#newManager({ id, registry, directory, streamOf, statuses });
+    this.bus.watchOwners(directory);
+    statuses.answer((partition) =>
+      partition < options.cluster.partitions ? manager.status(partition) : Promise.resolve(undefined),
+    );
+    registry.start();
+    manager.start();
+    this.#logWatch.start();
+    const known: KnownPartitions = { directory, members: () => manager.members, streamOf };
+    this.#snapshots.start(known, (partition) => this.#folderOf(partition));
+    const readiness = new Readiness({
+      directory,
+      duplicates: () => registry.duplicates,
+      isConnected: () => this.#link.isUp,
+      troubleOf: (partition) => manager.members.get(partition)?.trouble,
+      isContained: (partition) => manager.members.get(partition)?.damage.contained !== undefined,
+    });
+    const exchange = this.#exchangePositions(id, manager);
+    return { registry, directory, server, manager, readiness, exchange, known, statuses };
+  }
+
+  #newRegistry(id: string, url: string): MemberRegistry {
+    const { clock, log, options, random, registryTimes, version } = this.#environment;
+    const { partitions } = options.cluster;
+    const registry: MemberRegistry = new MemberRegistry({
       member: { id, url },
       version,
       formats: { records: RECORD_FORMAT, calls: CALL_VERSION },
@@ -502,20 +425,28 @@ class ClusterEngine implements MemberEngine {
           log.error(`a cluster has at most ${MEMBERS_MAX} members; stop this one`, { surplus: member }),
       },
     });
-    const directory = new ClusterDirectory(registry, id, partitions);
-    const inbox = `${this.#subjects.member(id)}.${this.#nonce}`;
-    const server = new CallServer(
+    return registry;
+  }
+
+  /** Answers the calls of other members from now on. */
+  #answerCalls(id: string): CallServer {
+    const { clock, log, slices } = this.#environment;
+    return new CallServer(
       this.#connection,
-      inbox,
+      `${this.#subjects.member(id)}.${this.#nonce}`,
       this.#subjects.calls(id),
       clock,
-      this.#environment.slices,
+      slices,
       this.#sealed.seal,
       (call, caller) => this.router.handle(call, caller),
       (error) => log.error('call of another member failed', { error }),
     );
+  }
+
+  /** Returns a function that returns the stream of a partition, always the same one. */
+  #logStreams(): (partition: number) => JetStreamLogStream {
     const streams = new Map<number, JetStreamLogStream>();
-    const streamOf = (partition: number): JetStreamLogStream => {
+    return (partition) => {
       let stream = streams.get(partition);
       if (stream === undefined) {
         stream = new JetStreamLogStream(
@@ -529,17 +460,40 @@ class ClusterEngine implements MemberEngine {
       }
       return stream;
     };
-    const folderOf = (partition: number): string =>
-      join(options.server.dataDir, 'partitions', String(partition).padStart(3, '0'));
-    const statuses = new NatsReplicaStatus(this.#sealed, this.#subjects.replicaStatus, clock);
-    const flushChannel = new NatsFlushChannel(this.#sealed, this.#subjects);
-    const replicasOf = (partition: number): ReplicasEnvironment => ({
+  }
+
+  #folderOf(partition: number): string {
+    const { dataDir } = this.#environment.options.server;
+    return join(dataDir, 'partitions', String(partition).padStart(3, '0'));
+  }
+
+  #newManager(joined: Joined): PartitionManager {
+    const { clock, log } = this.#environment;
+    const { directory, registry, streamOf } = joined;
+    const replicasOf = this.#replicas(joined);
+    return new PartitionManager({
+      directory,
+      registry,
+      streamOf,
+      clock,
+      onFailure: (partition, error) =>
+        log.error('role of this member in a partition could not be changed', { partition, error }),
+      makeMember: (partition, hear) =>
+        this.#newPartitionMember(partition, joined, replicasOf(partition), hear),
+    });
+  }
+
+  /** Returns a function that returns how the followers of a partition take part in its durability. */
+  #replicas({ id, directory, statuses }: Joined): (partition: number) => ReplicasEnvironment {
+    const { options } = this.#environment;
+    const channel = new NatsFlushChannel(this.#sealed, this.#subjects);
+    return (partition) => ({
       statuses,
       others: () => directory.members().filter(({ isSelf, isSuspect }) => !isSelf && !isSuspect).length,
       flush:
         this.durability === 'replica-disk'
           ? {
-              channel: flushChannel,
+              channel,
               window: { ...flushWindow, keepBytesMax: options.cluster.flushJournalBytesMax },
               votersWanted: () => [
                 ...new Set([id, ...directory.followersOf(partition).map((follower) => follower.id)]),
@@ -547,73 +501,61 @@ class ClusterEngine implements MemberEngine {
             }
           : undefined,
     });
-    const manager = new PartitionManager({
-      directory,
-      registry,
-      streamOf,
+  }
+
+  #newPartitionMember(
+    partition: number,
+    { id, directory, streamOf }: Joined,
+    replicas: ReplicasEnvironment,
+    { onRole, report }: PartitionListeners,
+  ): PartitionMember {
+    const { clock, files, kinds, log, options, random, slices } = this.#environment;
+    const folder = this.#folderOf(partition);
+    const actors = join(folder, 'actors');
+    const guard = this.#environment.space.at(partition);
+    const store = new ActorStore(actors, kinds, clock, {
+      keepMs: options.limits.removedKeepMs,
+      isPressed: () => guard.refusal('grows') !== undefined,
+    });
+    this.#stores.set(partition, store);
+    const stream = streamOf(partition);
+    return new PartitionMember({
+      partition,
+      member: id,
+      folder,
+      store,
+      stream,
+      coldStart: this.#snapshots.coldStart(partition, folder, store, stream),
+      leaseMs: options.cluster.leaseMs,
+      files,
       clock,
-      onFailure: (partition, error) =>
-        log.error('role of this member in a partition could not be changed', { partition, error }),
-      makeMember: (partition, { onRole, report }) => {
-        const folder = folderOf(partition);
-        const actors = join(folder, 'actors');
-        const guard = this.#environment.space.at(partition);
-        const store = new ActorStore(actors, this.#environment.kinds, clock, {
-          keepMs: options.limits.removedKeepMs,
-          isPressed: () => guard.refusal('grows') !== undefined,
-        });
-        this.#stores.set(partition, store);
-        return new PartitionMember({
-          partition,
-          member: id,
-          folder,
-          store,
-          stream: streamOf(partition),
-          coldStart: this.#snapshots.coldStart(partition, folder, store, streamOf(partition)),
-          leaseMs: options.cluster.leaseMs,
-          files: this.#environment.files,
+      random,
+      openHost: (commitLog) => this.#openHost(partition, actors, store, commitLog, stream),
+      openReads: (replica) =>
+        new ReplicaReads({
+          replica,
+          kindOf: (actor) => store.kindOf(actor),
           clock,
-          random,
-          openHost: (commitLog) => this.#openHost(partition, actors, store, commitLog, streamOf(partition)),
-          openReads: (replica) =>
-            new ReplicaReads({
-              replica,
-              kindOf: (actor) => store.kindOf(actor),
-              clock,
-              slices: this.#environment.slices,
-              request: requestLimits(options.limits),
-              damaged: (cause) => this.#started?.manager.metDamage(partition, cause),
-            }),
-          replicas: replicasOf(partition),
-          report: this.#reporting(partition, report),
-          onRole: (role) => {
-            onRole(role);
-            log.info('role of this member in a partition changed', { partition, role });
-            if (role === 'owning')
-              this.#environment.onOwned((actor) => directory.partitionOf(actor) === partition);
-          },
-        });
+          slices,
+          request: requestLimits(options.limits),
+          damaged: (cause) => this.#started?.manager.metDamage(partition, cause),
+        }),
+      replicas,
+      report: this.#reporting(partition, report),
+      onRole: (role) => {
+        onRole(role);
+        log.info('role of this member in a partition changed', { partition, role });
+        if (role === 'owning')
+          this.#environment.onOwned((actor) => directory.partitionOf(actor) === partition);
       },
     });
-    this.bus.watchOwners(directory);
-    statuses.answer((partition) =>
-      partition < options.cluster.partitions ? manager.status(partition) : Promise.resolve(undefined),
-    );
-    registry.start();
-    manager.start();
-    this.#logWatch.start();
-    const known: KnownPartitions = { directory, members: () => manager.members, streamOf };
-    this.#snapshots.start(known, folderOf);
-    const readiness = new Readiness({
-      directory,
-      duplicates: () => registry.duplicates,
-      isConnected: () => this.#link.isUp,
-      troubleOf: (partition) => manager.members.get(partition)?.trouble,
-      isContained: (partition) => manager.members.get(partition)?.damage.contained !== undefined,
-    });
-    const exchange = new PositionExchange({
+  }
+
+  /** Tells the other members the positions and findings of this one when they ask. */
+  #exchangePositions(id: string, manager: PartitionManager): PositionExchange {
+    return new PositionExchange({
       sealed: this.#sealed,
-      clock,
+      clock: this.#environment.clock,
       subject: this.#subjects.positions,
       member: id,
       positions: () =>
@@ -624,7 +566,6 @@ class ClusterEngine implements MemberEngine {
         ),
       findings: () => this.#findings(),
     });
-    return { registry, directory, server, manager, readiness, exchange, known, statuses };
   }
 
   #reporting(partition: number, hear: (event: LogEvent) => void): (event: LogEvent) => void {
@@ -676,6 +617,15 @@ class ClusterEngine implements MemberEngine {
     await host.recover();
     return host;
   }
+}
+
+/** What a member needs for its partitions once it has a name. */
+interface Joined {
+  readonly id: string;
+  readonly registry: MemberRegistry;
+  readonly directory: ClusterDirectory;
+  readonly streamOf: (partition: number) => JetStreamLogStream;
+  readonly statuses: NatsReplicaStatus;
 }
 
 /** Dependencies of a started member. */

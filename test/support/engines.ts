@@ -3,7 +3,7 @@ import { findSecrets } from '#runtime/config/secrets.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openClusterEngine } from '#server/engine/cluster-engine.ts';
+import { openClusterEngine } from '#server/engine/open-cluster-engine.ts';
 import { openEmbeddedEngine } from '#server/engine/embedded-engine.ts';
 import { openSpaceGate } from '#server/host/space-watch.ts';
 import type { EngineEnvironment, MemberEngine } from '#server/engine/engine.ts';

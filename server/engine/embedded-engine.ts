@@ -25,40 +25,14 @@ import { stoppedFindings } from '#server/status/stopped-findings.ts';
  * @throws {ServiceError} `DATA_CORRUPTED`, `STORAGE_FULL`
  */
 export async function openEmbeddedEngine(environment: EngineEnvironment): Promise<MemberEngine> {
-  const { clock, files, kinds, lock, log, metrics, observer, options, random, slices, space } = environment;
-  const durability = embeddedDurability(options);
+  const { clock, kinds, log, metrics, options, random } = environment;
   const { dataDir } = options.server;
   // Everything is compared before anything is changed: see ActorHost.recover.
-  const journal = await Journal.look({
-    folder: join(dataDir, 'journal'),
-    durability,
-    files: timedFiles(files, clock, (seconds) => metrics.journalFsyncSeconds.observe(seconds)),
-    clock,
-    random,
-    report: journalReport(log),
-    containsDamage: true,
-    requireHeld: () => lock.requireHeld(),
-    segmentBytes: options.limits.journalSegmentBytes,
-  });
+  const journal = await lookAtJournal(environment);
   metrics.gauge('svc_writes_stopped', '1 while the journal takes nothing, else 0.', () =>
     journal.trouble === undefined ? 0 : 1,
   );
-  const folder = join(dataDir, 'actors');
-  const limits = hostLimits(options.limits);
-  const host = new ActorHost({
-    folder,
-    log: journal,
-    clock,
-    random,
-    kinds,
-    limits,
-    observer,
-    slices,
-    space: space.at('member'),
-    removedKeepMs: options.limits.removedKeepMs,
-    required: [REGISTRY],
-    key: environment.key,
-  });
+  const host = hostOf(environment, journal);
   const bus = new LocalBus({ router: host, clock, random, observer: busObserver(metrics) });
   const stopChecks = checkRepeatedly(clock, () => journal.inspect());
   const revisionClock = new RevisionClock(clock, log, () => [host]);
@@ -78,6 +52,70 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     await close();
     throw explainedStart(dataDir, error);
   }
+  return engineOf(environment, { journal, host, bus, revisionClock, close });
+}
+
+/** The parts of an engine that has started. */
+interface EngineParts {
+  readonly journal: Journal;
+  readonly host: ActorHost;
+  readonly bus: LocalBus;
+  readonly revisionClock: RevisionClock;
+  readonly close: () => Promise<void>;
+}
+
+function actorsFolder({ options }: EngineEnvironment): string {
+  return join(options.server.dataDir, 'actors');
+}
+
+/** Opens the journal without changing it. */
+function lookAtJournal({
+  clock,
+  files,
+  lock,
+  log,
+  metrics,
+  options,
+  random,
+}: EngineEnvironment): Promise<Journal> {
+  return Journal.look({
+    folder: join(options.server.dataDir, 'journal'),
+    durability: embeddedDurability(options),
+    files: timedFiles(files, clock, (seconds) => metrics.journalFsyncSeconds.observe(seconds)),
+    clock,
+    random,
+    report: journalReport(log),
+    containsDamage: true,
+    requireHeld: () => lock.requireHeld(),
+    segmentBytes: options.limits.journalSegmentBytes,
+  });
+}
+
+function hostOf(environment: EngineEnvironment, journal: Journal): ActorHost {
+  const { clock, kinds, observer, options, random, slices, space } = environment;
+  return new ActorHost({
+    folder: actorsFolder(environment),
+    log: journal,
+    clock,
+    random,
+    kinds,
+    limits: hostLimits(options.limits),
+    observer,
+    slices,
+    space: space.at('member'),
+    removedKeepMs: options.limits.removedKeepMs,
+    required: [REGISTRY],
+    key: environment.key,
+  });
+}
+
+function engineOf(
+  environment: EngineEnvironment,
+  { journal, host, bus, revisionClock, close }: EngineParts,
+): MemberEngine {
+  const { clock, kinds, options, space } = environment;
+  const { dataDir, memberId } = options.server;
+  const durability = embeddedDurability(options);
   let address = (): string => 'http://127.0.0.1';
   const load = () => ({ openActors: host.openActors, pendingBytes: host.pendingBytes });
   return {
@@ -85,7 +123,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     durability,
     router: host,
     copies: host,
-    shards: loneShards(new ActorStore(folder, kinds, clock), host),
+    shards: loneShards(new ActorStore(actorsFolder(environment), kinds, clock), host),
     lifecycle: tellingRemovals(host, bus),
     unsettled: new OwnerIntentFiles(join(dataDir, 'unsettled')),
     bus,
@@ -96,7 +134,7 @@ export async function openEmbeddedEngine(environment: EngineEnvironment): Promis
     revisionClock,
     status: loneClusterStatus({
       clock,
-      name: options.server.memberId,
+      name: memberId,
       url: () => address(),
       version: environment.version,
       state: environment.state,

@@ -170,81 +170,49 @@ function timedFile(
   };
 }
 
+/** Level and text of each event of a partition's commit log. */
+const partitionLines: Readonly<
+  Record<LogEvent['kind'] | 'shards-damaged', readonly ['debug' | 'info' | 'warn' | 'error', string]>
+> = {
+  opened: ['info', 'partition: opened'],
+  resolved: ['info', 'partition: resolved'],
+  'void-record': ['debug', 'partition: record of a former owner ignored'],
+  'outcome-unknown': ['warn', 'partition: outcome of a write is unknown; reading it from the log'],
+  fenced: ['warn', 'partition: now owned by another member'],
+  'left-behind': ['warn', 'partition: log was truncated while this member was away'],
+  'storage-full': ['error', 'partition: log is full; writes are refused until there is space'],
+  'shards-damaged': [
+    'error',
+    'partition: its shards on this member are damaged; they are removed and rebuilt from the log',
+  ],
+  'shards-failed': [
+    'error',
+    'partition: its files on this member cannot be written; other members take over, and this one tries again',
+  ],
+  'damage-contained': [
+    'error',
+    'partition: some of its data on this member is damaged and refused, and is not replaced: its log was truncated or cannot be ' +
+      'read, or the volume has no space for a second copy; it is rebuilt when a complete snapshot is available, or space',
+  ],
+  'flush-failed': ['error', 'partition: flush journal cannot be written'],
+  reseeded: ['warn', 'partition: end of the stream was lost and has been restored'],
+  'leader-doubted': [
+    'warn',
+    'partition: stream leader lacks the end of the stream; requesting another leader',
+  ],
+  'set-aside': [
+    'warn',
+    'partition: records that were never acknowledged were set aside; others had written over them',
+  ],
+  quarantined: ['error', 'partition: quarantined; it is not served until an operator decides'],
+};
+
 /** Logs the events of a partition's commit log. */
 export function partitionReport(log: Log, partition: number): (event: LogEvent) => void {
   return (event) => {
     const { kind, ...facts } = event;
-    switch (kind) {
-      case 'opened':
-      case 'resolved':
-        log.info(`partition: ${kind}`, { partition, ...facts });
-        break;
-      case 'void-record':
-        log.debug('partition: record of a former owner ignored', { partition, ...facts });
-        break;
-      case 'outcome-unknown':
-        log.warn('partition: outcome of a write is unknown; reading it from the log', {
-          partition,
-          ...facts,
-        });
-        break;
-      case 'fenced':
-        log.warn('partition: now owned by another member', { partition, ...facts });
-        break;
-      case 'left-behind':
-        log.warn('partition: log was truncated while this member was away', {
-          partition,
-          error: event.cause,
-        });
-        break;
-      case 'storage-full':
-        log.error('partition: log is full; writes are refused until there is space', {
-          partition,
-          ...facts,
-        });
-        break;
-      case 'shards-failed':
-        log.error(
-          event.isDamaged
-            ? 'partition: its shards on this member are damaged; they are removed and rebuilt from the log'
-            : 'partition: its files on this member cannot be written; other members take over, and this one tries again',
-          { partition, error: event.cause },
-        );
-        break;
-      case 'damage-contained':
-        log.error(
-          'partition: some of its data on this member is damaged and refused, and is not replaced: its log was truncated or cannot be ' +
-            'read, or the volume has no space for a second copy; it is rebuilt when a complete snapshot is available, or space',
-          { partition, error: event.cause },
-        );
-        break;
-      case 'flush-failed':
-        log.error('partition: flush journal cannot be written', { partition, error: event.cause });
-        break;
-      case 'reseeded':
-        log.warn('partition: end of the stream was lost and has been restored', { partition, ...facts });
-        break;
-      case 'leader-doubted':
-        log.warn('partition: stream leader lacks the end of the stream; requesting another leader', {
-          partition,
-          ...facts,
-        });
-        break;
-      case 'set-aside':
-        log.warn(
-          'partition: records that were never acknowledged were set aside; others had written over them',
-          {
-            partition,
-            ...facts,
-          },
-        );
-        break;
-      case 'quarantined':
-        log.error('partition: quarantined; it is not served until an operator decides', {
-          partition,
-          error: event.cause,
-        });
-        break;
-    }
+    const isDamaged = event.kind === 'shards-failed' && event.isDamaged;
+    const [level, text] = partitionLines[isDamaged ? 'shards-damaged' : kind];
+    log[level](text, 'cause' in event ? { partition, error: event.cause } : { partition, ...facts });
   };
 }

@@ -42,57 +42,14 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
   const release = await holdDirectory(environment);
   try {
     const survey = await surveyDirectory(environment);
-    const { actors, dependent, journal, made, store } = survey;
-    const damage: DamageFound[] = journal.findings.map(({ file, what }) => ({ file, what }));
-    for (const [actor, why] of dependent)
-      damage.push({
-        file: join(dataDir, 'journal'),
-        actor,
-        what: `it may have lost acknowledged writes: ${why}`,
-      });
-    if (isBeingRestored(dataDir))
-      damage.push({
-        file: join(dataDir, RESTORE_MARKER),
-        what: 'a restore into the directory did not finish: it has a part of the backup only',
-      });
-    const folder = join(dataDir, 'actors');
+    const { actors, journal, store } = survey;
+    const damage = surveyDamage(dataDir, survey);
     const isExpected = actors.some((actor) => saysWhose(store, actor));
-    const catalogue = readCatalogue(folder, isExpected);
+    const catalogue = readCatalogue(join(dataDir, 'actors'), isExpected);
     damage.push(...catalogue.damage);
-    const positions = new Map<ActorId, number>();
-    const total = actors.reduce((sum, actor) => sum + sizeOf(shardPathOf(store, actor)), 0);
-    let bytes = 0;
-    let restedAtMs = Number.NEGATIVE_INFINITY;
-    for (const actor of actors) {
-      const path = shardPathOf(store, actor);
-      onProgress(bytes, total, actor);
-      await rest(environment);
-      // The journal creates its file, unless it is known to have had one.
-      const isMade = made.get(actor)?.isLost === false;
-      const isNew = sizeOf(path) === 0 && isMade && (catalogue.actors.get(actor)?.floor ?? 0) === 0;
-      if (!isNew) {
-        const shard = {
-          actor,
-          path,
-          tableNames: store.tablesOf(actor),
-          onPosition: (sequence: number) => positions.set(actor, sequence),
-          lastSequence: journal.lastSequence,
-          ...listedIn(catalogue, actor),
-        };
-        const work = checkShard(shard);
-        for (;;) {
-          const step = work.next();
-          if (step.done === true) {
-            damage.push(...step.value);
-            break;
-          }
-          if (clock.monotonicMs() - restedAtMs < SLICE_MS) continue;
-          await rest(environment);
-          restedAtMs = clock.monotonicMs();
-        }
-      }
-      bytes += sizeOf(path);
-    }
+    const shards = await checkShards(environment, survey, catalogue);
+    damage.push(...shards.damage);
+    const { bytes, positions, total } = shards;
     damage.push(...(await checkAgainstJournal({ ...survey, positions, signal })));
     damage.push(...missingActors(survey, catalogue.actors));
     for (const { name, path, problem } of storedKeys(dataDir, catalogue.keyCheck))
@@ -113,6 +70,78 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
   } finally {
     release();
   }
+}
+
+/** Returns what the survey of a directory found: damage of the journal, and a restore that did not finish. */
+function surveyDamage(dataDir: string, { dependent, journal }: DirectorySurvey): DamageFound[] {
+  const damage: DamageFound[] = journal.findings.map(({ file, what }) => ({ file, what }));
+  for (const [actor, why] of dependent)
+    damage.push({
+      file: join(dataDir, 'journal'),
+      actor,
+      what: `it may have lost acknowledged writes: ${why}`,
+    });
+  if (isBeingRestored(dataDir))
+    damage.push({
+      file: join(dataDir, RESTORE_MARKER),
+      what: 'a restore into the directory did not finish: it has a part of the backup only',
+    });
+  return damage;
+}
+
+/** The result of {@link checkShards}. */
+interface CheckedShards {
+  readonly damage: readonly DamageFound[];
+  /** Position of each shard that has been read. */
+  readonly positions: ReadonlyMap<ActorId, number>;
+  /** Size of the shards that were read. */
+  readonly bytes: number;
+  /** Size of the shards before the check. */
+  readonly total: number;
+}
+
+/** Verifies one shard after the other. @throws {ServiceError} `REQUEST_CANCELLED` */
+async function checkShards(
+  environment: CheckEnvironment,
+  { actors, journal, made, store }: DirectorySurvey,
+  catalogue: ReadCatalogue,
+): Promise<CheckedShards> {
+  const { clock, onProgress } = environment;
+  const damage: DamageFound[] = [];
+  const positions = new Map<ActorId, number>();
+  const total = actors.reduce((sum, actor) => sum + sizeOf(shardPathOf(store, actor)), 0);
+  let bytes = 0;
+  let restedAtMs = Number.NEGATIVE_INFINITY;
+  for (const actor of actors) {
+    const path = shardPathOf(store, actor);
+    onProgress(bytes, total, actor);
+    await rest(environment);
+    // The journal creates its file, unless it is known to have had one.
+    const isMade = made.get(actor)?.isLost === false;
+    const isNew = sizeOf(path) === 0 && isMade && (catalogue.actors.get(actor)?.floor ?? 0) === 0;
+    if (!isNew) {
+      const work = checkShard({
+        actor,
+        path,
+        tableNames: store.tablesOf(actor),
+        onPosition: (sequence: number) => positions.set(actor, sequence),
+        lastSequence: journal.lastSequence,
+        ...listedIn(catalogue, actor),
+      });
+      for (;;) {
+        const step = work.next();
+        if (step.done === true) {
+          damage.push(...step.value);
+          break;
+        }
+        if (clock.monotonicMs() - restedAtMs < SLICE_MS) continue;
+        await rest(environment);
+        restedAtMs = clock.monotonicMs();
+      }
+    }
+    bytes += sizeOf(path);
+  }
+  return { damage, positions, bytes, total };
 }
 
 /** Yields to the event loop, so that an interruption takes effect. @throws {ServiceError} `REQUEST_CANCELLED` */

@@ -346,8 +346,8 @@ function openFile(folder: string, isAgain: boolean): Shard {
 export function catalogueDamaged(folder: string, what: string): ServiceError {
   return new ServiceError(
     'DATA_CORRUPTED',
-    `${ActorCatalogue.pathIn(folder)} ${what}; nothing was changed; bring the file back as it was beside the other files, ` +
-      'where there is no copy of it make it anew (npm run rebuild-catalogue -- --help), or restore a backup',
+    `${ActorCatalogue.pathIn(folder)} ${what}; nothing was changed; bring the file back as it was beside the other files; ` +
+      'if there is no copy of it, create a new one (npm run rebuild-catalogue -- --help), or restore a backup',
   );
 }
 

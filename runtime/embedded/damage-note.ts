@@ -78,8 +78,8 @@ export async function readDamageNote(files: FileSystem, folder: string): Promise
   } catch (cause) {
     throw new ServiceError(
       'DATA_CORRUPTED',
-      `${path} says which actors a damaged journal has lost writes of, and cannot be read (${(cause as Error).message}). ` +
-        'Put it back from a copy, or move it away: then it is decided anew from the journal',
+      `${path} lists the actors whose writes a damaged journal has lost, and cannot be read (${(cause as Error).message}). ` +
+        'Put it back from a copy. If there is none, move it away: the next start lists them again from the journal',
       { cause },
     );
   }

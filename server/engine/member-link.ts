@@ -65,7 +65,7 @@ export function linkFindings(
         {
           code: 'unsigned-accepted',
           message:
-            'accepts messages that are not signed, from whoever reaches NATS: finish the upgrade, and take [cluster] accept_unsigned away',
+            'accepts messages that are not signed, from anyone with access to NATS: complete the upgrade, and remove [cluster] accept_unsigned',
         },
       ]
     : [];

@@ -20,11 +20,12 @@ import { verifyRow } from '#server/check/verify-row.ts';
 
 /** Description of a fork without a file. */
 const LOST_FORK =
-  'its file is missing. It is a fork, and its source has gone on since or is damaged: bring the file back, restore the ' +
-  'repository from a backup under another name, or make the branch anew';
+  'its file is missing. It is a fork, and its source has changed since or is damaged: bring the file back, restore the ' +
+  'repository from a backup under another name, or create the branch again';
 
 /** Description of another actor without a file. */
-const LOST_FILE = 'its file is missing, and some of its records have left the journal: bring the file back';
+const LOST_FILE =
+  'its file is missing, and some of its records were removed from the journal: bring the file back';
 
 /** What the journal has of an actor. */
 interface FromJournal {
@@ -227,7 +228,10 @@ export class SalvagedActors {
     await this.#shards.flush();
     for (const [actor, { left }] of this.#fromJournal)
       if (left > 0)
-        this.#missing.add({ actor, what: `${left} later writes in the journal build on what is lost` });
+        this.#missing.add({
+          actor,
+          what: `${left} later writes in the journal depend on lost ones and were left out`,
+        });
   }
 
   /** Makes a fork without a file from its source at this place of the journal: the result is identical. */
@@ -241,7 +245,7 @@ export class SalvagedActors {
       return;
     }
     if (this.#missing.has(source))
-      this.#missing.add({ actor, what: `it is made anew of ${source}, and lacks what that lacks` });
+      this.#missing.add({ actor, what: `it was created again from ${source}, and lacks the same data` });
     const stop = dependent.has(actor) ? firstLostAfter(journal.lost, sequence) : Number.POSITIVE_INFINITY;
     this.#fromJournal.set(actor, { reached: sequence, stop, left: 0 });
     const shard = await this.#shards.reading(source);

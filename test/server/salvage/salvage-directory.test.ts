@@ -159,7 +159,10 @@ describe('salvaging a directory', () => {
   it('names one whose source has gone on, and says what to do [SAL-010]', async () => {
     const { actor, from } = await lostFork(true);
     const { into, report } = await salvaged(from);
-    expect(report.missing).toContainEqual({ actor, what: expect.stringContaining('make the branch anew') });
+    expect(report.missing).toContainEqual({
+      actor,
+      what: expect.stringContaining('create the branch again'),
+    });
     expect(filesIn(into, 'data.mdb').some((each) => each.includes('late~'))).toBe(false);
   });
 

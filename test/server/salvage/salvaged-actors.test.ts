@@ -139,7 +139,7 @@ describe('what is salvaged of an actor', () => {
     expect(await salvaged()).toEqual({ a: '1', b: '2' });
     expect(told()).toEqual([
       'acknowledged writes may be lost: record 5 is lost',
-      '1 later writes in the journal build on what is lost',
+      '1 later writes in the journal depend on lost ones and were left out',
     ]);
   });
 
@@ -148,7 +148,7 @@ describe('what is salvaged of an actor', () => {
     log(6, note('c', '3'));
     dependent.set(actor, 'records 4 to 5 were lost');
     expect(await salvaged()).toEqual({ a: '1' });
-    expect(told()).toContain('1 later writes in the journal build on what is lost');
+    expect(told()).toContain('1 later writes in the journal depend on lost ones and were left out');
   });
 
   it('is nothing of an earlier one of its name', async () => {

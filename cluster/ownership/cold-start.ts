@@ -3,8 +3,8 @@ import type { PositionKeeper } from './position-keeper.ts';
 import type { ShardPositions } from '#cluster/replication/shard-positions.ts';
 
 /**
- * Downloads a partition for a member that cannot read its log from its position, because the log begins after it, or
- * that has a shorter way, because a snapshot is nearer to the log's end.
+ * Starts a member's copy of a partition from a snapshot. This is needed when the log begins after the member's position,
+ * and faster when a snapshot is nearer to the end of the log.
  *
  * @see docs/partition-log.md#snapshots-and-cutting-the-log
  */

@@ -155,9 +155,8 @@ export class PartitionManager {
   }
 
   /**
-   * Another member owns a partition that this member is opening, and was unknown when that began. The log shows this
-   * only when that owner writes. Otherwise this member would wait for the lease, and take the partition from a
-   * healthy owner.
+   * Gives up opening a partition for which a heartbeat has named an owner since the opening began. The log shows an
+   * owner only when it writes, so this member would wait for the lease and take the partition from a healthy owner.
    */
   #giveWay(): void {
     const { directory } = this.#environment;

@@ -361,7 +361,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
   async #startFollowing(isCut = false): Promise<void> {
     const flushed = this.#flushed;
     await this.#positions.load();
-    // Records that servers lost meanwhile are unknown: in class replica-disk the lease is counted again from now.
+    // Servers may have lost records meanwhile: in class replica-disk the wait for the lease begins again now.
     if (flushed?.isKept === true) this.#positions.forgetReceived();
     await this.#coldStart.tidy();
     await this.#environment.store.sweep();
@@ -584,8 +584,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       if (this.#following !== undefined) await this.#settle(this.#following);
       else if (this.#owned !== undefined) await this.#positions.store(this.#owned.log.releasedPosition);
     } catch (cause) {
-      // A replica that failed once is unusable. For an owner only the position is missing: a restart has more to
-      // replay, and its shards store their own positions. Without its catalogue it does not know its actors.
+      // A replica that failed once is unusable. An owner continues without a stored position: its shards store their
+      // own, and a restart replays more. But without its catalogue it does not know its actors.
       if (this.#owned === undefined || isDamage(cause)) void this.startOver(cause);
       else await sleep(this.#environment.clock, RETRY_MS);
     }
@@ -602,7 +602,8 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       return false;
     }
     this.#become('opening');
-    // Another candidate may have opened it, and waits for this member's disk as long as this one waits for its lease.
+    // Another candidate may have opened it. That one waits for this member's reports while this one waits for its
+    // lease.
     this.#flushed?.startReporting();
     const opening = new AbortController();
     this.#opening = opening;
@@ -691,7 +692,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
     // Without it more records are read again.
     await this.#positions.store(owned.log.releasedPosition).catch(() => undefined);
     assert(this.#following === undefined, 'what is owned is not followed');
-    // As a follower it would check the stream for as long again before it restored its records.
+    // As a follower it would repeat the long check of the stream before it restored its records.
     if (isShorter(cause)) this.#quarantine(cause);
     else await this.#startFollowing();
   }

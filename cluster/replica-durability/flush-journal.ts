@@ -34,8 +34,8 @@ const GROUP_BYTES_MAX = 4 * 1024 * 1024;
 const CHECK_MS = 1_000;
 
 /**
- * Records that are kept although the shards have them, because the stream may lose them with its power. They are kept
- * for twice the longest flush interval of the servers.
+ * Records that are kept although the shards have them, because the stream may lose them when its servers lose power.
+ * They are kept for twice the longest flush interval of the servers.
  */
 export interface FlushWindow {
   /** Minimum time for which a segment is kept, in milliseconds. */
@@ -79,8 +79,8 @@ export interface FlushJournalOptions {
   /** Called once, when the disk failed: the journal accepts nothing more. */
   readonly onFailure?: (cause: unknown) => void;
   /**
-   * The sequence that the process that wrote it knows to be on the disk, after a flush failed: later messages can be
-   * read and may be in memory only.
+   * Set after a failed flush: the newest sequence that is known to be on the disk. Later messages can be read, but may be
+   * in memory only.
    */
   readonly trustedUpTo?: number;
   /** Default {@link flushWindow}. */

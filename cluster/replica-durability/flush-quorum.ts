@@ -113,7 +113,7 @@ export class FlushQuorum implements DurabilityGate {
     }
     if (state.validSequence !== message.sequence) return;
     const isOpening = message.bytes[5] === RecordKind.open;
-    // While the log is only read, with records of other owners, its opening record represents all before it.
+    // During the opening the log is only read. Its records are of other owners, and the opening record stands for them.
     if (this.#listener === undefined && !isOpening) return;
     if (isOpening) this.#opened = message.sequence;
     this.#chains.set(message.sequence, state.chain);
@@ -298,7 +298,7 @@ export class FlushQuorum implements DurabilityGate {
     // Each epoch repeats the voters once, so that a member with only the newest records knows them too.
     if (votersSequence < this.#opened) return voters;
     if (isJoint(voters) || this.#confirmed < this.#opened) return undefined;
-    // A missing member is no reason for fewer voters: it comes back, or another one takes its place.
+    // The number of voters does not fall when a member is missing: it returns, or another one takes its place.
     const isChange = members.length >= voters.new.length && !sameNames(members, voters.new);
     return isChange ? { old: voters.new, new: members } : undefined;
   }

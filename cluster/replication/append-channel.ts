@@ -11,10 +11,10 @@ const APPEND_MS_MAX = 5000;
 const WRONG_SEQUENCE: ReadonlySet<number> = new Set([10_071, 10_164]);
 
 /**
- * A limit of one server or account is exceeded: account, server, memory or storage. The append may be stored
- * nevertheless. Servers before 2.12 also check their limits when the append has been agreed on, each its own: the
- * leader refuses what the others store. Later ones check before, but a leader that was replaced and has not noticed
- * may get the same append as its successor, and reply first. Another leader may have space in either case.
+ * A limit of an account or a server is exceeded, for its memory or its storage. The append may be stored nevertheless.
+ * Before 2.12 each server also checks its own limits after the servers have agreed on the append: the leader may refuse
+ * an append that the others store. Later versions check before. But a leader that was replaced without noticing may get
+ * the same append as its successor, and reply first. In either case another leader may have space.
  */
 const LIMIT_EXCEEDED: ReadonlySet<number> = new Set([10_002, 10_023, 10_028, 10_047]);
 

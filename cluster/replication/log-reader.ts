@@ -22,9 +22,9 @@ export interface LogReaderOptions {
   /** Position that the reader has reached; undefined for the beginning. */
   readonly position: ReceivedPosition | undefined;
   /**
-   * Whether the servers may lose the end of the stream with their power. Then it is unknown what was stored and
-   * acknowledged while the stream was not followed, so `receivedMs` counts only from when it has been followed
-   * without a break. Default false.
+   * Whether the servers may lose the end of the stream when they lose power. Then it is unknown what was stored and
+   * acknowledged while the stream was not followed, so `receivedMs` is the start of the last uninterrupted following at
+   * the earliest. Default false.
    */
   readonly isForgetful?: boolean;
   readonly clock: Clock;
@@ -37,8 +37,8 @@ export interface LogReaderOptions {
 }
 
 /**
- * Reads a partition's log as it grows, whoever writes it: the records that followers apply. Only records that count are
- * reported, in order, once, without a gap; a message that live reading skipped is fetched from the leader.
+ * Reads a partition's log as it grows, for a member that does not write it. Only records that count are reported, in
+ * order, once, without a gap; a message that live reading skipped is fetched from the leader.
  *
  * @see docs/partition-log.md#followers
  */

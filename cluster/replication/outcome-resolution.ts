@@ -51,8 +51,8 @@ export interface UnresolvedWriter {
   /** The oldest append without an outcome. */
   oldest(): SentRecord | undefined;
   /**
-   * Whether other members may have records on their disks that the servers lost, so that the same record is appended
-   * again instead of another one in its place: with a gate.
+   * Whether other members may have records on their disks that the servers lost, as with a gate. Then a lost record is
+   * appended again, and no other one in its place.
    */
   readonly isKeptByOthers: boolean;
   /** The oldest one counts, and the fold is after it. @param firstSequence of the first record of its batch */
@@ -219,14 +219,14 @@ async function positionAhead(
     throw logRegressed(partition, 'shorter', what);
   }
   await sleep(clock, REGRESSION_POLL_MS);
-  // When it was only late it is there now: pending appends are searched for there.
+  // A record that was only late has arrived by now: pending appends are searched for up to it.
   await readForward(writer).catch(requireUnavailable);
   return { sinceMs };
 }
 
 /**
- * @returns the record that was sent directly after the known one, when it is to be sent again. The sequence shows
- *   this: the writer knew the record there when it sent the oldest one, or sent that record itself and found it since
+ * @returns the pending record to send again: the oldest one, if it directly follows the last known record. Its expected
+ *   sequence shows this, because the writer knew the record there, or sent it itself and has found it since
  */
 function sentBehind({ fold, isKeptByOthers, oldest }: UnresolvedWriter): SentRecord | undefined {
   const sent = isKeptByOthers ? oldest() : undefined;

@@ -281,9 +281,10 @@ export class PartitionOpening {
   }
 
   /**
-   * The append states the sequence before it, not the record: servers that lost their end while this
-   * member waited may have grown to the same sequence. This is checked before the append is sent, so that it damages no
-   * other log, and afterwards, when no record can be inserted any more.
+   * Checks that the stream still ends with the record that was read last. The append states only the sequence of that
+   * record: servers that lost their end while this member waited may have grown to the same sequence with other records.
+   * Checked before the append is sent, so that it damages no other log, and afterwards, when no record can be inserted
+   * any more.
    *
    * @param state before the append
    * @throws {ServiceError} `DATA_CORRUPTED`, `LOG_UNAVAILABLE`
@@ -326,8 +327,8 @@ export class PartitionOpening {
   }
 
   /**
-   * The stream could not be reached, or was shorter than before. With a gate, it may be back without a record that was
-   * acknowledged, and that renewed a lease: time counts from now on.
+   * Starts the wait for the lease again, after the stream could not be reached or was shorter than before. With a gate
+   * the stream may have lost an acknowledged record that renewed the lease.
    */
   #waitAnew(): void {
     const { clock, gate } = this.#options;

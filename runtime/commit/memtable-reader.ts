@@ -72,7 +72,7 @@ export class MemtableReader implements TableReader {
     });
   }
 
-  /** A key may have a value from now on. Must be called by whoever writes to the memtables. */
+  /** A key may have a value from now on. Must be called for every write to the memtables. */
   written(table: number, key: string): void {
     this.#drained?.written(table, key);
   }

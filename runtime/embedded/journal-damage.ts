@@ -100,8 +100,8 @@ function holesAt(keptThrough: number, { segments }: Retention): readonly Hole[] 
 }
 
 /**
- * The last sequence before a segment that does not continue the one before it; 0 when all do. What is between was removed
- * or lost, and whoever depends on lost records is refused.
+ * The last sequence before a segment that does not continue the one before it; 0 when all do. The records in between were
+ * removed or lost. Actors that depend on lost ones are refused.
  */
 function lastBeforeHole(segments: readonly Segment[]): number {
   const behind = segments.findLast(({ header }, index) => {

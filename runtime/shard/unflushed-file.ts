@@ -12,7 +12,7 @@ const UNSOUND = 'unsound';
  * The operating system treats pages that it could not write as clean: a second flush succeeds although the pages never
  * reached the disk. LMDB flushes again when it closes an environment, and would then mark the newest root as flushed.
  * Therefore the pages are read once more, which still works, and written to a new file that replaces the old one. The
- * newest root is marked as not flushed in it (and in the old file until it is closed), so whoever opens it uses the
+ * newest root is marked as not flushed in it (and in the old file until it is closed), so an open uses the
  * previous root. No page of that root was changed since.
  *
  * @param folder of the shard, whose environment is still open

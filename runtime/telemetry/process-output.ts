@@ -147,7 +147,7 @@ export class ProcessOutput {
     if (facts.isFile()) return stream;
     if (!facts.isSocket()) {
       try {
-        // Opened anew, because every process that inherited the descriptor shares its mode.
+        // Opened again, because every process that inherited the descriptor shares its mode.
         const { O_WRONLY, O_NONBLOCK, O_NOCTTY } = constants;
         return openSync(`/proc/self/fd/${stream}`, O_WRONLY | O_NONBLOCK | O_NOCTTY);
       } catch (error) {
@@ -155,7 +155,7 @@ export class ProcessOutput {
       }
     }
     if (facts.isSocket() || facts.isFIFO()) {
-      // A socket cannot be opened anew. Node makes it non-blocking when its stream is first accessed.
+      // A socket cannot be opened again. Node makes it non-blocking when its stream is first accessed.
       const held = stream === 1 ? process.stdout : process.stderr;
       held.on('error', () => undefined);
     }

@@ -200,7 +200,7 @@ export function definitionNetChange(
   return { kind, name, operation, before, after };
 }
 
-/** Fields that every write of a definition sets anew. */
+/** Fields that every write of a definition sets. */
 const stampFields = new Set([
   'id',
   'version',

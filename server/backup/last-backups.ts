@@ -22,7 +22,7 @@ export interface LastBackupsEnvironment {
 }
 
 /**
- * Tracks when the newest backups in a folder were finished, whoever made them. It checks the folder in the
+ * Tracks when the newest backups in a folder were finished, by any process. It checks the folder in the
  * background, when it is asked and at limited intervals, and opens only backups that it has not seen before.
  */
 export class LastBackups {

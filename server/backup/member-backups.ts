@@ -73,8 +73,8 @@ type Changing<T> = { -readonly [Name in keyof T]: T[Name] };
 
 /**
  * Makes backups in one folder and restores them, one at a time, because each is limited by the disk and concurrency
- * would not make them faster. Only this process knows its running operation; a finished backup is a folder, whoever
- * made it.
+ * would not make them faster. Only this process knows its running operation; a finished backup is a folder of
+ * any origin.
  */
 export class MemberBackups implements Backups {
   readonly #environment: MemberBackupsEnvironment;

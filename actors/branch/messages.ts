@@ -275,9 +275,9 @@ export interface PublishDefinition {
  * Installs the shipped built-in types and initial content that the branch lacks; existing ones stay. Sent by the engine
  * when a branch is opened after an upgrade. Result: {@link Written}.
  */
-export interface InstallBuiltIns {
+export interface InstallBuiltIns extends VersionedMessage {
   readonly type: 'InstallBuiltIns';
-  /** Also rewrites shipped types that lack something, see {@link BuiltIns}; additions to them are lost. */
+  /** Needs `since`. Also rewrites shipped types that lack something, see {@link BuiltIns}; additions to them are lost. */
   readonly force?: boolean;
 }
 

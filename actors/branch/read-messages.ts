@@ -39,7 +39,7 @@ export interface ReadNode extends NodesRead {
 }
 
 /** One property value. Answer: `{value, tag}` with the tag of its node, or `Unchanged`. */
-export interface ReadProperty extends WorkspaceRead {
+export interface ReadProperty extends WorkspaceRead, VersionedMessage {
   readonly type: 'ReadProperty';
   readonly place: NodePlace;
   /** As in {@link ReadNode}. */

@@ -13,6 +13,9 @@ export const INCOMING_SINCE = 4;
 /** As {@link PRECONDITIONS_SINCE}, for differences with the changes of each entry. */
 export const DIFF_DETAILS_SINCE = 4;
 
+/** As {@link PRECONDITIONS_SINCE}, for restoring shipped types; some builds of version 3 do not. */
+export const RESTORED_TYPES_SINCE = 4;
+
 /**
  * A message that members of an older version would misinterpret, because they ignore some of its fields. They refuse
  * it instead, without any effect.

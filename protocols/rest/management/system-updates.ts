@@ -5,6 +5,7 @@ import type {
   InstallBuiltInWorkspaces,
   ListBuiltInUpdates,
 } from '#actors/repository/messages.ts';
+import { RESTORED_TYPES_SINCE } from '#runtime/actor/message-version.ts';
 import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { repositoryOf } from '../access/branch-access.ts';
 import type { FoundRepository } from '../access/found-branch.ts';
@@ -230,9 +231,13 @@ async function applyUpdates(
     if (update.is_breaking && !force) left += 1;
     if (!isNewer && !force) continue;
     const { actor } = await context.directory.branchOf(repository, update.name, 'write');
-    const command: InstallBuiltIns = { type: 'InstallBuiltIns', ...(force ? { force } : {}) };
-    const { revision } = (await context.router.command(actor, command, delivery)) as Written;
+    const { revision } = (await context.router.command(actor, installCommand(force), delivery)) as Written;
     if (revision !== null) applied += 1;
   }
   return { applied, skipped: left };
+}
+
+/** The command that updates a branch. @param force whether shipped types are restored, too */
+export function installCommand(force: boolean): InstallBuiltIns {
+  return { type: 'InstallBuiltIns', ...(force ? { force, since: RESTORED_TYPES_SINCE } : {}) };
 }

@@ -93,6 +93,14 @@ function all(tags: readonly EntityTag[]): readonly string[] {
   return tags.map(({ opaque }) => uncodedTag(opaque));
 }
 
+/** A {@link ReadCondition} as a part of the query. */
+interface ConditionOfQuery {
+  /** Tags of states that the branch need not send again. */
+  readonly unless?: EntityTags;
+  /** With tags in `If-Match`: members of an older version send no tag to compare them with. */
+  readonly since?: number;
+}
+
 /**
  * The condition of a read of a node or property: revalidation (`If-None-Match`), or a read of one exact state
  * (`If-Match`).
@@ -100,8 +108,8 @@ function all(tags: readonly EntityTag[]): readonly string[] {
  * @see RFC 9110 section 13.2.2
  */
 export class ReadCondition {
-  /** Tags of states that the branch need not send again. */
-  readonly unless: EntityTags | undefined;
+  /** What the query of the read says of it. */
+  readonly query: ConditionOfQuery;
   readonly #noneMatch: '*' | readonly EntityTag[] | undefined;
   readonly #match: '*' | readonly string[] | undefined;
   /** Suffix of the branch's tag if the response has another form. */
@@ -115,9 +123,12 @@ export class ReadCondition {
     this.#noneMatch = noneMatch;
     this.#match = match;
     this.#form = form;
-    if (noneMatch !== undefined) {
-      this.unless = noneMatch === '*' ? '*' : all(noneMatch).flatMap((tag) => this.#formless(tag));
-    }
+    this.query = {
+      ...(noneMatch === undefined
+        ? {}
+        : { unless: noneMatch === '*' ? '*' : all(noneMatch).flatMap((tag) => this.#formless(tag)) }),
+      ...(match === undefined || match === '*' ? {} : { since: PRECONDITIONS_SINCE }),
+    };
   }
 
   /**

@@ -114,8 +114,7 @@ function readNode(target: ReadTarget, place: NodePlace, lang: string | undefined
     };
     if (condition === undefined)
       return askBranch(context, request, branch, base, readerOf(request), form.reply, at);
-    const { unless } = condition;
-    const query = unless === undefined ? base : { ...base, unless };
+    const query: ReadNode = { ...condition.query, ...base };
     const reply: ToReply<JsonText | Unchanged> = (answer, headers) => {
       const isSame = 'unchanged' in answer;
       const judged = condition.judge(isSame ? answer.unchanged : answer.tag, headers);
@@ -178,7 +177,7 @@ function readProperty(target: ReadTarget, place: NodePlace, address: NodeAddress
     ...base,
     type: 'ReadProperty',
     property: address.property ?? [],
-    ...(condition?.unless === undefined ? {} : { unless: condition.unless }),
+    ...condition?.query,
   };
   return askBranch<TaggedValue | Unchanged>(
     target.context,

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { parseQuery } from '#protocols/http/requests/query-parameters.ts';
 import { parseCommitOperations } from '#protocols/rest/nodes/commit-operations.ts';
-import { conditionOf } from '#protocols/rest/nodes/conditions.ts';
+import { conditionOf, ReadCondition } from '#protocols/rest/nodes/conditions.ts';
+import { installCommand } from '#protocols/rest/management/system-updates.ts';
 import { partOf } from '#protocols/rest/reads/property-names.ts';
 import type { RestRequest } from '#protocols/rest/rest-route.ts';
 import {
@@ -10,6 +11,7 @@ import {
   INCOMING_SINCE,
   PARTS_SINCE,
   PRECONDITIONS_SINCE,
+  RESTORED_TYPES_SINCE,
 } from '#runtime/actor/message-version.ts';
 
 /** A request, as far as conditions and parts of nodes look at it. */
@@ -39,6 +41,19 @@ describe('what an older member would pass over', () => {
     expect(operations(removal).since).toBeUndefined();
   });
 
+  it('says so where a read has tags in If-Match, which an older member sends nothing to compare with', () => {
+    const queryOf = (headers: Readonly<Record<string, string>>) =>
+      ReadCondition.of(requestOf(headers))?.query;
+    expect(queryOf({ 'if-match': '"a"' })).toEqual({ since: PRECONDITIONS_SINCE });
+    // Every node has some tag, and an older member sends the whole node whatever its tag is.
+    expect(queryOf({ 'if-match': '*', 'if-none-match': '"a"' })).toEqual({ unless: ['a'] });
+  });
+
+  it('says so where shipped types are restored', () => {
+    expect(installCommand(true)).toMatchObject({ force: true, since: RESTORED_TYPES_SINCE });
+    expect(installCommand(false)).toEqual({ type: 'InstallBuiltIns' });
+  });
+
   it('says so where a read wants parts of nodes', () => {
     for (const query of ['fields=a', 'fields=', 'expand=a'])
       expect(partOf(requestOf({}, query))).toMatchObject({ since: PARTS_SINCE });
@@ -47,12 +62,18 @@ describe('what an older member would pass over', () => {
 
   it('asks for a version that no build without it has', () => {
     // Builds without lists of incoming references have version 3 already.
-    const versions = { PRECONDITIONS_SINCE, PARTS_SINCE, INCOMING_SINCE, DIFF_DETAILS_SINCE };
-    expect(versions).toEqual({
+    expect({
+      PRECONDITIONS_SINCE,
+      PARTS_SINCE,
+      INCOMING_SINCE,
+      DIFF_DETAILS_SINCE,
+      RESTORED_TYPES_SINCE,
+    }).toEqual({
       PRECONDITIONS_SINCE: 3,
       PARTS_SINCE: 3,
       INCOMING_SINCE: 4,
       DIFF_DETAILS_SINCE: 4,
+      RESTORED_TYPES_SINCE: 4,
     });
   });
 });

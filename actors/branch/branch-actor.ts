@@ -96,6 +96,7 @@ const commands: CommandHandlers = {
   MoveHead: moveHead,
   BecomeFork: becomeFork,
   RemoveOrphanedVersions: removeSomeOrphanedVersions,
+  RemoveLeftovers: removeSomeOrphanedVersions,
   MergeBranch: mergeBranch,
   ResolveMerge: resolveMerge,
   RevertRevisions: revertRevisions,
@@ -156,6 +157,7 @@ const queries: QueryHandlers = {
   ReadUniqueHolder: readUniqueHolder,
   ReadEventsAfter: readEventsAfter,
   CountOrphanedVersions: countOrphanedVersions,
+  CountLeftovers: countOrphanedVersions,
 };
 
 /** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */
@@ -243,6 +245,7 @@ const spaceUseOfOne = spaceUseByType<BranchCommand['type']>([
   'DeleteDefinition',
   'RemoveRelation',
   'RemoveOrphanedVersions',
+  'RemoveLeftovers',
 ]);
 
 /** A commit of several operations counts as freeing space only if each operation does. */

@@ -14,7 +14,12 @@ import type {
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import type { JsonText } from '#runtime/content/values/json-text.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import type { CountOrphanedVersions, RemoveOrphanedVersions } from './orphan-messages.ts';
+import type {
+  CountLeftovers,
+  CountOrphanedVersions,
+  RemoveLeftovers,
+  RemoveOrphanedVersions,
+} from './orphan-messages.ts';
 import type { ListConflicts, MergeBranch, ResolveMerge } from './merge-messages.ts';
 import type { EngineQuery } from './pair-messages.ts';
 import type { RevertRevisions } from './revert-messages.ts';
@@ -333,6 +338,7 @@ export type BranchCommand =
   | MoveHead
   | BecomeFork
   | RemoveOrphanedVersions
+  | RemoveLeftovers
   | MergeBranch
   | ResolveMerge
   | RevertRevisions
@@ -619,6 +625,7 @@ export type BranchQuery =
   | ListConflicts
   | EngineQuery
   | CountOrphanedVersions
+  | CountLeftovers
   | ListDefinitions
   | ReadDefinition
   | ResolveDefinition

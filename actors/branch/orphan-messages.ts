@@ -15,3 +15,13 @@ export interface RemoveOrphanedVersions {
 export interface CountOrphanedVersions {
   readonly type: 'CountOrphanedVersions';
 }
+
+/** {@link RemoveOrphanedVersions} under the name that members of earlier versions send and take. */
+export interface RemoveLeftovers extends Omit<RemoveOrphanedVersions, 'type'> {
+  readonly type: 'RemoveLeftovers';
+}
+
+/** {@link CountOrphanedVersions} under the name that members of earlier versions send and take. */
+export interface CountLeftovers {
+  readonly type: 'CountLeftovers';
+}

@@ -1,4 +1,9 @@
-import type { CountOrphanedVersions, RemoveOrphanedVersions } from '#actors/branch/orphan-messages.ts';
+import type {
+  CountLeftovers,
+  CountOrphanedVersions,
+  RemoveLeftovers,
+  RemoveOrphanedVersions,
+} from '#actors/branch/orphan-messages.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
 import { type Clock, sleep } from '#runtime/base/clock.ts';
@@ -72,9 +77,7 @@ export class RevisionHistoryCopy implements JobHandler {
     job: RunningJob,
     removed: { revisions: number; rows: number },
   ): Promise<void> {
-    const count: CountOrphanedVersions = { type: 'CountOrphanedVersions' };
-    const command: RemoveOrphanedVersions = { type: 'RemoveOrphanedVersions', rowsMax: ROWS_PER_COMMIT };
-    const total = (await this.#router.query(branch, count, caller)) as number;
+    const { command, total } = await this.#begin(branch, caller);
     if (total === 0) return;
     for (;;) {
       const startedMs = this.#clock.monotonicMs();
@@ -87,4 +90,29 @@ export class RevisionHistoryCopy implements JobHandler {
       await sleep(this.#clock, this.#clock.monotonicMs() - startedMs);
     }
   }
+
+  /**
+   * Counts what is to be removed.
+   *
+   * @returns it, and the command that removes a part of it, under the name that the owner of the branch knows: the
+   *   retries of a job do not last as long as a rolling upgrade may
+   */
+  async #begin(branch: ActorId, caller: Caller): Promise<Beginning> {
+    const count = async (query: CountOrphanedVersions | CountLeftovers): Promise<number> =>
+      (await this.#router.query(branch, query, caller)) as number;
+    try {
+      const total = await count({ type: 'CountOrphanedVersions' });
+      return { total, command: { type: 'RemoveOrphanedVersions', rowsMax: ROWS_PER_COMMIT } };
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'MEMBER_VERSIONS_DIFFER') throw error;
+      const total = await count({ type: 'CountLeftovers' });
+      return { total, command: { type: 'RemoveLeftovers', rowsMax: ROWS_PER_COMMIT } };
+    }
+  }
+}
+
+interface Beginning {
+  /** Number of revisions. */
+  readonly total: number;
+  readonly command: RemoveOrphanedVersions | RemoveLeftovers;
 }

@@ -11,7 +11,7 @@ import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
 import type { EditScope } from '../edit-scope.ts';
 import { settle } from '../long-answer.ts';
-import type { CountOrphanedVersions, RemoveOrphanedVersions } from '../orphan-messages.ts';
+import type { CountLeftovers, CountOrphanedVersions, RemoveOrphanedVersions } from '../orphan-messages.ts';
 
 /** Revisions counted between two pauses. */
 const REVISIONS_PER_SLICE = 64;
@@ -19,7 +19,7 @@ const REVISIONS_PER_SLICE = 64;
 /** @see orphan-messages.ts, RemoveOrphanedVersions */
 export function removeSomeOrphanedVersions(
   { turn }: EditScope,
-  { rowsMax }: RemoveOrphanedVersions,
+  { rowsMax }: Omit<RemoveOrphanedVersions, 'type'>,
 ): Generator<undefined, OrphansRemoved> {
   requireEngine(turn.caller);
   return removeOrphanedVersions(turn, rowsMax);
@@ -39,7 +39,7 @@ export function* removeAllOrphanedVersions({ turn }: EditScope): Generator<undef
 export function countOrphanedVersions(
   _state: BranchState,
   context: QueryContext,
-  _query: CountOrphanedVersions,
+  _query: CountOrphanedVersions | CountLeftovers,
 ): number | Promise<number> {
   requireEngine(context.caller);
   return settle(context, count);

@@ -1,7 +1,12 @@
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { builtInWorkspaces, type BuiltInWorkspace } from '#runtime/content/built-in/workspaces.ts';
 import { parseWorkspaceDefinition } from '#runtime/content/definitions/workspace-definition.ts';
-import type { BuiltInsInstalled, BuiltInUpdate, InstallBuiltInWorkspaces } from './messages.ts';
+import type {
+  BuiltInsInstalled,
+  BuiltInUpdate,
+  InstallBuiltInWorkspaces,
+  RestoreBuiltInWorkspaces,
+} from './messages.ts';
 import type { WorkspaceRow } from './repository-tables.ts';
 
 /** Access to the rows, provided by the actor. */
@@ -57,6 +62,29 @@ export function installBuiltIns(
     installed.push(name);
   }
   return { installed, skipped };
+}
+
+/**
+ * Writes the named shipped workspaces, unless they are as shipped.
+ *
+ * @param branch as in {@link installBuiltIns}
+ */
+export function restoreBuiltIns(
+  { names }: RestoreBuiltInWorkspaces,
+  rows: WorkspaceRows,
+  branch: string,
+  turn: Turn,
+): BuiltInsInstalled {
+  const installed: string[] = [];
+  for (const shipped of builtInWorkspaces) {
+    if (!names.includes(shipped.name)) continue;
+    const row = rows.read(shipped.name);
+    const current = row?.builtIn;
+    if (current?.isChanged === false && current.version >= shipped.version) continue;
+    rows.write(rowOf(shipped, row, branch, turn));
+    installed.push(shipped.name);
+  }
+  return { installed, skipped: [] };
 }
 
 function rowOf(

@@ -132,6 +132,16 @@ export interface InstallBuiltInWorkspaces {
   readonly force?: boolean;
 }
 
+/**
+ * Gives built-in workspaces that a user changed the shipped definition again, of whatever version they are. Their
+ * configuration stays. Result: {@link BuiltInsInstalled}.
+ */
+export interface RestoreBuiltInWorkspaces {
+  readonly type: 'RestoreBuiltInWorkspaces';
+  /** Names that no built-in workspace has are ignored. */
+  readonly names: readonly string[];
+}
+
 /** Result of {@link InstallBuiltInWorkspaces}. */
 export interface BuiltInsInstalled {
   /** Names of the written workspaces. */
@@ -245,6 +255,7 @@ export type RepositoryCommand =
   | PutWorkspace
   | PutWorkspaceConfig
   | InstallBuiltInWorkspaces
+  | RestoreBuiltInWorkspaces
   | RegisterBranch
   | UpdateBranch
   | UnregisterBranch

@@ -25,7 +25,12 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';
 import { withOutbox } from '#runtime/jobs/outbox.ts';
 import { branchList, registerBranch, tokenFloor, unregisterBranch, updateBranch } from './branches.ts';
-import { installBuiltIns, pendingBuiltIns, type WorkspaceRows } from './built-in-workspaces.ts';
+import {
+  installBuiltIns,
+  pendingBuiltIns,
+  restoreBuiltIns,
+  type WorkspaceRows,
+} from './built-in-workspaces.ts';
 import type {
   BranchAddress,
   BranchEntry,
@@ -102,6 +107,8 @@ class RepositoryActor implements ActorBehaviour {
         return putWorkspaceConfig(command, turn);
       case 'InstallBuiltInWorkspaces':
         return installBuiltIns(command, rowsOf(turn), settingsOf(turn).defaultBranch, turn);
+      case 'RestoreBuiltInWorkspaces':
+        return restoreBuiltIns(command, rowsOf(turn), settingsOf(turn).defaultBranch, turn);
       case 'RegisterBranch':
         return registerBranch(command, turn, this.#context.id);
       case 'UpdateBranch':

@@ -270,6 +270,30 @@ describe('system updates', () => {
     await server.restart();
     expect((await server.admin('GET', '/api/workspaces/customised/default')).json.description).toBe('mine');
   });
+
+  it('restore a built-in workspace that force names, and no other [BUILT-020]', async () => {
+    await server.createRepository('gutted');
+    const updates = '/api/management/repositories/default/gutted/system-updates';
+    const read = async (name: string) => (await server.admin('GET', `/api/workspaces/gutted/${name}`)).json;
+    const apply = async (body: object) => {
+      const { json, status } = await server.admin('POST', `${updates}/apply`, body);
+      return [status, json.applied_count, json.skipped_count];
+    };
+    const shipped = await read('svc:access_control');
+    const gutted = { allowed_node_types: ['svc:Folder'], allowed_root_node_types: ['svc:Folder'] };
+    for (const name of ['svc:access_control', 'default'])
+      expect((await server.admin('PUT', `/api/workspaces/gutted/${name}`, gutted)).status).toBe(204);
+    expect((await server.admin('GET', updates)).json.has_updates).toBe(false);
+    const resources = ['workspace:svc:access_control', 'workspace:nowhere'];
+    for (const body of [{}, { force: true }, { resources }, { force: true, resources: ['branch:main'] }])
+      expect(await apply(body)).toEqual([200, 0, 0]);
+    expect(await read('svc:access_control')).toMatchObject(gutted);
+    expect(await apply({ force: true, resources })).toEqual([200, 1, 0]);
+    expect(await apply({ force: true, resources })).toEqual([200, 0, 0]);
+    const { updated_at: _, ...restored } = await read('svc:access_control');
+    expect(shipped).toMatchObject(restored);
+    expect(await read('default')).toMatchObject(gutted);
+  });
 });
 
 it('without a token, no workspace route answers anything but 401', async () => {

@@ -4,6 +4,7 @@ import type {
   BuiltInUpdate,
   InstallBuiltInWorkspaces,
   ListBuiltInUpdates,
+  RestoreBuiltInWorkspaces,
 } from '#actors/repository/messages.ts';
 import { RESTORED_TYPES_SINCE } from '#runtime/actor/message-version.ts';
 import { bodyFields } from '#protocols/http/requests/body-fields.ts';
@@ -162,7 +163,7 @@ function applyRoute(context: RestContext): RestRoute {
     docs: {
       summary: 'Install pending built-ins',
       description:
-        'The updates are installed when the answer is sent, so `job_id` is null. Without `resources` all pending updates are installed. Definitions that were changed in the repository are skipped unless `force` is set. With `force`, deleted or incomplete built-in types are restored as shipped, and additions to them are lost.',
+        'The updates are installed when the answer is sent, so `job_id` is null. Without `resources` all pending updates are installed. Definitions that were changed in the repository are skipped unless `force` is set. With `force`, deleted or incomplete built-in types are restored as shipped, and additions to them are lost. A built-in workspace that is named in `resources` is restored with `force` even if no update of it is pending.',
       tag,
       requestSchema: {
         type: 'object',
@@ -214,11 +215,13 @@ async function applyUpdates(
   const pending = await pendingUpdates(context, request, repository);
   const wanted = pending.filter(({ update }) => chosen === undefined || chosen.includes(update.resource));
   const delivery = deliveryOf(request);
-  const install: InstallBuiltInWorkspaces = {
-    type: 'InstallBuiltInWorkspaces',
-    names: wanted.flatMap(({ update }) => (update.resource_type === 'workspace' ? [update.name] : [])),
-    force,
-  };
+  const pendingNames = wanted.flatMap(({ update }) =>
+    update.resource_type === 'workspace' ? [update.name] : [],
+  );
+  const install: InstallBuiltInWorkspaces | RestoreBuiltInWorkspaces =
+    force && chosen !== undefined
+      ? { type: 'RestoreBuiltInWorkspaces', names: workspacesIn(chosen) }
+      : { type: 'InstallBuiltInWorkspaces', names: pendingNames, force };
   const { installed, skipped } = (await context.router.command(
     repository.actor,
     install,
@@ -235,6 +238,12 @@ async function applyUpdates(
     if (revision !== null) applied += 1;
   }
   return { applied, skipped: left };
+}
+
+/** The workspaces named in `resources`, whether an update of them is pending or not. */
+function workspacesIn(resources: readonly string[]): readonly string[] {
+  const prefix = 'workspace:';
+  return resources.flatMap((each) => (each.startsWith(prefix) ? [each.slice(prefix.length)] : []));
 }
 
 /** The command that updates a branch. @param force whether shipped types are restored, too */

@@ -66,6 +66,27 @@ describe('translate', () => {
     expect((await space.node('/p')).translations).toEqual({ fr: { link: { 'svc:ref': '/nowhere' } } });
   });
 
+  it('refuses a part of a reference, which is translated as a whole [TRANS-032]', async () => {
+    const space = await withPage();
+    const { id } = await space.add('/', 'target', {});
+    const { properties } = await space.node('/p');
+    const link = { 'svc:ref': '/target' };
+    expectStatus(await space.put('/p', { properties: { ...properties, link } }), 200);
+    for (const [pointer, value] of [
+      ['/link/svc:ref', '/other'],
+      ['/link/svc:path', '/other'],
+      ['/link/svc:workspace', 'default'],
+      ['/link/svc:node', { name: 'other' }],
+    ] as const) {
+      const body = { locale: 'de', translations: { [pointer]: value } };
+      const { json, status } = await space.post('/p/svc:translate', body);
+      const message = expect.stringContaining('is a part of a reference');
+      expect([status, json]).toEqual([400, expect.objectContaining({ code: 'VALIDATION_FAILED', message })]);
+    }
+    await translate(space, 'de', { '/link': { 'svc:ref': id } });
+    expect((await space.get('/p@link?lang=de')).json).toEqual({ 'svc:ref': id });
+  });
+
   it('refuses two values under two names of one place, or of one locale [TRANS-031]', async () => {
     const space = await withPage();
     const { id, properties } = await space.node('/p');

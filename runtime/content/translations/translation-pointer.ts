@@ -10,6 +10,7 @@ import {
   withKey,
 } from '../values/json-value.ts';
 import type { ResolvedNodeType } from '../resolution/type-resolver.ts';
+import { EXPANDED_KEY } from '../values/references.ts';
 import { UuidIndex, uuidOf } from '../values/uuid-index.ts';
 
 /**
@@ -27,6 +28,14 @@ export const neverTranslatable: ReadonlySet<string> = new Set([
   'order',
   'sort_order',
   'weight',
+]);
+
+/** Keys of a reference. A pointer to one would leave a reference that names two nodes, or store a node in it. */
+const partsOfReferences: ReadonlySet<string> = new Set([
+  'svc:ref',
+  'svc:workspace',
+  'svc:path',
+  EXPANDED_KEY,
 ]);
 
 /**
@@ -190,12 +199,18 @@ export class PointerWalk {
 /**
  * Checks that a translation may be written at a pointer, whatever the present properties are.
  *
- * @throws {ServiceError} `VALIDATION_FAILED` for a key that is never translatable, or a property the type declares as
- *   not translatable
+ * @throws {ServiceError} `VALIDATION_FAILED` for a key that is never translatable, a part of a reference, or a property
+ *   the type declares as not translatable
  */
 export function requireTranslatable(keys: readonly string[], type: ResolvedNodeType | null): void {
   const last = keys[keys.length - 1]!;
   if (neverTranslatable.has(last)) throw invalid(`'${last}' cannot be translated`, { field: 'translations' });
+  const part = keys.find((key, at) => at > 0 && partsOfReferences.has(key));
+  if (part !== undefined) {
+    throw invalid(`'${part}' is a part of a reference, which is translated as a whole`, {
+      field: 'translations',
+    });
+  }
   const property = keys[0]!;
   if (type?.byName.get(property)?.schema.is_translatable === false) {
     throw invalid(`Property '${property}' of NodeType '${type.name}' is not translatable`, {

@@ -17,7 +17,8 @@ function kindOf(value: JsonValue): string {
   if (value === null) return 'null';
   if (isJsonArray(value)) return 'an array';
   if (typeof value === 'object') return 'an object';
-  return `a ${typeof value}`;
+  // An integer that a double cannot represent.
+  return typeof value === 'bigint' ? 'a number' : `a ${typeof value}`;
 }
 
 /**

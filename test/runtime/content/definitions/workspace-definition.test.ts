@@ -65,6 +65,10 @@ describe('parseWorkspaceConfig', () => {
     expect(() => parseWorkspaceConfig({ node_type_pins: { a: 1 } })).toThrowError(
       wrongShape('node_type_pins.a'),
     );
+    const large = { node_type_pins: { a: 12_345_678_901_234_567_890n } };
+    expect(() => parseWorkspaceConfig(large)).toThrowError(
+      expect.objectContaining({ message: expect.stringContaining('found a number') }),
+    );
     expect(() => parseWorkspaceConfig({ default_branch: 'a b' })).toThrowError(
       expect.objectContaining({ code: 'INVALID_BRANCH_NAME' }),
     );

@@ -9,7 +9,7 @@ import type { ResolvedSource } from '#runtime/content/resolution/schema-resolver
 import { missingNodeType, type ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
 import type { Workspace } from '#runtime/content/definitions/workspace-definition.ts';
 import { requireInstantiable } from '#runtime/content/validation/validate-node.ts';
-import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+import { commitTooLarge, invalid, nodeNotFound } from '#runtime/errors/service-error.ts';
 import { type AuditAction, writeAuditEntry } from '#runtime/tree/audit-store.ts';
 import type { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { makeNodeRecordInSteps, type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
@@ -262,9 +262,7 @@ export class EditScope {
    */
   checkSize(count = this.writer.changeCount): void {
     const most = this.state.limits.commitNodesMax;
-    if (count > most) {
-      throw new ServiceError('COMMIT_TOO_LARGE', `One commit may change at most ${most} nodes; split it`);
-    }
+    if (count > most) throw commitTooLarge(`change at most ${most} nodes`);
   }
 
   /** Adds a change of a schema definition to the revision record. */

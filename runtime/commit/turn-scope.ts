@@ -3,7 +3,7 @@ import { InvariantError } from '#runtime/base/assert.ts';
 import { RequestBudget, type RequestLimits } from '#runtime/budget/request-budget.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { commitTooLarge, type ServiceError } from '#runtime/errors/service-error.ts';
 import { ENTRY_BYTES_MAX } from '#runtime/log/log-entry.ts';
 import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
@@ -18,7 +18,7 @@ export const COMMIT_BYTES_MAX: number = ENTRY_BYTES_MAX / 2;
 
 function tooLarge(bytesMax: number): ServiceError {
   const mebibytes = Math.floor(bytesMax / 1024 / 1024);
-  return new ServiceError('COMMIT_TOO_LARGE', `One commit may hold ${mebibytes} MiB of changes; split it`);
+  return commitTooLarge(`hold ${mebibytes} MiB of changes`);
 }
 
 /** Resource limits of a turn. */

@@ -98,7 +98,7 @@ const rows = {
   ],
   IDEMPOTENCY_MISMATCH: [422, '22023', 'give-up', 'This idempotency key was used with another request.'],
   PAYLOAD_TOO_LARGE: [413, '54000', 'give-up', 'The body is larger than the server takes.'],
-  COMMIT_TOO_LARGE: [413, '54000', 'give-up', 'One commit may change a bounded number of nodes; split it.'],
+  COMMIT_TOO_LARGE: [413, '54000', 'give-up', 'One commit may change a bounded number of nodes.'],
   REQUEST_TOO_EXPENSIVE: [
     413,
     '54000',

@@ -71,7 +71,7 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   IDEMPOTENCY_MISMATCH: 'Use a new key for each request that differs in method, address, body or condition.',
   PAYLOAD_TOO_LARGE: 'Send less in one request: several smaller bodies, or several commits.',
   COMMIT_TOO_LARGE:
-    'Split it into several commits, or have the operator raise `commit_nodes_max` in `[limits]`.',
+    'Do it in parts: fewer operations, smaller subtrees or fewer revisions at a time. Or have the operator raise `commit_nodes_max` in `[limits]`, if the message names nodes.',
   REQUEST_TOO_EXPENSIVE:
     'Ask for less: a `limit`, fewer levels, fewer conditions, or a narrower range. The message names what was too much.',
   URI_TOO_LONG: 'Shorten the path; address a node that is nested deeply by its id with `$ref/{id}`.',

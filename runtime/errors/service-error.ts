@@ -60,6 +60,16 @@ export function nodeNotFound(place: { readonly path: string } | { readonly id: s
 }
 
 /**
+ * The error for a command that changes too much at once. What helps depends on the command, so it names all of it.
+ *
+ * @param bound what one commit may do
+ */
+export function commitTooLarge(bound: string): ServiceError {
+  const remedy = 'Do it in parts: fewer operations, smaller subtrees or fewer revisions at a time.';
+  return new ServiceError('COMMIT_TOO_LARGE', `One commit may ${bound}. ${remedy}`);
+}
+
+/**
  * Whether an error means damaged data, so that a retry is useless: `DATA_CORRUPTED` without details. Errors of the log
  * have details that name the record. Then nothing may be discarded, because the shards may be the only copy left.
  */

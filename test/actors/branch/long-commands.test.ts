@@ -122,6 +122,7 @@ it('a copy is refused before it is made when the commit has too many nodes with 
   countAnew();
   await expect(commit(doublings('many', 8))).rejects.toMatchObject({
     code: 'COMMIT_TOO_LARGE',
+    message: expect.stringContaining('smaller subtrees'),
     details: { operation: 15 },
   });
   expect(writes.all).toBeLessThanOrEqual(fitting);
@@ -134,6 +135,7 @@ it('a copy is refused before it is made when the commit has too many bytes with 
   countAnew();
   await expect(commit(doublings('large', 5, { text }))).rejects.toMatchObject({
     code: 'COMMIT_TOO_LARGE',
+    message: expect.stringContaining('smaller subtrees'),
     details: { operation: 9 },
   });
   expect(writes.all).toBeLessThanOrEqual(fitting);
@@ -244,7 +246,10 @@ it('a revert is refused before anything is written when it changes too many byte
   const revert = (which: readonly string[]): Promise<unknown> =>
     branch.command({ type: 'RevertRevisions', which: { revisions: which }, dryRun: false } as never);
   countAnew();
-  await expect(revert(revisions)).rejects.toMatchObject({ code: 'COMMIT_TOO_LARGE' });
+  await expect(revert(revisions)).rejects.toMatchObject({
+    code: 'COMMIT_TOO_LARGE',
+    message: expect.stringContaining('fewer revisions'),
+  });
   expect(writes.all).toBe(0);
   expect(await revert(revisions.slice(2))).toMatchObject({ success: true, nodes_changed: 20 });
 });

@@ -14,7 +14,14 @@ import { startServer, type TestServer } from '#test/support/server.ts';
 import { until } from '#test/support/until.ts';
 
 /** Not sent, with the reason. */
-const unsent: ReadonlyMap<string, string> = new Map([['takeSnapshots', 'a single member has no snapshots']]);
+const unsent: ReadonlyMap<string, string> = new Map([
+  ['takeSnapshots', 'a single member has no snapshots'],
+  ['cancelJob cancelled', 'a job of so little data is over before it can be cancelled'],
+]);
+
+function isUnsent({ name, operation }: Exchange): boolean {
+  return unsent.has(operation) || unsent.has(`${operation} ${name}`);
+}
 
 /** Work that goes on when its answer has left: asked for until it is done. */
 const slow: ReadonlySet<string> = new Set(['listJobs', 'readBackup', 'readRestore', 'readCheck']);
@@ -136,18 +143,16 @@ async function exchange(one: Exchange): Promise<void> {
 }
 
 describe('the examples of the description', () => {
-  it('are there for every operation, of its body and of an answer [HTTP-080]', () => {
+  it('are there for every operation, of its body and of each answer that is no refusal [HTTP-080]', () => {
     for (const { answers, body, operationId, parameters } of operations.values()) {
       for (const content of Object.values(body)) {
         expect(content.examples, `body of ${operationId}`).toBeDefined();
       }
-      const hasAnswer = Object.entries(answers).some(
-        ([status, content]) => status.startsWith('2') && Object.keys(content).length > 0,
-      );
-      const examples = Object.values(answers).flatMap((content) =>
-        Object.values(content).flatMap((one) => Object.keys(one.examples ?? {})),
-      );
-      if (hasAnswer) expect(examples, `an answer of ${operationId}`).not.toEqual([]);
+      for (const [status, contents] of Object.entries(answers)) {
+        if (!status.startsWith('2')) continue;
+        for (const [type, content] of Object.entries(contents))
+          expect.soft(content.examples, `${status} of ${operationId} as ${type}`).toBeDefined();
+      }
       for (const parameter of parameters) {
         if (parameter.in !== 'path') continue;
         expect(parameter.examples, `${parameter.name} of ${operationId}`).toBeDefined();
@@ -157,7 +162,7 @@ describe('the examples of the description', () => {
 
   it('are answered as they say by a new server, each command on a node among them [HTTP-081]', async () => {
     for (const one of interfaceExamples) {
-      if (!unsent.has(one.operation)) await exchange(one);
+      if (!isUnsent(one)) await exchange(one);
     }
     const sent = told.map((one) => operationOf(one.exchange)).filter(({ method }) => method === 'POST');
     for (const name of commandNames) {

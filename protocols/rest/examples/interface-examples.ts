@@ -8,7 +8,7 @@ import { managementExamples } from './management-examples.ts';
 import { nodeExamples } from './node-examples.ts';
 import { queryExamples } from './query-examples.ts';
 import { repositoryExamples } from './repository-examples.ts';
-import { schemaExamples } from './schema-examples.ts';
+import { replacementExamples, schemaExamples } from './schema-examples.ts';
 
 /** Parameters that all examples share, by name. */
 export const exampleParameters: Readonly<Record<string, ParameterValue>> = {
@@ -32,5 +32,6 @@ export const interfaceExamples: readonly Exchange[] = [
   ...branchExamples,
   ...lockExamples,
   ...managementExamples,
+  ...replacementExamples,
   ...closingExamples,
 ];

@@ -112,6 +112,14 @@ export const managementExamples: readonly Exchange[] = [
   },
   {
     operation: 'cancelJob',
+    name: 'cancelled',
+    summary: 'It was waiting, or is asked to stop.',
+    parameters: { id: '01a44700-0000-7000-8000-000000000014' },
+    status: 200,
+    answer: { success: true, data: null, error: null },
+  },
+  {
+    operation: 'cancelJob',
     summary: 'It is over already.',
     parameters: { id: '01a44700-0000-7000-8000-000000000014' },
     status: 409,

@@ -125,6 +125,16 @@ export const queryExamples: readonly Exchange[] = [
     answer: gardens,
   },
   {
+    operation: 'readNodeAtRevision',
+    name: 'yaml',
+    summary: 'As it was then, as YAML.',
+    parameters: { path: 'spring-issue/gardens.yaml', revision: '1805036967000-0' },
+    status: 200,
+    answer: 'name: gardens\npath: /spring-issue/gardens\nnode_type: mag:Article\n',
+    answerType: 'text/yaml',
+    isExcerpt: true,
+  },
+  {
     operation: 'queryNodesAtRevision',
     summary: 'A node by its path, as it was then.',
     parameters: { revision: '1805036967000-0' },

@@ -382,3 +382,62 @@ export const schemaExamples: readonly Exchange[] = [
     answer: { valid: true, errors: [] },
   },
 ];
+
+/** Definitions that are sent like new ones but exist. They follow the examples that show revisions by number. */
+export const replacementExamples: readonly Exchange[] = [
+  {
+    operation: 'putMixin',
+    name: 'existing',
+    summary: 'One that exists is replaced.',
+    body: {
+      node_type: {
+        name: 'mag:Searchable',
+        is_mixin: true,
+        properties: [{ name: 'keywords', type: 'String' }],
+      },
+    },
+    status: 200,
+    answer: { ...searchable, version: 3, previous_version: searchable.id },
+  },
+  {
+    operation: 'putNodeType',
+    name: 'existing',
+    summary: 'One that exists is replaced.',
+    body: {
+      node_type: {
+        name: 'mag:Article',
+        extends: 'svc:Folder',
+        strict: true,
+        auditable: true,
+        publishable: true,
+        versionable: true,
+        properties: article.properties,
+      },
+    },
+    status: 200,
+    answer: { ...article, version: 4, previous_version: article.id },
+  },
+  {
+    operation: 'putArchetype',
+    name: 'existing',
+    summary: 'One that exists is replaced.',
+    body: {
+      archetype: {
+        name: 'mag:Interview',
+        base_node_type: 'mag:Article',
+        title: 'Interview',
+        fields: interview.fields,
+      },
+    },
+    status: 200,
+    answer: { ...interview, version: 3, previous_version: interview.id },
+  },
+  {
+    operation: 'putElementType',
+    name: 'existing',
+    summary: 'One that exists is replaced.',
+    body: { element_type: { name: 'mag:Quote', title: 'Quote', fields: quote.fields } },
+    status: 200,
+    answer: { ...quote, version: 3, previous_version: quote.id },
+  },
+];

@@ -151,6 +151,19 @@ export interface BuiltInsInstalled {
 }
 
 /**
+ * Refuses to create a branch or a tag because what it was to be made of does not exist. The refusal of a repeated
+ * request is its first outcome: the source may have been deleted since. Result: that outcome.
+ *
+ * @throws {ServiceError} the refusal
+ */
+export interface RefuseCreation {
+  readonly type: 'RefuseCreation';
+  readonly code: 'BRANCH_NOT_FOUND' | 'REVISION_NOT_FOUND';
+  readonly message: string;
+  readonly field?: string;
+}
+
+/**
  * Adds a branch to the list. The branch exists from then on; its actor is created before. Result: the
  * {@link BranchEntry}.
  *
@@ -256,6 +269,7 @@ export type RepositoryCommand =
   | PutWorkspaceConfig
   | InstallBuiltInWorkspaces
   | RestoreBuiltInWorkspaces
+  | RefuseCreation
   | RegisterBranch
   | UpdateBranch
   | UnregisterBranch

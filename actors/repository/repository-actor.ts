@@ -109,6 +109,10 @@ class RepositoryActor implements ActorBehaviour {
         return installBuiltIns(command, rowsOf(turn), settingsOf(turn).defaultBranch, turn);
       case 'RestoreBuiltInWorkspaces':
         return restoreBuiltIns(command, rowsOf(turn), settingsOf(turn).defaultBranch, turn);
+      case 'RefuseCreation': {
+        const { code, field, message } = command;
+        throw new ServiceError(code, message, field === undefined ? {} : { field });
+      }
       case 'RegisterBranch':
         return registerBranch(command, turn, this.#context.id);
       case 'UpdateBranch':

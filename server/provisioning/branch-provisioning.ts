@@ -9,6 +9,7 @@ import type {
   ListRetiredBranches,
   ListTags,
   PutTag,
+  RefuseCreation,
   ReadRepository,
   RegisterBranch,
   RemoveTag,
@@ -92,7 +93,12 @@ export class MemberBranches implements BranchProvisioning {
     requireAdministrator(delivery.caller.policy, delivery.caller.principal);
     const name = requireBranchName(branch.name);
     await this.#checkFree(repository, name, delivery);
-    const source = await this.#sourceOf(repository, branch);
+    let source: BranchAddress | undefined;
+    try {
+      source = await this.#sourceOf(repository, branch);
+    } catch (error) {
+      return (await this.#refuse(repository, error, delivery)) as BranchEntry;
+    }
     const uid = newUid(this.#random);
     const owner = actorId(repository.tenant, repository.part, partOf(name, uid));
     let isRegistering = false;
@@ -156,7 +162,8 @@ export class MemberBranches implements BranchProvisioning {
     requireAdministrator(delivery.caller.policy, delivery.caller.principal);
     const name = requireTagName(tag.name);
     const branch = await this.#holderOf(repository, tag.revision);
-    if (branch === undefined) throw revisionNotFound(tag.revision);
+    if (branch === undefined)
+      return (await this.#refuse(repository, revisionNotFound(tag.revision), delivery)) as TagEntry;
     const { createdBy, message, revision } = tag;
     const put: PutTag = {
       type: 'PutTag',
@@ -200,6 +207,24 @@ export class MemberBranches implements BranchProvisioning {
     throw new ServiceError('BRANCH_ALREADY_EXISTS', `A branch or tag '${name}' already exists`, {
       field: 'name',
     });
+  }
+
+  /**
+   * Refuses a creation whose source was not found.
+   *
+   * @returns the first outcome if the request is a repetition: its source may have been deleted since
+   * @throws {ServiceError} the refusal
+   */
+  async #refuse(repository: RepositoryAddress, refusal: unknown, delivery: Delivery): Promise<unknown> {
+    if (delivery.idempotency === undefined || !isSourceMissing(refusal)) throw refusal;
+    const { code, field, message } = refusal;
+    const command: RefuseCreation = {
+      type: 'RefuseCreation',
+      code,
+      message,
+      ...(field === undefined ? {} : { field }),
+    };
+    return this.#router.command(repository.actor, command, toItsEnd(delivery));
   }
 
   /**
@@ -366,6 +391,11 @@ function isZero(revision: Revision): boolean {
 
 function isMissing(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'NOT_FOUND';
+}
+
+function isSourceMissing(error: unknown): error is ServiceError & { readonly code: RefuseCreation['code'] } {
+  if (!(error instanceof ServiceError)) return false;
+  return error.code === 'BRANCH_NOT_FOUND' || error.code === 'REVISION_NOT_FOUND';
 }
 
 function upstreamNotFound(name: string): ServiceError {

@@ -356,6 +356,55 @@ describe('an idempotency key', () => {
     }
   });
 
+  it('covers branches and tags whose source was deleted since [IDEM-001, IDEM-002]', async () => {
+    const managed = `/api/management/repositories/default/${client.repository}`;
+    const post = (list: string, key: string, body: unknown) =>
+      server.request('POST', `${managed}/${list}`, {
+        token: server.adminToken,
+        headers: { 'idempotency-key': key },
+        body,
+      });
+    const remove = async (item: string) =>
+      expect((await server.admin('DELETE', `${managed}/${item}`)).status).toBe(204);
+    expect((await post('branches', freshKey(), { name: 'source', upstream_branch: 'main' })).status).toBe(
+      201,
+    );
+    const added = await server.admin(
+      'POST',
+      `/api/repository/${client.repository}/source/head/${space.name}/`,
+      folder('only-there'),
+    );
+    const revision = revisionOf(added);
+    const requests = [
+      ['branches', freshKey(), { name: 'of-branch', upstream_branch: 'source' }],
+      ['branches', freshKey(), { name: 'of-revision', from_revision: revision }],
+      ['tags', freshKey(), { name: 'of-tag', revision }],
+    ] as const;
+    const first = [];
+    for (const [list, key, body] of requests) first.push(await post(list, key, body));
+    expect(first.map(({ status }) => status)).toEqual([201, 201, 201]);
+    for (const item of ['branches/of-branch', 'branches/of-revision', 'tags/of-tag', 'branches/source'])
+      await remove(item);
+    for (const [index, [list, key, body]] of requests.entries()) {
+      const { status, text } = await post(list, key, body);
+      expect([status, text]).toEqual([201, first[index]!.text]);
+    }
+    expect((await server.admin('GET', `${managed}/branches/of-branch`)).status).toBe(404);
+    const late = ['branches', freshKey(), { name: 'late', upstream_branch: 'source' }] as const;
+    const refused = await post(...late);
+    expect([refused.status, refused.json.code, refused.json.field]).toEqual([
+      404,
+      'BRANCH_NOT_FOUND',
+      'upstream_branch',
+    ]);
+    expect((await post('branches', freshKey(), { name: 'source', upstream_branch: 'main' })).status).toBe(
+      201,
+    );
+    const again = await post(...late);
+    expect([again.status, again.json.message]).toEqual([404, refused.json.message]);
+    await remove('branches/source');
+  });
+
   it('answers a failure the same way [IDEM-002]', async () => {
     await space.addAll('/failing', '/failing/taken');
     const key = freshKey();

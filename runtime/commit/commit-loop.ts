@@ -20,7 +20,13 @@ import { crashPoint } from './crash-point.ts';
 import { EmptyRanges } from './empty-ranges.ts';
 import { EncodedEntry } from './encoded-entry.ts';
 import type { HybridClock } from './hybrid-clock.ts';
-import { type IdempotencyLimits, isLasting, remember, replayed } from './idempotency.ts';
+import {
+  type IdempotencyLimits,
+  isLasting,
+  KEPT_WHOLE_CHARACTERS,
+  remember,
+  replayed,
+} from './idempotency.ts';
 import { Memtable } from './memtable.ts';
 import { MemtableReader } from './memtable-reader.ts';
 import { failDeferred, DeferredReply, settleDeferred } from './deferred-reply.ts';
@@ -86,9 +92,6 @@ const ROOM_WAIT_MS = 10_000;
 
 /** Changes of a batch above which it is encoded in slices. */
 const LARGE_BATCH_CHANGES = 4096;
-
-/** Size in characters up to which a result is kept unchanged for a repetition of the request. */
-const KEPT_WHOLE_CHARACTERS = 64 * 1024;
 
 /** Bytes of a batch above which it is encoded in slices. */
 const LARGE_BATCH_BYTES = 8 * 1024 * 1024;

@@ -1,3 +1,4 @@
+import { isLargeJson } from '#runtime/base/sliced-json.ts';
 import { type ErrorFacts, ServiceError } from '#runtime/errors/service-error.ts';
 import { type ErrorCode, errorRegistry } from '#runtime/errors/error-registry.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
@@ -9,6 +10,12 @@ export interface IdempotencyLimits {
   readonly ttlMs: number;
   readonly entriesMax: number;
 }
+
+/**
+ * Size in characters up to which a result, or the details of an error, are kept unchanged for a repetition of the
+ * request. Details may quote values that are as long as a body.
+ */
+export const KEPT_WHOLE_CHARACTERS: number = 64 * 1024;
 
 interface KeptError extends Omit<ErrorFacts, 'cause'> {
   readonly code: ErrorCode;
@@ -145,13 +152,14 @@ export function remember(
   turn.put(CommonTable.meta, COUNT_KEY, Buffer.from(String(count + 1)));
 }
 
-/** What a client is told of an error. */
+/** What a client is told of an error, without details that are too long to be kept. */
 function keptError({ code, details, field, message }: ServiceError): KeptError {
+  const isKept = details !== undefined && !isLargeJson(details, KEPT_WHOLE_CHARACTERS);
   return {
     code,
     message,
     ...(field === undefined ? {} : { field }),
-    ...(details === undefined ? {} : { details }),
+    ...(isKept ? { details } : {}),
   };
 }
 

@@ -61,6 +61,25 @@ describe('a command sent again under its idempotency key', () => {
     expect(rows(fixture, CommonTable.idempotencyExpiry)).toBe(1);
   });
 
+  it('answers an error with its details, unless they are long: a key must not keep a whole body', async () => {
+    const fixture = opened();
+    const refusedWith = (details: Record<string, unknown>) => () => {
+      throw new ServiceError('VALIDATION_FAILED', 'Wrong', { field: 'tags', details });
+    };
+    for (const [name, length] of [
+      ['short', 60_000],
+      ['long', 70_000],
+    ] as const) {
+      const details = { errors: ['x'.repeat(length)] };
+      await expect(fixture.submit(refusedWith(details), key(name))).rejects.toMatchObject({ details });
+      const kept = name === 'short' ? details : undefined;
+      const error = { code: 'VALIDATION_FAILED', message: 'Wrong', field: 'tags', details: kept };
+      await expect(fixture.submit(once, key(name))).rejects.toMatchObject(error);
+    }
+    const stored = [...fixture.loop.view.range(CommonTable.idempotency, everything)];
+    expect(Math.max(...stored.map(({ value }) => value.length))).toBeLessThan(61_000);
+  });
+
   it('is refused with another request', async () => {
     const fixture = opened();
     await fixture.submit(once, key('k', 'one'));

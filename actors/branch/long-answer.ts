@@ -75,8 +75,24 @@ function settlePausing<Y, T>(
     const step = steps.next();
     if (step.done === true) return step.value;
     const wait = pause(step.value);
+    if (wait === undefined) continue;
     // Pinned within the turn that read the view: nothing can have changed in between.
-    if (wait !== undefined) return settleLater(context, reader, context.pin(), steps, wait, pause);
+    return settleLater(context, reader, pinFor(context, wait), steps, wait, pause);
+  }
+}
+
+/**
+ * Pins the view of a read that has to wait, which fails when all readers of the shard are taken.
+ *
+ * @param wait nobody awaits it when this throws
+ * @param unused called when the wait is over nevertheless
+ */
+function pinFor(context: QueryContext, wait: Promise<void>, unused: () => void = () => {}): ShardSnapshot {
+  try {
+    return context.pin();
+  } catch (error) {
+    wait.then(unused, () => {});
+    throw error;
   }
 }
 
@@ -115,8 +131,11 @@ export function settleLarge<T>(
   work: Steps<unknown, T>,
 ): T | Promise<T> {
   const wait = context.takeRoom(bytes);
-  // Pinned within the turn that read the view, as above.
-  if (wait !== undefined) return settleWithRoom(context, bytes, work, context.pin(), wait);
+  if (wait !== undefined) {
+    // Pinned within the turn that read the view, as above.
+    const snapshot = pinFor(context, wait, () => context.giveRoom(bytes));
+    return settleWithRoom(context, bytes, work, snapshot, wait);
+  }
   let result: T | Promise<T> | undefined;
   try {
     result = settle(context, work);
@@ -137,18 +156,21 @@ export function settleGrowing<T>(
   work: Steps<LargePiece | undefined, T>,
 ): T | Promise<T> {
   let granted = 0;
+  let isOver = false;
   const pause = (piece: LargePiece | undefined): Promise<void> | undefined => {
     if (piece === undefined) return context.pause();
     const { bytes } = piece;
     const wait = context.takeRoom(bytes);
     if (wait === undefined) granted = bytes;
     return wait?.then(() => {
+      if (isOver) return context.giveRoom(bytes);
       granted = bytes;
       // As for other large answers: those that were waiting for room must not all continue in one turn.
       return context.rest();
     });
   };
   const giveBack = (): void => {
+    isOver = true;
     if (granted > 0) context.giveRoom(granted);
   };
   let result: T | Promise<T> | undefined;
@@ -241,8 +263,9 @@ function pageLater(
   begun: Generator<undefined, string | undefined>,
   wait: Promise<void>,
 ): Promise<string | undefined> {
+  // First, because it may fail.
+  const snapshot = pinFor(context, wait);
   const room = context.takeRoom(PAGE_BYTES);
-  const snapshot = context.pin();
   if (room === undefined) {
     return settleLater(context, reader, snapshot, begun, wait).finally(() => context.giveRoom(PAGE_BYTES));
   }

@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { answerPage, LargePiece, settle, settleGrowing, settleLarge } from '#actors/branch/long-answer.ts';
+import { QueryScope } from '#runtime/actor/query-scope.ts';
+import { systemClock } from '#runtime/base/clock.ts';
+import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import { engineUser } from '#test/support/engine.ts';
+
+const megabyte = 1024 * 1024;
+const other = { sliceKey: 'other', requireWaiting: () => {} };
+
+/** Every step is a slice of its own. */
+function slowClock(): typeof systemClock {
+  let nowMs = 0;
+  return { ...systemClock, monotonicMs: () => (nowMs += 100) };
+}
+
+const reads: readonly (readonly [string, (context: QueryScope) => unknown])[] = [
+  [
+    'one that is short',
+    (context) =>
+      settle(context, function* () {
+        for (;;) yield;
+      }),
+  ],
+  ['one that is large', (context) => settleLarge(context, megabyte, function* () {})],
+  [
+    'one that is found to be large',
+    (context) =>
+      settleGrowing(context, function* () {
+        yield new LargePiece(megabyte);
+      }),
+  ],
+  [
+    'a page',
+    (context) =>
+      answerPage(context, function* () {
+        for (;;) yield '';
+      }),
+  ],
+];
+
+it.each(reads)(
+  'a read whose view cannot be pinned takes no room for ever, and ends no process: %s',
+  async (_, read) => {
+    const folder = mkdtempSync(join(tmpdir(), 'unpinned-'));
+    const shard = new LmdbShard(folder, ['', 'one']);
+    const slices = new SliceScheduler(slowClock(), 4 * megabyte);
+    const { room } = slices;
+    // As LMDB refuses one when all of its readers are taken.
+    await shard.close();
+    const actor = { view: shard, pin: () => shard.snapshot(), reads: 0 };
+    const rejections: unknown[] = [];
+    const note = (error: unknown): void => void rejections.push(error);
+    process.on('unhandledRejection', note);
+    try {
+      for (const isFull of [false, true]) {
+        if (isFull) expect(room.take(4 * megabyte, other)).toBeUndefined();
+        const leaving = new AbortController();
+        for (const signal of [new AbortController().signal, leaving.signal]) {
+          const caller: Caller = { ...engineUser, signal };
+          const context = new QueryScope(actor, caller, slowClock(), slices);
+          await Promise.resolve()
+            .then(() => read(context))
+            .catch(() => undefined);
+        }
+        leaving.abort();
+        if (isFull) room.give(4 * megabyte);
+        for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+        expect([room.used, actor.reads]).toEqual([0, 0]);
+      }
+      expect(rejections).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', note);
+      rmSync(folder, { recursive: true });
+    }
+  },
+);

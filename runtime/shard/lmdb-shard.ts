@@ -50,6 +50,9 @@ const PAGE_BYTES = 4096;
 /** LMDB error texts for a file that is not an LMDB file, or is damaged. */
 const damageText = /MDB_INVALID|MDB_CORRUPTED|MDB_PAGE_NOTFOUND|MDB_VERSION_MISMATCH/;
 
+/** LMDB error text where each of {@link READERS_MAX} readers is taken. */
+const allTakenText = /MDB_READERS_FULL/;
+
 /** LMDB error text for a write that failed in part, for an unstated reason: damage, or no space to grow the file. */
 const brokenOffText = /MDB_BAD_TXN/;
 
@@ -289,8 +292,7 @@ export class LmdbShard implements Shard {
 
   snapshot(): ShardSnapshot {
     this.#requireOpen();
-    this.#env.resetReadTxn();
-    const transaction = this.#env.useReadTransaction();
+    const transaction = this.#pinned();
     let isOpen = true;
     const requireOpen = (): void => {
       if (!isOpen) throw closedError();
@@ -409,8 +411,21 @@ export class LmdbShard implements Shard {
   #readError(cause: unknown): unknown {
     if (cause instanceof ServiceError) return cause;
     const text = cause instanceof Error ? cause.message : String(cause);
+    if (allTakenText.test(text))
+      return new ServiceError('OVERLOADED', 'Too many long reads of the same data are running; try again.', {
+        cause,
+      });
     if (damageText.test(text)) this.#failed ??= damaged(this.#folder, text, cause);
     return this.#failed ?? cause;
+  }
+
+  #pinned(): ReturnType<RootDatabase['useReadTransaction']> {
+    try {
+      this.#env.resetReadTxn();
+      return this.#env.useReadTransaction();
+    } catch (cause) {
+      throw this.#readError(cause);
+    }
   }
 
   /** Number of the newest transaction that readers can see. */

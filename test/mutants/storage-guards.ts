@@ -378,6 +378,20 @@ export const storageGuards: readonly GuardMutant[] = [
     tests: ['test/runtime/commit/change-memory.test.ts'],
   },
   {
+    guard: 'a read whose view cannot be pinned gives back the room it waits for',
+    file: 'actors/branch/long-answer.ts',
+    from: 'wait.then(unused, () => {});',
+    to: 'wait.catch(() => {});',
+    tests: ['test/actors/branch/unpinned-answers.test.ts'],
+  },
+  {
+    guard: 'an idempotency key keeps no body that a refusal quotes',
+    file: 'runtime/commit/idempotency.ts',
+    from: 'details !== undefined && !isLargeJson(details, KEPT_WHOLE_CHARACTERS)',
+    to: 'details !== undefined',
+    tests: ['test/runtime/commit/idempotency.test.ts'],
+  },
+  {
     guard: 'what undoes a commit counts as its changes do',
     file: 'runtime/commit/turn-scope.ts',
     from: 'this.#memtable.bytes + this.#undoBytes + bytes > commitBytesMax',

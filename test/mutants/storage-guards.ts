@@ -469,6 +469,20 @@ export const storageGuards: readonly GuardMutant[] = [
     tests: ['test/server/provisioning/branch-locks.test.ts'],
   },
   {
+    guard: 'a translation changes no part of a reference',
+    file: 'runtime/content/translations/translation-pointer.ts',
+    from: 'at > 0 && partsOfReferences.has(key)',
+    to: 'at < 0 && partsOfReferences.has(key)',
+    tests: ['test/scenarios/translations.test.ts'],
+  },
+  {
+    guard: 'a read with tags in If-Match is answered by no member that sends no tag',
+    file: 'protocols/rest/nodes/conditions.ts',
+    from: "match === undefined || match === '*' ? {} :",
+    to: 'match !== null ? {} :',
+    tests: ['test/protocols/rest/nodes/member-versions.test.ts'],
+  },
+  {
     guard: 'a translation leads to no item that lost its uuid',
     file: 'runtime/content/values/uuid-index.ts',
     from: 'if (next === undefined) this.#first.delete(before);',

@@ -113,7 +113,11 @@ it('answers a long name that is not known with its beginning [HTTP-056]', async 
   expect(json.message.length).toBeLessThan(300);
 });
 
-it('lets any parameter of a probe through [HTTP-057]', async () => {
+it('lets any parameter of a probe, a login and the own profile through [HTTP-057]', async () => {
+  expect((await server.admin('GET', '/api/svc/me?_=123')).status).toBe(200);
+  const login = { body: { username: 'admin', password: 'wrong' } };
+  const refused = await server.request('POST', '/api/svc/sys/default/auth?revision=1-0', login);
+  expect([refused.status, refused.json.code]).toEqual([401, 'UNAUTHORIZED']);
   for (const path of ['/health', '/ready', '/metrics', '/openapi.json']) {
     expect((await server.request('GET', `${path}?_=123`)).status).toBe(200);
   }

@@ -394,7 +394,7 @@ export class NodeRecord {
   /** As {@link propertiesText}, in steps. */
   *propertiesTextInSteps(): Generator<undefined, string> {
     const from = this.bytes.readUInt32BE(PROPERTIES_AT);
-    return `{${yield* this.#sliceInSteps(from, this.bytes.readUInt32BE(FRONT_END_AT))}}`;
+    return yield* this.#sliceInSteps(from, this.bytes.readUInt32BE(FRONT_END_AT), '{', '}');
   }
 
   /** All properties. Must not be modified. */
@@ -598,9 +598,12 @@ export class NodeRecord {
     );
   }
 
-  /** As {@link #slice}, in steps. */
-  *#sliceInSteps(start: number, end: number): Generator<undefined, string> {
-    const pieces: string[] = [];
+  /**
+   * As {@link #slice}, in steps, between two other texts. These are joined with the pieces: added to the result, they
+   * would make its first reader copy all of it once more, in one step.
+   */
+  *#sliceInSteps(start: number, end: number, first = '', last = ''): Generator<undefined, string> {
+    const pieces = [first];
     for (let from = start; from < end; ) {
       let to = Math.min(from + STEP_BYTES, end);
       // Do not cut a character in two.
@@ -609,6 +612,7 @@ export class NodeRecord {
       yield undefined;
       from = to;
     }
+    pieces.push(last);
     return pieces.join('');
   }
 

@@ -1,4 +1,5 @@
 import type { ReadEventsAfter } from '#runtime/bus/history-messages.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
 
 /** Queries between branches of a repository, which no other caller may send. @see pair-queries.ts */
@@ -51,12 +52,29 @@ export interface DefinitionAddress {
 /**
  * Nodes as of a revision; for other branches only. Answer: array of `NodeRecord` or undefined; undefined as a whole
  * when this branch does not have the content of that revision. If nodes are large, the array may end before the last
- * requested node; it has at least one entry.
+ * requested node; it has at least one entry. A {@link HalfRead} when one of them is so large that it takes another query.
  */
 export interface ReadStates {
   readonly type: 'ReadStates';
   readonly at: string;
   readonly nodes: readonly NodeAddress[];
+  /** The answer to the query before, about the same nodes. */
+  readonly half?: HalfRead | undefined;
+}
+
+/**
+ * An answer that is not complete: the present state of a large node, which does not decide what its state at an earlier
+ * revision is. The event loop may run before that is looked up: each of the two is read and checked in one step.
+ */
+export class HalfRead {
+  /** The nodes before it. */
+  readonly states: readonly (NodeRecord | undefined)[];
+  readonly present: NodeRecord;
+
+  constructor(states: readonly (NodeRecord | undefined)[], present: NodeRecord) {
+    this.states = states;
+    this.present = present;
+  }
 }
 
 /** Definitions as of a revision; for other branches only. Answer: as {@link ReadStates}, with stored definitions. */

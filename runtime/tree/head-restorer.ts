@@ -60,10 +60,10 @@ export class HeadRestorer {
     this.#head = new HeadNodeReader(turn);
   }
 
-  /** The changes that restore a node; undefined when it has not changed. */
-  plan(past: PastNodeReader, workspace: string, id: string): NodeMove | undefined {
-    const now = this.#head.byId(workspace, id);
-    const then = past.byId(workspace, id);
+  /** The changes that restore a node; undefined when it has not changed. Yields only for large nodes. */
+  *plan(past: PastNodeReader, workspace: string, id: string): Generator<undefined, NodeMove | undefined> {
+    const now = yield* this.#head.byIdInSteps(workspace, id);
+    const then = yield* past.byIdInSteps(workspace, id);
     if (now === undefined && then === undefined) return undefined;
     if (now?.header.revision === then?.header.revision) return undefined;
     for (const parentId of new Set([now?.header.parentId, then?.header.parentId])) {

@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
+import { joinPath } from '#runtime/content/path.ts';
 import { decodeRevision, encodeRevision, REVISION_BYTES, type Revision } from '#runtime/content/revision.ts';
 import { AFTER_END, bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, childrenFrom, nodeKey, parentKey, pathKey } from '#runtime/shard/key-layout.ts';
@@ -33,6 +34,8 @@ export interface ChildRange {
 export interface NodeReader {
   /** The node with an id. @throws {ServiceError} `DATA_CORRUPTED` */
   byId(workspace: string, id: string): NodeRecord | undefined;
+  /** As {@link byId}, in steps: yields after each large row that it reads. The tree must not change meanwhile. */
+  byIdInSteps(workspace: string, id: string): Generator<undefined, NodeRecord | undefined>;
   /** Whether a node with this id exists. */
   has(workspace: string, id: string): boolean;
   /** Id of the node at a path; {@link ROOT_ID} for `/`. */
@@ -129,6 +132,12 @@ export class HeadNodeReader implements NodeReader {
     return bytes === undefined ? undefined : new NodeRecord(bytes);
   }
 
+  *byIdInSteps(workspace: string, id: string): Generator<undefined, NodeRecord | undefined> {
+    const record = this.byId(workspace, id);
+    if (record?.isLarge === true) yield;
+    return record;
+  }
+
   has(workspace: string, id: string): boolean {
     return peek(this.#reader, BranchTable.nodes, nodeKey(workspace, id)) !== undefined;
   }
@@ -174,6 +183,17 @@ export class HeadNodeReader implements NodeReader {
   hasChildren(workspace: string, parentId: string): boolean {
     return peek(this.#reader, BranchTable.parents, parentKey(workspace, parentId)) !== undefined;
   }
+}
+
+/** The node that a tree has in the place that a state of this or another node has. Yields only for large nodes. */
+export function* nodeInPlaceOf(
+  tree: NodeReader,
+  workspace: string,
+  { header: { name, parentId } }: NodeRecord,
+): Generator<undefined, NodeRecord | undefined> {
+  const above = parentId === ROOT_ID ? '/' : (yield* tree.byIdInSteps(workspace, parentId))?.header.path;
+  const id = above === undefined ? undefined : tree.idAt(workspace, joinPath(above, name));
+  return id === undefined ? undefined : yield* tree.byIdInSteps(workspace, id);
 }
 
 /** Keys of the children of one parent, in the direction of a walk. */

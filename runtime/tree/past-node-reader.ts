@@ -74,11 +74,36 @@ export class PastNodeReader implements NodeReader {
   }
 
   byId(workspace: string, id: string): NodeRecord | undefined {
-    const present = this.#head.byId(workspace, id);
-    const since = present === undefined ? undefined : parseRevision(present.revision);
-    if (this.#decides(since)) return present;
+    const present = this.presentById(workspace, id);
+    return this.isDecidedBy(present) ? present : this.behind(present, workspace, id);
+  }
+
+  *byIdInSteps(workspace: string, id: string): Generator<undefined, NodeRecord | undefined> {
+    const present = this.presentById(workspace, id);
+    if (present?.isLarge === true) yield;
+    if (this.isDecidedBy(present)) return present;
+    const earlier = this.behind(present, workspace, id);
+    if (earlier !== present && earlier?.isLarge === true) yield;
+    return earlier;
+  }
+
+  /** The present state of a node, with which a search for the one at the revision begins. */
+  presentById(workspace: string, id: string): NodeRecord | undefined {
+    return this.#head.byId(workspace, id);
+  }
+
+  /** Whether the present state of a node is the one at the revision; if not, see {@link behind}. */
+  isDecidedBy(present: NodeRecord | undefined): boolean {
+    return this.#decides(sinceOf(present));
+  }
+
+  /**
+   * The state of a node at the revision when its present state does not decide. The branch may have been written to
+   * after that was read: a state that is replaced stays readable as a version.
+   */
+  behind(present: NodeRecord | undefined, workspace: string, id: string): NodeRecord | undefined {
     const earlier = this.#newest(BranchTable.nodeVersions, nodeVersionsUpTo(workspace, id, this.#at));
-    if (this.#isNewer(since, earlier)) return present;
+    if (this.#isNewer(sinceOf(present), earlier)) return present;
     return earlier === undefined || earlier.value.length === 0 ? undefined : new NodeRecord(earlier.value);
   }
 
@@ -243,6 +268,10 @@ function branchLinesOf(reader: TableReader): BranchLines {
   // A reader without generations may return something else the next time.
   if (generation !== undefined) knownLines.set(reader, lines);
   return lines;
+}
+
+function sinceOf(record: NodeRecord | undefined): Revision | undefined {
+  return record === undefined ? undefined : parseRevision(record.revision);
 }
 
 function childOf({ orderKey, id }: PlacedChild): ChildEntry {

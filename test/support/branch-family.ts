@@ -125,9 +125,13 @@ export class BranchFamily {
     this.fixture = fixture;
   }
 
-  /** With branch `main`, the built-in types and {@link WORKSPACE}. */
-  static async open(): Promise<BranchFamily> {
-    const fixture = await HostFixture.open([repositoryActor, mergingBranch]);
+  /**
+   * With branch `main`, the built-in types and {@link WORKSPACE}.
+   *
+   * @param watched makes of the kind of the branches one that observes them
+   */
+  static async open(watched: (kind: ActorKind) => ActorKind = (kind) => kind): Promise<BranchFamily> {
+    const fixture = await HostFixture.open([repositoryActor, watched(mergingBranch)]);
     const family = new BranchFamily(fixture);
     await fixture.host.create(repository);
     await fixture.command(repository, {

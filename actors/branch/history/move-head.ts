@@ -116,7 +116,7 @@ export function* restoreHead(edit: EditScope, target: Revision): Generator<undef
   let planned = 0;
   let bytes = 0;
   for (const { workspace, id } of way.nodes.values()) {
-    const move = restorer.plan(past, workspace, id);
+    const move = yield* restorer.plan(past, workspace, id);
     if (move !== undefined) {
       moves.push(move);
       bytes += recordBytes(move);

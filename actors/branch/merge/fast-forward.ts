@@ -138,11 +138,11 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   edit.checkSize(nodes.length);
   const put: { workspace: string; record: NodeRecord }[] = [];
   for (let done = 0; done < nodes.length; ) {
-    const after = step.states('other', nodes.slice(done, done + STATES_MAX));
+    const after = yield* step.states('other', nodes.slice(done, done + STATES_MAX));
     yield;
     for (const [index, state] of after.entries()) {
       const { id, workspace } = nodes[done + index] as NodeAddress;
-      const present = writer.head.byId(workspace, id);
+      const present = yield* writer.head.byIdInSteps(workspace, id);
       if (present !== undefined) {
         yield* writer.prepare(workspace, present);
         writer.remove(workspace, present);

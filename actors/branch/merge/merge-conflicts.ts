@@ -1,5 +1,4 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import { joinPath } from '#runtime/content/path.ts';
 import {
   differingLocales,
   type NetChange,
@@ -7,7 +6,7 @@ import {
   sameDefinition,
   sameNode,
 } from '#runtime/tree/net-change.ts';
-import type { NodeReader } from '#runtime/tree/node-reader.ts';
+import { type NodeReader, nodeInPlaceOf } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import {
   definitionConflict,
@@ -129,7 +128,7 @@ class ConflictFinder implements Disputes {
     const { workspace, nodeId, before, after } = theirs;
     if (after === undefined || !isPlacedAnew(theirs)) return;
     if (this.#disputed.has(nodeKeyOf(workspace, nodeId))) return;
-    const holder = this.#holderOf(workspace, after);
+    const holder = yield* nodeInPlaceOf(this.#target, workspace, after);
     if (holder === undefined || holder.header.id === nodeId) return;
     const place = nodeKeyOf(workspace, holder.header.id);
     const leaving = this.#other.get(place);
@@ -139,7 +138,7 @@ class ConflictFinder implements Disputes {
     const [named, rival] = before === undefined ? [holder.header.id, nodeId] : [nodeId, holder.header.id];
     this.#noteRival(nodeKeyOf(workspace, named), { workspace, id: rival });
     if (before !== undefined) {
-      const ours = this.#target.byId(workspace, nodeId);
+      const ours = yield* this.#target.byIdInSteps(workspace, nodeId);
       yield* this.#noteNode('BothModified', workspace, before, ours, after);
     } else if (put?.before !== undefined) {
       const theirState = leaving?.after ?? put.before;
@@ -151,13 +150,6 @@ class ConflictFinder implements Disputes {
     const known = this.rivals.get(key);
     if (known === undefined) this.rivals.set(key, [rival]);
     else known.push(rival);
-  }
-
-  /** The node of the target at the path of a source node. */
-  #holderOf(workspace: string, { header }: NodeRecord): NodeRecord | undefined {
-    const { name, parentId } = header;
-    const parent = parentId === ROOT_ID ? '/' : this.#target.byId(workspace, parentId)?.header.path;
-    return parent === undefined ? undefined : this.#target.byPath(workspace, joinPath(parent, name));
   }
 
   /** The ancestors of a node that the source moved, after the moves of both sides, must end at the root. */
@@ -172,15 +164,15 @@ class ConflictFinder implements Disputes {
         return;
       }
       way.add(id);
-      id = this.#mergedParent(workspace, id);
+      id = yield* this.#mergedParent(workspace, id);
     }
   }
 
-  #mergedParent(workspace: string, id: string): string | undefined {
+  *#mergedParent(workspace: string, id: string): Generator<undefined, string | undefined> {
     const theirs = this.#other.get(nodeKeyOf(workspace, id));
     const moved = theirs?.after?.header.parentId;
     if (moved !== undefined && moved !== theirs?.before?.header.parentId) return moved;
-    return this.#target.byId(workspace, id)?.header.parentId;
+    return (yield* this.#target.byIdInSteps(workspace, id))?.header.parentId;
   }
 
   *#noteCycle(workspace: string, ids: Iterable<string>): Generator<undefined, void> {
@@ -189,7 +181,7 @@ class ConflictFinder implements Disputes {
       const theirs = this.#other.get(nodeKeyOf(workspace, id));
       if (!isReparented(ours) && !isReparented(theirs)) continue;
       const before = ours?.before ?? theirs?.before;
-      const present = this.#target.byId(workspace, id);
+      const present = yield* this.#target.byIdInSteps(workspace, id);
       yield* this.#noteNode('BothModified', workspace, before, present, theirs?.after ?? before);
     }
   }

@@ -128,8 +128,7 @@ export class MergeWriter {
   *#planNode(theirs: NetChange): Generator<undefined, void> {
     const { after, nodeId: id, workspace } = theirs;
     if (this.#decisions?.tree.decisionOf({ workspace, id }) !== undefined) return;
-    const present = this.#edit.head.byId(workspace, id);
-    if (present?.isLarge === true) yield;
+    const present = yield* this.#edit.head.byIdInSteps(workspace, id);
     const ours = this.#sides.own.get(nodeKeyOf(workspace, id));
     if (after === undefined) {
       if (present === undefined) return;
@@ -177,7 +176,7 @@ export class MergeWriter {
    */
   *#noteKept({ before, nodeId: id, workspace }: NetChange): Generator<undefined, void> {
     if (this.#writes.of(workspace, id) !== undefined) return;
-    const present = this.#edit.head.byId(workspace, id);
+    const present = yield* this.#edit.head.byIdInSteps(workspace, id);
     const theirs =
       this.#sides.other.get(nodeKeyOf(workspace, id)) ?? this.#sides.reordered.get(nodeKeyOf(workspace, id));
     const source = theirs === undefined ? before : theirs.after;

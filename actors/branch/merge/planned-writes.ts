@@ -215,7 +215,7 @@ export class PlannedWrites {
     readonly workspace: string;
     readonly id: string;
   }): Generator<undefined, void> {
-    const record = this.#edit.head.byId(workspace, id);
+    const record = yield* this.#edit.head.byIdInSteps(workspace, id);
     if (record === undefined) return;
     yield* record.decode();
     try {
@@ -285,7 +285,7 @@ export class PlannedWrites {
 
   *#resolveReferences({ given, id, workspace }: PlannedWrite): Generator<undefined, void> {
     const { head, writer } = this.#edit;
-    const record = head.byId(workspace, id) as NodeRecord;
+    const record = (yield* head.byIdInSteps(workspace, id)) as NodeRecord;
     const stored = yield* record.decode();
     const properties =
       given?.properties === undefined ? stored : resolveReferences(this.#edit, workspace, stored);

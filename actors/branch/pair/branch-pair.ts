@@ -22,12 +22,13 @@ import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { BranchState } from '../branch-state.ts';
 import { VirtualBasePaths, virtualBaseState } from './virtual-base.ts';
 import type { BranchQuery, BranchState as ShownState } from '../messages.ts';
-import type {
-  ChangedPart,
-  ChangesPlace,
-  DefinitionAddress,
-  NodeAddress,
-  ReadUniqueHolder,
+import {
+  type ChangedPart,
+  type ChangesPlace,
+  type DefinitionAddress,
+  HalfRead,
+  type NodeAddress,
+  type ReadUniqueHolder,
 } from '../pair-messages.ts';
 import {
   CHANGED_REVISIONS_MAX,
@@ -158,7 +159,7 @@ export class BranchPair {
       for (let done = 0; done < batch.length; ) {
         const before = yield* this.baseStates(batch.slice(done));
         if (before.some(isLarge)) yield undefined;
-        const after = this.states(side, batch.slice(done, done + before.length));
+        const after = yield* this.states(side, batch.slice(done, done + before.length));
         yield undefined;
         for (const [index, state] of after.entries()) {
           const { workspace, id } = batch[done + index] as NodeAddress;
@@ -195,11 +196,11 @@ export class BranchPair {
   }
 
   /**
-   * States of nodes on a side; at least one, but fewer than requested if nodes are large. @param nodes at most
-   * `STATES_MAX`
+   * States of nodes on a side; at least one, but fewer than requested if nodes are large. Yields where the work may
+   * pause, which it does only for large nodes. @param nodes at most `STATES_MAX`
    */
-  states(side: Side, nodes: readonly NodeAddress[]): NodeStates {
-    return this.#sources.states(this.heads[side], nodes) ?? nodes.map(() => undefined);
+  *states(side: Side, nodes: readonly NodeAddress[]): Generator<undefined, NodeStates> {
+    return (yield* this.#sources.states(this.heads[side], nodes)) ?? nodes.map(() => undefined);
   }
 
   /** Definitions on a side. @param definitions at most `STATES_MAX` */
@@ -263,7 +264,7 @@ export class BranchPair {
 
   /** As {@link states}, at a revision; absent nodes if there is no revision. */
   *#statesAt(at: Revision | undefined, nodes: readonly NodeAddress[]): Generator<undefined, NodeStates> {
-    const states = at === undefined ? undefined : this.#sources.states(at, nodes);
+    const states = at === undefined ? undefined : yield* this.#sources.states(at, nodes);
     if (states?.some(isLarge) === true) yield;
     return states ?? nodes.map(() => undefined);
   }
@@ -344,7 +345,7 @@ function* readableOf(
     if (seen.has(text)) continue;
     seen.add(text);
     const revision = parseRevision(text);
-    if (sources.states(revision, []) !== undefined) {
+    if (sources.isReadable(revision)) {
       readable.push(revision);
       continue;
     }
@@ -410,13 +411,29 @@ class PairSources implements RevisionSource {
     return this.#askIfThere(actor, { type: 'ReadChanged', revisions, from }) as ChangedPart | undefined;
   }
 
-  /** Undefined when no existing branch has the content as of the revision. */
-  states(at: Revision, nodes: readonly NodeAddress[]): NodeStates | undefined {
-    return this.#held(at, () => statesAt(this.#reader, at, nodes), {
-      type: 'ReadStates',
-      at: formatRevision(at),
-      nodes,
-    });
+  /** Whether an existing branch has the content as of a revision. */
+  isReadable(at: Revision): boolean {
+    return this.#read(at, [], undefined) !== undefined;
+  }
+
+  /** Undefined when no existing branch has the content as of the revision. Yields only for large nodes. */
+  *states(at: Revision, nodes: readonly NodeAddress[]): Generator<undefined, NodeStates | undefined> {
+    let half: HalfRead | undefined;
+    for (;;) {
+      const found = this.#read(at, nodes, half);
+      if (!(found instanceof HalfRead)) return found;
+      half = found;
+      yield;
+    }
+  }
+
+  #read(
+    at: Revision,
+    nodes: readonly NodeAddress[],
+    half: HalfRead | undefined,
+  ): NodeStates | HalfRead | undefined {
+    const query = { type: 'ReadStates', at: formatRevision(at), nodes, half } as const;
+    return this.#held(at, () => statesAt(this.#reader, at, nodes, half), query);
   }
 
   /** As {@link PairSources.states}. */

@@ -94,7 +94,7 @@ function maySee(policy: Policy, workspace: string, { header: { nodeType, path } 
 function targetsOf(pair: BranchPair, policy: Policy): SeesTarget {
   return function* ({ target: id, workspace }: Relation) {
     if (policy.unrestricted) return true;
-    const [after] = pair.states('own', [{ workspace, id }]);
+    const [after] = yield* pair.states('own', [{ workspace, id }]);
     const [before] = yield* pair.baseStates([{ workspace, id }]);
     const state = after ?? before;
     return state !== undefined && maySee(policy, workspace, state);

@@ -13,18 +13,19 @@ import type { GraphRecord } from '#runtime/tree/revision-graph.ts';
 import { readChangePart, readRevision } from '#runtime/tree/revision-store.ts';
 import { type StoredDefinition, type StoredKind, storedDefinition } from '#runtime/tree/schema-store.ts';
 import type { BranchState } from '../branch-state.ts';
-import type {
-  ChangedPart,
-  ChangesPlace,
-  DefinitionAddress,
-  NodeAddress,
-  ReadChanged,
-  ReadDefinitionStates,
-  ReadGraph,
-  ReadRecordPart,
-  ReadStates,
-  ReadUniqueHolder,
-  RecordPart,
+import {
+  type ChangedPart,
+  type ChangesPlace,
+  type DefinitionAddress,
+  HalfRead,
+  type NodeAddress,
+  type ReadChanged,
+  type ReadDefinitionStates,
+  type ReadGraph,
+  type ReadRecordPart,
+  type ReadStates,
+  type ReadUniqueHolder,
+  type RecordPart,
 } from '../pair-messages.ts';
 
 /**
@@ -83,10 +84,10 @@ export function readStates(
   _state: BranchState,
   context: QueryContext,
   query: ReadStates,
-): NodeStates | undefined {
+): NodeStates | HalfRead | undefined {
   requireEngine(context);
   requireAtMost(query.nodes, STATES_MAX);
-  return statesAt(context.view, parseRevision(query.at), query.nodes);
+  return statesAt(context.view, parseRevision(query.at), query.nodes, query.half);
 }
 
 /** @see pair-messages.ts, ReadDefinitionStates */
@@ -131,22 +132,32 @@ export type DefinitionStates = readonly (StoredDefinition<StoredKind> | undefine
 /**
  * Nodes as of a revision: the first requested one, and as many of the others as fit within the byte bound.
  *
- * @returns undefined when the branch does not have the content of the revision
+ * @param half what the call before returned, for the same nodes
+ * @returns undefined when the branch does not have the content of the revision; a {@link HalfRead} when the function is
+ *   to be called again, after a pause
  */
 export function statesAt(
   reader: TableReader,
   at: Revision,
   nodes: readonly NodeAddress[],
-): NodeStates | undefined {
+  half?: HalfRead,
+): NodeStates | HalfRead | undefined {
   if (!holds(reader, at)) return undefined;
   const tree = new PastNodeReader(reader, at);
-  const states: (NodeRecord | undefined)[] = [];
+  const states = [...(half?.states ?? [])];
+  let known = half?.present;
   let bytes = 0;
-  for (const { workspace, id } of nodes) {
+  for (const { workspace, id } of nodes.slice(states.length)) {
     if (bytes > STATES_BYTES_MAX) break;
-    const state = tree.byId(workspace, id);
-    bytes += state?.bytes.length ?? 0;
-    states.push(state);
+    const present = known ?? tree.presentById(workspace, id);
+    if (tree.isDecidedBy(present)) states.push(present);
+    else if (known === undefined && present?.isLarge === true) return new HalfRead(states, present);
+    else {
+      states.push(tree.behind(present, workspace, id));
+      bytes += present?.bytes.length ?? 0;
+    }
+    bytes += states.at(-1)?.bytes.length ?? 0;
+    known = undefined;
   }
   return states;
 }

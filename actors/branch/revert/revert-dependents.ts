@@ -96,7 +96,7 @@ export class Dependents {
 
   *#gatherNode(node: NodeAddress): Generator<undefined, void> {
     const { id, workspace } = node;
-    const record = this.#edit.head.byId(workspace, id);
+    const record = yield* this.#edit.head.byIdInSteps(workspace, id);
     if (record === undefined) return;
     yield* record.decode();
     if (isFine(() => requireValidNode(this.#edit, workspace, record))) this.#nodes.push(node);

@@ -152,14 +152,12 @@ export class RevertPlan {
   *#undoNode({ by, what }: Touched<NodeAddress>): Generator<undefined, void> {
     const { id, workspace } = what;
     const held = new HeldStates(this.#edit.turn.budget);
-    const present = yield* held.add(this.#edit.head.byId(workspace, id));
+    const present = yield* held.add(yield* this.#edit.head.byIdInSteps(workspace, id));
     const steps: Step<NodeRecord>[] = [];
     for (const index of by) {
       const { afterAt, beforeAt } = this.#moments(index);
-      const before = yield* held.add(this.trees.at(beforeAt).byId(workspace, id));
-      if (before?.isLarge === true) yield;
-      const after = yield* held.add(this.trees.at(afterAt).byId(workspace, id));
-      if (after?.isLarge === true) yield;
+      const before = yield* held.add(yield* this.trees.at(beforeAt).byIdInSteps(workspace, id));
+      const after = yield* held.add(yield* this.trees.at(afterAt).byIdInSteps(workspace, id));
       steps.push({ before, beforeAt, after, afterAt });
     }
     const undone = yield* undoNode(workspace, present, steps);

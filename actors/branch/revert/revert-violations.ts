@@ -1,6 +1,5 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import { joinPath } from '#runtime/content/path.ts';
-import type { HeadNodeReader } from '#runtime/tree/node-reader.ts';
+import { type HeadNodeReader, nodeInPlaceOf } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { childrenInBatches } from '../reads/batched-rows.ts';
 import { nodeConflictInSteps } from '../merge/conflict-entries.ts';
@@ -45,16 +44,14 @@ class ViolationFinder {
     const key = nodeKey({ workspace, id });
     if (id === ROOT_ID || this.#plan.disputed.has(key)) return;
     const parent = this.#plan.nodes.get(key);
-    const target = this.#head.byId(workspace, id);
+    const target = yield* this.#head.byIdInSteps(workspace, id);
     if (parent === undefined ? target !== undefined : parent.wanted !== undefined) return;
     if (parent !== undefined) {
       yield* this.#note('DeletedBySourceModifiedByTarget', workspace, parent.base, target, undefined);
       return;
     }
-    if (target?.isLarge === true) yield;
-    const source = this.#plan.trees.at(sourceAt).byId(workspace, id);
-    if (source?.isLarge === true) yield;
-    const base = this.#plan.trees.at(baseAt).byId(workspace, id) ?? source;
+    const source = yield* this.#plan.trees.at(sourceAt).byIdInSteps(workspace, id);
+    const base = (yield* this.#plan.trees.at(baseAt).byIdInSteps(workspace, id)) ?? source;
     yield* this.#note('ModifiedBySourceDeletedByTarget', workspace, base, undefined, source);
   }
 
@@ -91,7 +88,7 @@ class ViolationFinder {
     if (this.#plan.disputed.has(nodeKey(node))) return;
     const { name, parentId } = wanted.header;
     const place = `${workspace}\0${parentId}\0${name}`;
-    const other = this.#claimed.get(place)?.wanted ?? this.#holderOf(workspace, wanted);
+    const other = this.#claimed.get(place)?.wanted ?? (yield* this.#holderOf(workspace, wanted));
     if (other === undefined || other.header.id === id) {
       this.#claimed.set(place, node);
       return;
@@ -101,10 +98,8 @@ class ViolationFinder {
   }
 
   /** The node that is at the path of a node now, and stays there. */
-  #holderOf(workspace: string, { header }: NodeRecord): NodeRecord | undefined {
-    const { name, parentId } = header;
-    const parent = parentId === ROOT_ID ? '/' : this.#head.byId(workspace, parentId)?.header.path;
-    const holder = parent === undefined ? undefined : this.#head.byPath(workspace, joinPath(parent, name));
+  *#holderOf(workspace: string, wanted: NodeRecord): Generator<undefined, NodeRecord | undefined> {
+    const holder = yield* nodeInPlaceOf(this.#head, workspace, wanted);
     if (holder === undefined) return undefined;
     const key = nodeKey({ workspace, id: holder.header.id });
     const leaving = this.#plan.nodes.get(key);
@@ -128,8 +123,7 @@ class ViolationFinder {
       way.add(id);
       const moved: RevertedNode | undefined = this.#plan.nodes.get(nodeKey({ workspace, id }));
       const state: NodeRecord | undefined =
-        moved === undefined ? this.#head.byId(workspace, id) : moved.wanted;
-      if (moved === undefined && state?.isLarge === true) yield;
+        moved === undefined ? yield* this.#head.byIdInSteps(workspace, id) : moved.wanted;
       id = state?.header.parentId;
     }
   }
@@ -137,10 +131,9 @@ class ViolationFinder {
   /** Adds a conflict for every moved node of a cycle: moved by the revert, or by a later revision. */
   *#noteCycle({ baseAt, workspace }: RevertedNode, ids: Iterable<string>): Generator<undefined, void> {
     for (const id of ids) {
-      const present = this.#head.byId(workspace, id);
-      if (present?.isLarge === true) yield;
+      const present = yield* this.#head.byIdInSteps(workspace, id);
       const moving = this.#plan.nodes.get(nodeKey({ workspace, id }));
-      const base = moving?.base ?? this.#plan.trees.at(baseAt).byId(workspace, id);
+      const base = moving?.base ?? (yield* this.#plan.trees.at(baseAt).byIdInSteps(workspace, id));
       if (present === undefined || base === undefined) continue;
       const source = moving?.wanted ?? base;
       const stays = [base, source].every(({ header }) => header.parentId === present.header.parentId);

@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { MergeResult } from '#actors/branch/merge-messages.ts';
+import { HalfRead } from '#actors/branch/pair-messages.ts';
+import type { RevertResult } from '#actors/branch/revert-messages.ts';
+import type { ActorBehaviour, ActorKind } from '#runtime/commit/behaviour.ts';
+import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
+import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
+import { callers } from '#test/support/host-fixture.ts';
+
+/** Characters of a title: more than the states of several nodes that one step may read. */
+const LARGE = 600_000;
+
+/** Large rows that commands read: all of them, those of the step that runs, and most of them in one step. */
+const reads = { all: 0, inStep: 0, longestStep: 0 };
+
+function note(value: Uint8Array | undefined): void {
+  if (value === undefined || value.length < LARGE) return;
+  reads.all += 1;
+  reads.inStep += 1;
+}
+
+function* noted(rows: Iterable<Row>): Generator<Row, void> {
+  for (const row of rows) {
+    note(row.value);
+    yield row;
+  }
+}
+
+/** Reads through another reader, and counts the large rows. */
+function watchedReader<Reader extends TableReader>(reader: Reader): Reader {
+  const { get, peek, range } = reader;
+  const watched = {
+    get(table: number, key: string) {
+      const value = get.call(reader, table, key);
+      note(value);
+      return value;
+    },
+    range: (table: number, wanted: Range) => noted(range.call(reader, table, wanted)),
+    ...(peek === undefined ? {} : { peek: peek.bind(reader) }),
+  };
+  return new Proxy(reader, {
+    get(target, name) {
+      const found = Reflect.get(name in watched ? watched : target, name, target) as unknown;
+      return typeof found === 'function' && !(name in watched) ? found.bind(target) : found;
+    },
+  });
+}
+
+function* inSteps(steps: Generator<unknown, unknown>): Generator<unknown, unknown> {
+  for (;;) {
+    reads.inStep = 0;
+    const step = steps.next();
+    reads.longestStep = Math.max(reads.longestStep, reads.inStep);
+    if (step.done === true) return step.value;
+    yield;
+  }
+}
+
+/** Branches that count what commands read, also of other branches. */
+const watched = (kind: ActorKind): ActorKind => ({
+  ...kind,
+  create(context) {
+    const behaviour = kind.create(context) as ActorBehaviour;
+    const { execute, query } = behaviour;
+    behaviour.execute = (command, turn) =>
+      inSteps(execute.call(behaviour, command, watchedReader(turn)) as Generator<unknown, unknown>);
+    behaviour.query = (asked, asking) =>
+      query.call(behaviour, asked, { ...asking, view: watchedReader(asking.view) });
+    return behaviour;
+  },
+});
+
+describe('large nodes', () => {
+  let family: BranchFamily;
+  /** The last crossed merge. */
+  let merged: string;
+
+  beforeAll(async () => {
+    family = await BranchFamily.open(watched);
+    for (const name of ['a', 'b', 'c', 'p']) await family.create('main', `/${name}`, large('base'), name);
+    await family.fork('side', 'main');
+    await family.update('main', '/a', large('near'));
+    await family.update('side', '/b', large('far'));
+    await family.fork('former', 'main');
+  });
+  beforeEach(() => Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 }));
+  afterAll(() => family.close());
+
+  const large = (word: string): string => word.padEnd(LARGE, `${word} `);
+  const merge = (target: string, source: string, dryRun = false): Promise<MergeResult> =>
+    family.command(target, {
+      type: 'MergeBranch',
+      source: family.actor(source),
+      sourceName: source,
+      strategy: 'ThreeWay',
+      dryRun,
+    });
+  const revert = (...revisions: readonly string[]): Promise<RevertResult> =>
+    family.command('main', { type: 'RevertRevisions', which: { revisions }, dryRun: false });
+
+  /** Every one of them was copied and checked as a whole. */
+  function expectOneInAStep(): void {
+    expect(reads.all).toBeGreaterThan(1);
+    expect(reads.longestStep).toBe(1);
+  }
+
+  it('are read one in a step by a merge', async () => {
+    expect(await merge('main', 'side')).toMatchObject({ success: true, nodes_changed: 1 });
+    expectOneInAStep();
+  });
+
+  it.each([true, false])('are read one in a step where histories cross, dry run %s', async (dryRun) => {
+    if (dryRun) {
+      await merge('side', 'former');
+      await family.update('main', '/a', large('nearer'));
+      await family.update('side', '/b', large('farther'));
+      Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 });
+    }
+    const result = await merge('main', 'side', dryRun);
+    expect(result).toMatchObject({ success: true });
+    merged = result.head;
+    expectOneInAStep();
+  });
+
+  it('are read one in a step by the revert of a merge', async () => {
+    expect(await revert(merged)).toMatchObject({ success: true, nodes_changed: 1 });
+    expectOneInAStep();
+  });
+
+  it('are read one in a step where a merge and a revert conflict', async () => {
+    await family.update('side', '/c', large('far'));
+    const { revision } = await family.update('main', '/c', large('near'));
+    expect(await merge('main', 'side')).toMatchObject({ success: false, conflicts: [{ path: '/c' }] });
+    await family.update('main', '/c', large('nearer'));
+    expect(await revert(revision as string)).toMatchObject({ success: false });
+    expectOneInAStep();
+  });
+
+  it('are read one in a step where another node has the place of a new or restored one', async () => {
+    await family.create('main', '/p/x', large('old'));
+    const deleted = await family.delete('main', '/p/x');
+    await family.create('main', '/p/x', large('near'));
+    await family.create('side', '/p/x', large('far'));
+    Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 });
+    expect(await revert(deleted.revision as string)).toMatchObject({ conflicts: [{ path: '/p/x' }] });
+    const { conflicts } = await merge('main', 'side');
+    expect(conflicts.map(({ path }) => path)).toContain('/p/x');
+    expectOneInAStep();
+  });
+
+  it('are read at an earlier revision while the branch is written to', async () => {
+    const query = {
+      type: 'ReadStates',
+      at: await family.head('side'),
+      nodes: [{ workspace: WORKSPACE, id: 'b' }],
+    } as const;
+    const ask = <Answer>(half?: HalfRead): Promise<Answer> =>
+      family.query('side', { ...query, half }, callers.engine);
+    const [known] = await ask<readonly NodeRecord[]>();
+    await family.update('side', '/b', large('later'));
+    const half = await ask<HalfRead>();
+    expect(half).toBeInstanceOf(HalfRead);
+    await family.update('side', '/b', large('latest'));
+    const [found] = await ask<readonly NodeRecord[]>(half);
+    expect(found?.revision).toBe(known?.revision);
+  });
+
+  it('are read one in a step when the head is moved back', async () => {
+    const revision = await family.head('main');
+    await family.update('main', '/b', large('last'));
+    await family.update('main', '/c', large('last'));
+    Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 });
+    await family.command('main', { type: 'MoveHead', revision } as never);
+    expectOneInAStep();
+    expect(await family.damage('main')).toEqual([]);
+  });
+});

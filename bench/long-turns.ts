@@ -22,6 +22,9 @@ function typeWith(index: readonly string[]): object {
   };
 }
 
+/** Commands that are sent to a branch together. */
+const REVISIONS_AT_ONCE = 1_000;
+
 const body = 'Lorem ipsum dolor sit amet, consectetur adipiscing elit. '.repeat(3);
 
 function command(message: object): Promise<unknown> {
@@ -94,5 +97,22 @@ await turns('the same, refused at its end', () => commit(failing));
 await turns('an index on them', () =>
   command({ type: 'PutDefinition', kind: 'node_type', definition: typeWith(['Property']) }),
 );
+await turns('a new branch', () => host.create('default/bench~1/empty~1/branch'));
+const source = 'default/bench~1/source~1/branch';
+await turns('a fork of them', () => host.fork(branch, source));
+await host.command(source, { type: 'BecomeFork', sourceName: 'main' }, { caller });
+for (let from = 0; from < nodes; from += REVISIONS_AT_ONCE) {
+  const count = Math.min(REVISIONS_AT_ONCE, nodes - from);
+  const node = (index: number) => ({ name: `r-${from + index}`, nodeType: 'bench:Article' });
+  await Promise.all(
+    Array.from({ length: count }, (_, index) => {
+      const properties = { title: 'r', author: 'a', rank: index, body };
+      const create = { type: 'CreateNode', workspace: 'content', parentPath: '/', deep: false };
+      return host.command(source, { ...create, node: { ...node(index), properties } }, { caller });
+    }),
+  );
+}
+const merge = { type: 'MergeBranch', source, sourceName: 'source', dryRun: false };
+await turns(`a merge of ${nodes} revisions`, () => command({ ...merge, strategy: 'ThreeWay' }));
 await turns('settled', () => engine.close());
 await engine.remove();

@@ -6,7 +6,7 @@
  * Run: npx node bench/drained-queues.ts [count] (with UV_THREADPOOL_SIZE=32)
  */
 import { jobsActor } from '#actors/jobs/jobs-actor.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import { BareEngine } from './support/bare-engine.ts';
 import { workedMs } from './support/worked.ts';
 

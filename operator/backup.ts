@@ -4,7 +4,7 @@
  * Run: npm run backup, npm run backup -- --help
  */
 import { resolve } from 'node:path';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { connect, connectionOf, connectionOptions, connectionUsage, DEFAULT_URL } from './connect.ts';
 import { begin, follow, type Operation } from './operation.ts';
 import { bytesText, ProgressLine } from './progress-line.ts';

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { AdminClient } from './admin-client.ts';
 import { OperatorError } from './operator-error.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 
 /** Interval between lines when the output is no terminal, in milliseconds. */
 const LINE_EVERY_MS = 2_000;

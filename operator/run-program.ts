@@ -1,4 +1,4 @@
-import { holdProcess } from '#runtime/base/hold-process.ts';
+import { holdProcess } from '#runtime/base/process/hold-process.ts';
 import { OptionError } from '#runtime/config/option.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { NotThereYetError } from '#cluster/nats/not-there-yet.ts';

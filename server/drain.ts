@@ -1,5 +1,5 @@
-import type { Clock } from '#runtime/base/clock.ts';
-import { SignalEcho } from '#runtime/base/signal-echo.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import { SignalEcho } from '#runtime/base/process/signal-echo.ts';
 
 /** Callbacks that end a process: gracefully first, then at once. */
 export interface DrainHooks {

@@ -5,8 +5,8 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sleep, systemClock } from '#runtime/base/clock.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import { sleep, systemClock } from '#runtime/base/time/clock.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { claimName } from '#server/host/claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';

@@ -1,7 +1,7 @@
 import type { RegistryTimes } from '#cluster/directory/member-registry.ts';
 import type { MemberStatus } from '#protocols/rest/management/system.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { Bus } from '#runtime/bus/ports.ts';
 import type { Options } from '#runtime/config/options.ts';

@@ -1,6 +1,6 @@
 import { requireFreePort } from '#protocols/http/listen-error.ts';
-import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { type FileSystem, realFileSystem } from '#runtime/base/files/file-system.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { findSecrets } from '#runtime/config/secrets.ts';
 import { acquireDataDirectory, type DataDirectoryLock } from '#runtime/embedded/data-directory-lock.ts';
 import { LocalAccess } from '#runtime/embedded/local-access.ts';

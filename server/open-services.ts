@@ -1,6 +1,6 @@
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
-import { RoutedCopies } from '#runtime/actor/routed-copies.ts';
+import { RoutedCopies } from '#runtime/actor/copies/routed-copies.ts';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';

@@ -1,6 +1,6 @@
 import type { HttpServer } from '#protocols/http/uws-server.ts';
 import type { BackupInfo } from '#protocols/rest/management/backup-ports.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import { EventLoopLag } from '#runtime/telemetry/event-loop-lag.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
 import { LastBackups } from '#server/backup/last-backups.ts';

@@ -1,6 +1,6 @@
 import type { HttpServer } from '#protocols/http/uws-server.ts';
 import type { MemberState, MemberStatus } from '#protocols/rest/management/system.ts';
-import { within } from '#runtime/base/within.ts';
+import { within } from '#runtime/base/time/within.ts';
 import type { Bus } from '#runtime/bus/ports.ts';
 import { openClusterEngine } from '#server/engine/open-cluster-engine.ts';
 import { openEmbeddedEngine } from '#server/engine/embedded-engine.ts';

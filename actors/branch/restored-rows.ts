@@ -1,4 +1,4 @@
-import type { RestoreRow } from '#runtime/actor/restored-row.ts';
+import type { RestoreRow } from '#runtime/actor/copies/restored-row.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import { movedAncestor } from '#runtime/tree/ancestry-store.ts';

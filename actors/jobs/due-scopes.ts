@@ -1,4 +1,4 @@
-import { PriorityQueue } from '#runtime/base/priority-queue.ts';
+import { PriorityQueue } from '#runtime/base/queues/priority-queue.ts';
 import type { JobScope } from '#runtime/jobs/ports.ts';
 
 /** The known status of the queue of one repository. Times are milliseconds since the Unix epoch, or infinity. */

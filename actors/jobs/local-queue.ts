@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { Timer } from '#runtime/base/clock.ts';
+import type { Timer } from '#runtime/base/time/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ClaimedJob, JobScope } from '#runtime/jobs/ports.ts';
 import { ActorQueue, type ActorQueueEnvironment, FAILED_RETRY_MS } from './actor-queue.ts';

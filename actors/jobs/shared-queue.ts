@@ -1,6 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
-import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
-import type { Timer } from '#runtime/base/clock.ts';
+import { type Backoff, backoffMs } from '#runtime/base/time/backoff.ts';
+import type { Timer } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';

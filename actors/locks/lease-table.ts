@@ -1,4 +1,4 @@
-import { PriorityQueue } from '#runtime/base/priority-queue.ts';
+import { PriorityQueue } from '#runtime/base/queues/priority-queue.ts';
 import type { LeaseRow } from './locks-tables.ts';
 
 /** A held lease with its deadline. */

@@ -1,5 +1,5 @@
 import { principalKey } from '#runtime/access/principal.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import type { Caller, Turn } from '#runtime/commit/behaviour.ts';
 import { DeferredReply } from '#runtime/commit/deferred-reply.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

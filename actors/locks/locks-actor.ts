@@ -2,7 +2,7 @@ import type { ReadTokenFloor, ReopenTokens, RetireTokens, TokenQuery } from '#ac
 import { requireAdministrator, requireLocks } from '#runtime/access/policy.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { unknownMessage } from '#runtime/actor/unknown-message.ts';
-import type { Timer } from '#runtime/base/clock.ts';
+import type { Timer } from '#runtime/base/time/clock.ts';
 import type {
   ActorBehaviour,
   ActorContext,

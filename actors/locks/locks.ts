@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { DeferredReply } from '#runtime/commit/deferred-reply.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

@@ -1,4 +1,4 @@
-import type { StoredRow } from '#runtime/actor/restored-row.ts';
+import type { StoredRow } from '#runtime/actor/copies/restored-row.ts';
 import { LocksTable } from './locks-tables.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { RestoreRow, StoredRow } from '#runtime/actor/restored-row.ts';
+import type { RestoreRow, StoredRow } from '#runtime/actor/copies/restored-row.ts';
 import { CommonTable } from '#runtime/commit/behaviour.ts';
 import { listRecords, readRecord, recordKey } from '#runtime/commit/record-store.ts';
 import { isOutboxKey } from '#runtime/jobs/outbox.ts';

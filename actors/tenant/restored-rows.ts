@@ -1,4 +1,4 @@
-import type { RestoreRow, StoredRow } from '#runtime/actor/restored-row.ts';
+import type { RestoreRow, StoredRow } from '#runtime/actor/copies/restored-row.ts';
 import { listRecords, recordKey } from '#runtime/commit/record-store.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';

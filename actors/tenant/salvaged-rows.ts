@@ -1,4 +1,4 @@
-import type { StoredRow } from '#runtime/actor/restored-row.ts';
+import type { StoredRow } from '#runtime/actor/copies/restored-row.ts';
 import { listRecords, readRecord, recordKey } from '#runtime/commit/record-store.ts';
 import { encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';

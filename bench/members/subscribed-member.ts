@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { drainOnSignals } from '#server/drain.ts';
 import { startMember } from '#server/wiring.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Bus, BusSubscription } from '#runtime/bus/ports.ts';
 import { loadOptions } from '#runtime/config/load-options.ts';

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { branchActor } from '#actors/branch/branch-actor.ts';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
-import { ActorHost, type HostLimits } from '#runtime/actor/actor-host.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import { ActorHost, type HostLimits } from '#runtime/actor/host/actor-host.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import type { ActorKind, Caller } from '#runtime/commit/behaviour.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
+import { Journal } from '#runtime/embedded/journal/journal.ts';
 
 const principal: Principal = { kind: 'system', tenant: 'default' };
 const workspace = {

@@ -7,7 +7,7 @@ import {
   type PlannedProcess,
   planCluster,
 } from '#operator/local-cluster/plan.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { parseProcfile } from '#operator/local-cluster/procfile.ts';
 import { isPortFree } from './child.ts';

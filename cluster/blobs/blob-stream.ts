@@ -7,7 +7,7 @@ import {
 } from '@nats-io/jetstream';
 import { Objm } from '@nats-io/obj';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { patiently } from '#cluster/nats/patience.ts';
 

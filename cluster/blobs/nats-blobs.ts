@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { BLOB_HASH, blobCorrupted, blobNotFound, requireBlobHash } from '#runtime/blobs/blob-hash.ts';
 import { Incoming, requireRange } from '#runtime/blobs/incoming.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Heartbeat } from './heartbeat.ts';
 
 /** Number of heartbeats for which a process must be heard before it counts as running. */

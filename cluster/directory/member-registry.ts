@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { MemberAddress, MemberLoad, MemberView, PartitionOwner } from '#runtime/directory/ports.ts';
 import { commonFormats, type Formats } from './common-formats.ts';

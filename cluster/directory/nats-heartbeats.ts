@@ -1,5 +1,5 @@
 import type { Msg } from '@nats-io/transport-node';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { LinkWatch } from '#cluster/nats/link-watch.ts';
 import type { Subjects } from '#cluster/nats/subjects.ts';
 import type { NewsSender } from '#cluster/seal/member-seal.ts';

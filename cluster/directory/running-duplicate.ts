@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import { RUNNING_BEATS } from './duplicate-members.ts';
 import type { HeartbeatChannel } from './member-registry.ts';
 

@@ -13,7 +13,7 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream';
 import type { NatsConnection, Subscription } from '@nats-io/transport-node';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { JobScope } from '#runtime/jobs/ports.ts';
 import type { JobTicket, JobTickets } from '#runtime/jobs/tickets.ts';
 import { ensureStream } from '#cluster/nats/streams.ts';

@@ -4,7 +4,7 @@ import {
   JetStreamApiError,
   type JetStreamManager,
 } from '@nats-io/jetstream';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 
 /**
  * Time within which the member that created a stream must create its consumer, in milliseconds; then others create it.

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { FileSystem } from '#runtime/base/file-system.ts';
-import { replaceFile } from '#runtime/base/replace-file.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
+import { replaceFile } from '#runtime/base/files/replace-file.ts';
 import type { KnownPages, ServerFacts } from './server-capabilities.ts';
 
 /** Name of the file in the data directory. */

@@ -1,7 +1,7 @@
 import { JetStreamApiError, JetStreamError } from '@nats-io/jetstream';
 import { errors, type NatsConnection } from '@nats-io/transport-node';
-import { backoffMs } from '#runtime/base/backoff.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { backoffMs } from '#runtime/base/time/backoff.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 

@@ -9,7 +9,7 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import { OptionError } from '#runtime/config/option.ts';
 import { NotThereYetError } from './not-there-yet.ts';
 import type { Subjects } from './subjects.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 
 /** Interval of the removal of expired data, in milliseconds. */
 const PURGE_MS = 600_000;

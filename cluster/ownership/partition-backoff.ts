@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 
 /** Length of the first pause, in milliseconds. */
 const REST_MS = 10_000;

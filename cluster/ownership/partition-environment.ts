@@ -1,7 +1,7 @@
-import type { ActorHost } from '#runtime/actor/actor-host.ts';
-import type { ReplicaReads } from '#runtime/actor/replica-reads.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { ActorHost } from '#runtime/actor/host/actor-host.ts';
+import type { ReplicaReads } from '#runtime/actor/reads/replica-reads.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { Replica } from '#runtime/commit/replica.ts';
 import type { LogReport } from '#cluster/replication/log-events.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { Replica, StillShards } from '#runtime/commit/replica.ts';
 import type { FlushGate } from '#cluster/replica-durability/flush-gate.ts';

@@ -1,6 +1,6 @@
 import type { ReplicaSource } from '#runtime/actor/ports.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
-import { sleep } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
+import { sleep } from '#runtime/base/time/clock.ts';
 import type { ClusterDirectory } from '#cluster/directory/cluster-directory.ts';
 import type { MemberRegistry } from '#cluster/directory/member-registry.ts';
 import type { ReplicaStatus } from '#cluster/replica-durability/replica-status.ts';

@@ -1,8 +1,8 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { ActorHost } from '#runtime/actor/actor-host.ts';
+import type { ActorHost } from '#runtime/actor/host/actor-host.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import type { ReplicaReads } from '#runtime/actor/replica-reads.ts';
-import { sleep } from '#runtime/base/clock.ts';
+import type { ReplicaReads } from '#runtime/actor/reads/replica-reads.ts';
+import { sleep } from '#runtime/base/time/clock.ts';
 import { Replica, type StillShards } from '#runtime/commit/replica.ts';
 import type { SupersededEnd } from '#cluster/replica-durability/superseded-end.ts';
 import type { ReplicaStatus } from '#cluster/replica-durability/replica-status.ts';

@@ -1,5 +1,5 @@
-import type { FileSystem } from '#runtime/base/file-system.ts';
-import { replaceFile } from '#runtime/base/replace-file.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
+import { replaceFile } from '#runtime/base/files/replace-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
 

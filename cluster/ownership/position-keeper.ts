@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import { keptOf, type LogPosition, type ReceivedPosition } from '#cluster/replication/log-position.ts';
 import type { FlushedReplica } from '#cluster/replica-durability/flushed-replica.ts';
 import { PositionFile } from './position-file.ts';

@@ -1,5 +1,5 @@
-import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import { type Backoff, backoffMs } from '#runtime/base/time/backoff.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { isStorageFull } from '#runtime/embedded/journal-errors.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';

@@ -1,5 +1,5 @@
-import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Backoff, backoffMs } from '#runtime/base/time/backoff.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { isOtherRecord } from '#cluster/replication/log-errors.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { SupersededEnd } from '#cluster/replica-durability/superseded-end.ts';
 import type { FlushedReplica } from '#cluster/replica-durability/flushed-replica.ts';
 

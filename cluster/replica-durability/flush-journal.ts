@@ -1,8 +1,8 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import type { FileSystem, OpenFile } from '#runtime/base/files/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
-import { SpaceAhead } from '#runtime/base/space-ahead.ts';
+import { SpaceAhead } from '#runtime/base/files/space-ahead.ts';
 import type { FoldState } from '#cluster/replication/log-fold.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
 import { SYNC_INTERVAL_MS_MAX } from '#cluster/nats/server-capabilities.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { DurabilityGate, GateListener } from '#cluster/replication/durability-gate.ts';
 import type { FoldState } from '#cluster/replication/log-fold.ts';

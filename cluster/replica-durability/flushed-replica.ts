@@ -1,6 +1,6 @@
-import { Retries } from '#runtime/base/backoff.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import { Retries } from '#runtime/base/time/backoff.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { FlushGate } from './flush-gate.ts';
 import type { FlushChannel } from './flush-channel.ts';

@@ -1,4 +1,4 @@
-import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
+import type { FileSystem, OpenFile } from '#runtime/base/files/file-system.ts';
 
 /** The file of a segment of an open flush journal was removed, replaced or truncated. */
 export class FlushSegmentLostError extends Error {

@@ -1,5 +1,5 @@
 import type { Subscription } from '@nats-io/transport-node';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { SealedLink } from '#cluster/seal/sealed-link.ts';
 import {
   encodeReplicaStatus,

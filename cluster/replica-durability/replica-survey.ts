@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { isAhead, type ReplicaCheck, type ReplicaPosition } from '#cluster/replication/durability-gate.ts';
 import { isMajority, type Voters } from './voters.ts';

@@ -1,4 +1,4 @@
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type FoldState, LogFold } from '#cluster/replication/log-fold.ts';
 import type { LogStream, StoredMessage } from '#cluster/replication/log-stream.ts';

@@ -1,5 +1,5 @@
 import { headers, type Msg, type NatsConnection, type Subscription } from '@nats-io/transport-node';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import { newInbox } from '#cluster/nats/connection.ts';
 import { STORED_SEAL_HEADER } from '#cluster/seal/log-seal.ts';
 import type { AppendOutcome } from './log-stream.ts';

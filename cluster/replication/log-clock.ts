@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '#runtime/base/clock.ts';
-import { WallSteps } from '#runtime/base/wall-steps.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
+import { WallSteps } from '#runtime/base/time/wall-steps.ts';
 import type { Moment } from './read-lease.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import { logCorrupted, logRegressed, logTooNew, logTruncated } from './log-errors.ts';
 import { type FoldState, foldStart } from './log-fold.ts';
 import type { LogStream, StoredMessage } from './log-stream.ts';

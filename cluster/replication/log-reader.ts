@@ -1,5 +1,5 @@
-import { Retries } from '#runtime/base/backoff.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import { Retries } from '#runtime/base/time/backoff.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { BatchDecoder, type LogStep } from './batch-decoder.ts';
 import { isUnavailable } from './log-errors.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { BatchDecoder } from './batch-decoder.ts';
 import { isTruncated } from './log-errors.ts';
 import { foldStart } from './log-fold.ts';

@@ -1,6 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
-import { Retries } from '#runtime/base/backoff.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { Retries } from '#runtime/base/time/backoff.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { isAhead, type ReplicaPosition } from './durability-gate.ts';
 import { isUnavailable, logCorrupted, logRegressed, ownedBy } from './log-errors.ts';

@@ -1,6 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
-import { Retries } from '#runtime/base/backoff.ts';
-import { sleep } from '#runtime/base/clock.ts';
+import { Retries } from '#runtime/base/time/backoff.ts';
+import { sleep } from '#runtime/base/time/clock.ts';
 import { compareRevisions, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { entrySize } from '#runtime/log/entry-codec.ts';

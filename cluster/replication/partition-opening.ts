@@ -1,7 +1,7 @@
 import type { RecordMark } from '#runtime/log/log-entry.ts';
 import { assert } from '#runtime/base/assert.ts';
-import { Retries } from '#runtime/base/backoff.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { Retries } from '#runtime/base/time/backoff.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { BatchDecoder, type LogBatch } from './batch-decoder.ts';

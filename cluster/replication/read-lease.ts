@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 
 /**
  * Part of `lease_ms` for which the owner trusts its lease. A candidate waits for all of it, so that two

@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import { isUnavailable } from './log-errors.ts';
 import type { LogStream } from './log-stream.ts';
 

@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
@@ -11,7 +11,7 @@ import {
   catalogueTables,
   FLOOR_NOT_EMPTY,
   keyOfActor,
-} from '#runtime/actor/actor-catalogue.ts';
+} from '#runtime/actor/catalogue/actor-catalogue.ts';
 import type { RecordMark, Write } from '#runtime/log/log-entry.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Shard, ShardPosition } from '#runtime/shard/shard.ts';

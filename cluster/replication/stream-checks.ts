@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import { logCorrupted, logRegressed, logTruncated } from './log-errors.ts';
 import type { LogStream, StoredMessage, StreamState } from './log-stream.ts';
 

@@ -1,9 +1,9 @@
-import { decodeUtf8InSteps, textSlices } from '#runtime/base/sliced-text.ts';
+import { decodeUtf8InSteps, textSlices } from '#runtime/base/text/sliced-text.ts';
 import { DatedAnswer, undated } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
-import { isLargeJson } from '#runtime/base/sliced-json.ts';
+import { isLargeJson } from '#runtime/base/text/sliced-json.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { errorRegistry } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

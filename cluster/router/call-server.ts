@@ -1,11 +1,11 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { policyFor } from '#runtime/access/policy.ts';
 import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
-import { type Clock, sleep, type Timer } from '#runtime/base/clock.ts';
-import type { HandlerTurns } from '#runtime/base/handler-turns.ts';
-import { runInSlices } from '#runtime/base/run-in-slices.ts';
-import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
+import { type Clock, sleep, type Timer } from '#runtime/base/time/clock.ts';
+import type { HandlerTurns } from '#runtime/base/event-loop/handler-turns.ts';
+import { runInSlices } from '#runtime/base/event-loop/run-in-slices.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { sliceKeyOf } from '#runtime/commit/commit-loop.ts';
 import { DatedAnswer, undated } from '#runtime/content/dated-answer.ts';

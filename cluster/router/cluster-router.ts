@@ -1,4 +1,4 @@
-import type { ActorHost } from '#runtime/actor/actor-host.ts';
+import type { ActorHost } from '#runtime/actor/host/actor-host.ts';
 import type {
   ActorId,
   ActorLifecycle,
@@ -10,8 +10,8 @@ import type {
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { PreconditionRefuted, requirePrecondition } from '#runtime/actor/precondition.ts';
 import { assert } from '#runtime/base/assert.ts';
-import { backoffMs } from '#runtime/base/backoff.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { backoffMs } from '#runtime/base/time/backoff.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { Caller, CallId, Precondition } from '#runtime/commit/behaviour.ts';
 import { undated } from '#runtime/content/dated-answer.ts';

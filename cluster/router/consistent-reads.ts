@@ -1,5 +1,5 @@
 import type { ActorId, ReplicaSource } from '#runtime/actor/ports.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { Caller, ReadConsistency } from '#runtime/commit/behaviour.ts';
 import { compareRevisions } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

@@ -1,7 +1,7 @@
-import { atOnce } from '#runtime/base/at-once.ts';
-import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/exact-json.ts';
-import { type JsonForm, jsonPieces } from '#runtime/base/sliced-json.ts';
-import { decodeUtf8InSteps } from '#runtime/base/sliced-text.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
+import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/text/exact-json.ts';
+import { type JsonForm, jsonPieces } from '#runtime/base/text/sliced-json.ts';
+import { decodeUtf8InSteps } from '#runtime/base/text/sliced-text.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 
 /** Prefix of the single key of an object that represents a value JSON has no form for. */

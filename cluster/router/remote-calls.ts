@@ -1,9 +1,9 @@
 import type { Msg, NatsConnection, Subscription } from '@nats-io/transport-node';
 import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
-import { runInSlices } from '#runtime/base/run-in-slices.ts';
-import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
+import { runInSlices } from '#runtime/base/event-loop/run-in-slices.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { sliceKeyOf } from '#runtime/commit/commit-loop.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Caller, CallId } from '#runtime/commit/behaviour.ts';
 import { OUTCOME_KEPT_MS } from '#runtime/commit/call-outcomes.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';

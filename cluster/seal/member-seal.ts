@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { type ClusterKeys, isSameSeal, SEAL_BYTES } from './cluster-keys.ts';
 import { LIFE_BYTES, PeerLives, type PeerMoment } from './peer-lives.ts';
 import type { Refusals } from './refusals.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 
 /** Kind of a refused message. */
 export type RefusedKind = 'call' | 'answer' | 'message';

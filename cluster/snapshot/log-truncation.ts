@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { LogStream, StreamState } from '#cluster/replication/log-stream.ts';
 import { agedSequence } from './aged-sequence.ts';

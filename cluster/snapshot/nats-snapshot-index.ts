@@ -11,7 +11,7 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { patiently } from '#cluster/nats/patience.ts';

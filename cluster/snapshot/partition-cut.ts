@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { COPY_FILE } from '#runtime/actor/actor-copies.ts';
-import type { ActorHost, ForkMade } from '#runtime/actor/actor-host.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import { COPY_FILE } from '#runtime/actor/copies/actor-copies.ts';
+import type { ActorHost, ForkMade } from '#runtime/actor/host/actor-host.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { OwnedPartition } from '#cluster/ownership/partition-environment.ts';

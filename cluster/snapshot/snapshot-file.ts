@@ -1,5 +1,5 @@
-import { type Clock, sleep } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /** Length of the header before the shard, which names its actor. It keeps LMDB's pages aligned. */

@@ -1,8 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ActorStore } from '#runtime/actor/actor-store.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { ActorStore } from '#runtime/actor/store/actor-store.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import type { Blobs } from '#runtime/blobs/ports.ts';
 import type { Directory } from '#runtime/directory/ports.ts';
 import type { PartitionMember } from '#cluster/ownership/partition-member.ts';

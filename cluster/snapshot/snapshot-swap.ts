@@ -1,11 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ActorFolders } from '#runtime/actor/actor-folders.ts';
-import type { ActorStore } from '#runtime/actor/actor-store.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
-import { readWholeFile } from '#runtime/base/read-whole-file.ts';
-import { replaceFile } from '#runtime/base/replace-file.ts';
+import { ActorFolders } from '#runtime/actor/store/actor-folders.ts';
+import type { ActorStore } from '#runtime/actor/store/actor-store.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
+import { readWholeFile } from '#runtime/base/files/read-whole-file.ts';
+import { replaceFile } from '#runtime/base/files/replace-file.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';

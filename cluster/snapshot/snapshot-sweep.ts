@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Blobs } from '#runtime/blobs/ports.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { SnapshotIndex } from './snapshot-index.ts';

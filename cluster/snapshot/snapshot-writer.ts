@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { ActorStore } from '#runtime/actor/actor-store.ts';
+import type { ActorStore } from '#runtime/actor/store/actor-store.ts';
 import { assert } from '#runtime/base/assert.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import type { Blobs } from '#runtime/blobs/ports.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

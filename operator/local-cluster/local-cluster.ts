@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { assert } from '#runtime/base/assert.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import { OperatorError } from '#operator/operator-error.ts';
 import { type Exit, exitText, LocalProcess } from './local-process.ts';
 import { type PlannedProcess, type ProcessType, processTypes } from './plan.ts';

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { natsUsers } from '#cluster/nats/permissions.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';

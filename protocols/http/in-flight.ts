@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 
 /** Delay of a sweep above which the process counts as having been suspended, in milliseconds. */
 const LATE_MS = 500;

@@ -11,12 +11,12 @@ import {
   type us_listen_socket,
 } from 'uWebSockets.js';
 import { assert } from '#runtime/base/assert.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
-import type { HandlerTurns } from '#runtime/base/handler-turns.ts';
-import type { JsonBounds } from '#runtime/base/json-work.ts';
-import { runInSlices } from '#runtime/base/run-in-slices.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
+import type { HandlerTurns } from '#runtime/base/event-loop/handler-turns.ts';
+import type { JsonBounds } from '#runtime/base/text/json-work.ts';
+import { runInSlices } from '#runtime/base/event-loop/run-in-slices.ts';
 import type { Random } from '#runtime/base/random.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { checkBodyHead, takesBody } from './requests/body-head.ts';
 import { ByteBudget } from './requests/byte-budget.ts';

@@ -1,6 +1,6 @@
-import type { Clock } from '#runtime/base/clock.ts';
-import { runInTurns } from '#runtime/base/run-in-slices.ts';
-import { jsonPieces } from '#runtime/base/sliced-json.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import { runInTurns } from '#runtime/base/event-loop/run-in-slices.ts';
+import { jsonPieces } from '#runtime/base/text/sliced-json.ts';
 import { describeRoutes, type OpenApiOptions } from '#protocols/http/openapi/openapi.ts';
 import { contentSchemas } from './content-schemas.ts';
 import { exampleParameters, interfaceExamples } from './examples/interface-examples.ts';

@@ -1,5 +1,5 @@
 import { hash, verify } from 'argon2';
-import { BoundedTurns } from '#runtime/base/bounded-turns.ts';
+import { BoundedTurns } from '#runtime/base/event-loop/bounded-turns.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { PASSWORD_CHARACTERS_MAX } from './password-rule.ts';
 

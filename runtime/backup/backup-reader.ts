@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import type { FileSystem } from '#runtime/base/file-system.ts';
-import { readWholeFile } from '#runtime/base/read-whole-file.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
+import { readWholeFile } from '#runtime/base/files/read-whole-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { SHARD_FORMAT } from '#runtime/shard/lmdb-tables.ts';
 import { ShardFile } from '#runtime/shard/shard-file.ts';

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
+import type { ActorCopies } from '#runtime/actor/copies/actor-copies.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import { type FileSystem, isOutOfSpace } from '#runtime/base/file-system.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import { type FileSystem, isOutOfSpace } from '#runtime/base/files/file-system.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 
 /** Bytes hashed without yielding to the event loop: half a millisecond. */
 const PIECE_BYTES: number = 512 * 1024;

@@ -1,5 +1,5 @@
 import type { ActorId } from '#runtime/actor/ports.ts';
-import { ByteQueue, type QueueLimits } from '#runtime/base/byte-queue.ts';
+import { ByteQueue, type QueueLimits } from '#runtime/base/queues/byte-queue.ts';
 import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
 import type { BranchPosition, PublishedPosition } from '#runtime/tree/branch-events.ts';

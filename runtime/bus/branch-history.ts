@@ -1,8 +1,8 @@
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
-import { backoffMs } from '#runtime/base/backoff.ts';
-import { BoundedTurns } from '#runtime/base/bounded-turns.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { backoffMs } from '#runtime/base/time/backoff.ts';
+import { BoundedTurns } from '#runtime/base/event-loop/bounded-turns.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

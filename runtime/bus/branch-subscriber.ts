@@ -1,7 +1,7 @@
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { assert } from '#runtime/base/assert.ts';
-import type { QueueLimits } from '#runtime/base/byte-queue.ts';
-import { Inbox } from '#runtime/base/inbox.ts';
+import type { QueueLimits } from '#runtime/base/queues/byte-queue.ts';
+import { Inbox } from '#runtime/base/queues/inbox.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { BranchPosition } from '#runtime/tree/branch-events.ts';
 import type { BranchHistory } from './branch-history.ts';

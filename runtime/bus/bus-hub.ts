@@ -1,6 +1,6 @@
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
-import type { QueueLimits } from '#runtime/base/byte-queue.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { QueueLimits } from '#runtime/base/queues/byte-queue.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

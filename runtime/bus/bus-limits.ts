@@ -1,5 +1,5 @@
-import type { Backoff } from '#runtime/base/backoff.ts';
-import type { QueueLimits } from '#runtime/base/byte-queue.ts';
+import type { Backoff } from '#runtime/base/time/backoff.ts';
+import type { QueueLimits } from '#runtime/base/queues/byte-queue.ts';
 
 /** Bounds of the bus of one member. */
 export interface BusLimits {

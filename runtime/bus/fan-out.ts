@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 
 /** A source of deliveries, processed a little at a time. */
 export interface FanOutSource {

@@ -1,5 +1,5 @@
-import type { QueueLimits } from '#runtime/base/byte-queue.ts';
-import { Inbox } from '#runtime/base/inbox.ts';
+import type { QueueLimits } from '#runtime/base/queues/byte-queue.ts';
+import { Inbox } from '#runtime/base/queues/inbox.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Envelope } from './envelope.ts';
 import type { BusItem, BusSubscription } from './ports.ts';

@@ -1,5 +1,5 @@
 import type { ActorId } from '#runtime/actor/ports.ts';
-import type { QueueLimits } from '#runtime/base/byte-queue.ts';
+import type { QueueLimits } from '#runtime/base/queues/byte-queue.ts';
 import type { BranchEvent, RevisionCommitted } from '#runtime/tree/branch-events.ts';
 import type { NodeChange } from '#runtime/tree/revision-record.ts';
 

@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import type { Shard, ShardPosition } from '#runtime/shard/shard.ts';
 import { crashPoint } from './crash-point.ts';

@@ -1,6 +1,6 @@
 import type { Policy } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';

@@ -1,11 +1,11 @@
 import { principalKey } from '#runtime/access/principal.ts';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
-import { BoundedQueue } from '#runtime/base/bounded-queue.ts';
-import type { ChangeShare } from '#runtime/base/change-room.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import { BoundedQueue } from '#runtime/base/queues/bounded-queue.ts';
+import type { ChangeShare } from '#runtime/base/event-loop/change-room.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
-import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
-import type { SliceOwner } from '#runtime/base/slice-owner.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
+import type { SliceOwner } from '#runtime/base/event-loop/slice-owner.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import { encodeLargeEntry } from '#runtime/log/entry-codec.ts';

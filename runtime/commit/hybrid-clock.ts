@@ -1,5 +1,5 @@
-import type { Clock } from '#runtime/base/clock.ts';
-import { WallSteps } from '#runtime/base/wall-steps.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import { WallSteps } from '#runtime/base/time/wall-steps.ts';
 import { compareRevisions, type Revision, revisionZero } from '#runtime/content/revision.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { isLargeJson } from '#runtime/base/sliced-json.ts';
+import { isLargeJson } from '#runtime/base/text/sliced-json.ts';
 import { type ErrorFacts, ServiceError } from '#runtime/errors/service-error.ts';
 import { type ErrorCode, errorRegistry } from '#runtime/errors/error-registry.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';

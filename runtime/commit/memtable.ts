@@ -1,6 +1,6 @@
 import sortedBtree from 'sorted-btree';
 import { assert } from '#runtime/base/assert.ts';
-import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import type { Range } from '#runtime/shard/shard.ts';
 

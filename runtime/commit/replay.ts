@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { isUnder } from '#runtime/log/lifecycle-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import { Replica, type ReplicaStore } from './replica.ts';

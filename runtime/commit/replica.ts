@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { isUnder, type Lifecycle, lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
 import { isSameRecord, type LogEntry, type LogRecord, type RecordMark } from '#runtime/log/log-entry.ts';

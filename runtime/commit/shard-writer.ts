@@ -1,6 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
-import { ChangeRoom, type ChangeShare } from '#runtime/base/change-room.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import { ChangeRoom, type ChangeShare } from '#runtime/base/event-loop/change-room.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RecordMark } from '#runtime/log/log-entry.ts';

@@ -1,4 +1,4 @@
-import { PriorityQueue } from '#runtime/base/priority-queue.ts';
+import { PriorityQueue } from '#runtime/base/queues/priority-queue.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import type { Memtable } from './memtable.ts';
 

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 
 import type { Random } from '#runtime/base/random.ts';
-import { readRegularSync } from '#runtime/base/regular-file.ts';
+import { readRegularSync } from '#runtime/base/files/regular-file.ts';
 import { OptionError } from './option.ts';
 import type { Options } from './options.ts';
 import { Secret } from './secret.ts';

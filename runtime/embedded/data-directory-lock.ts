@@ -11,8 +11,8 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { tryLock } from 'fs-native-extensions';
-import { realFileSystem } from '#runtime/base/file-system.ts';
-import { openRegularSync } from '#runtime/base/regular-file.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
+import { openRegularSync } from '#runtime/base/files/regular-file.ts';
 import { isWithoutRoom, refusedFile, unusableFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 

@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Clock } from '#runtime/base/clock.ts';
-import { type FileFacts, type FileSystem, isOutOfSpace, type OpenFile } from '#runtime/base/file-system.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import {
+  type FileFacts,
+  type FileSystem,
+  isOutOfSpace,
+  type OpenFile,
+} from '#runtime/base/files/file-system.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import {
   BLOB_HASH,

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { closeSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Random } from '#runtime/base/random.ts';
-import { readRegularSync } from '#runtime/base/regular-file.ts';
+import { readRegularSync } from '#runtime/base/files/regular-file.ts';
 import { refusedFile } from '#runtime/errors/refused-file.ts';
 
 /** The file in a data directory that contains the access key of the running process. */

@@ -1,5 +1,5 @@
 import type { ActorId } from '#runtime/actor/ports.ts';
-import type { QueueLimits } from '#runtime/base/byte-queue.ts';
+import type { QueueLimits } from '#runtime/base/queues/byte-queue.ts';
 import { BusHub, type HubEnvironment } from '#runtime/bus/bus-hub.ts';
 import type { BranchSubscription, Bus, BusSubscription, SubscribeOptions } from '#runtime/bus/ports.ts';
 import type { BranchEvent, RevisionCommitted } from '#runtime/tree/branch-events.ts';

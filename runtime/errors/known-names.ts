@@ -1,4 +1,4 @@
-import { nearestName } from '#runtime/base/nearest-name.ts';
+import { nearestName } from '#runtime/base/text/nearest-name.ts';
 import { invalid, type ServiceError } from './service-error.ts';
 
 /** Length up to which an error quotes an unknown name. */

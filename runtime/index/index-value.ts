@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
-import { placeOf } from '#runtime/base/exact-number.ts';
-import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
-import { sortInSlices } from '#runtime/base/sliced-sort.ts';
-import { textSlices } from '#runtime/base/sliced-text.ts';
+import { placeOf } from '#runtime/base/text/exact-number.ts';
+import { isLargeJson, jsonPieces } from '#runtime/base/text/sliced-json.ts';
+import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
+import { textSlices } from '#runtime/base/text/sliced-text.ts';
 import { isJsonArray, isJsonObject, type JsonValue } from '#runtime/content/values/json-value.ts';
 import {
   boundedPart,

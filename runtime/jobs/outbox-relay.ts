@@ -1,7 +1,7 @@
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
-import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import { type Backoff, backoffMs } from '#runtime/base/time/backoff.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { copyFile, type FileHandle, open, stat } from 'node:fs/promises';
 import { assert } from '#runtime/base/assert.ts';
-import { NEVER_WAIT, requireRegular } from '#runtime/base/regular-file.ts';
+import { NEVER_WAIT, requireRegular } from '#runtime/base/files/regular-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /**

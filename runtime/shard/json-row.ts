@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
-import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/exact-json.ts';
-import { decodeUtf8InSteps } from '#runtime/base/sliced-text.ts';
+import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/text/exact-json.ts';
+import { decodeUtf8InSteps } from '#runtime/base/text/sliced-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /** Format number of a JSON row. Older formats stay readable, newer ones are refused. */

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, readSync } from 'node:fs';
-import { openRegularSync } from '#runtime/base/regular-file.ts';
+import { openRegularSync } from '#runtime/base/files/regular-file.ts';
 
 /** Offsets in a meta page, in the layout that lmdb-js 3 writes on 64 bits. */
 const PAGE_FLAGS_OFFSET = 18;

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, type Stats, statfsSync, statSync, truncateSync }
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import { runInTurns } from '#runtime/base/run-in-slices.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import { runInTurns } from '#runtime/base/event-loop/run-in-slices.ts';
 import { refusedFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';

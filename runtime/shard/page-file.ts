@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, readSync } from 'node:fs';
-import { openRegularSync } from '#runtime/base/regular-file.ts';
+import { openRegularSync } from '#runtime/base/files/regular-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { inspectHead, type StoredTree, trustedRoot } from './lmdb-head.ts';
 import {

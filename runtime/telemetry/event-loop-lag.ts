@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import { eventLoopSecondsBounds, Histogram } from './instruments.ts';
 
 /** Interval of samples, in milliseconds; a shorter one wakes an idle process more often. */

@@ -1,6 +1,6 @@
 import { pino, type Logger } from 'pino';
 
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { LogLevel } from '#runtime/config/options.ts';
 import { ProcessOutput } from './process-output.ts';
 import { type Facts, redact, redactText } from './redact.ts';

@@ -1,5 +1,5 @@
 import { constants, fstatSync, openSync, writeSync } from 'node:fs';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 
 /** Limit of buffered text while the reader does not read, in bytes; further text is dropped and counted. */
 const WAITING_BYTES_MAX = 1024 * 1024;

@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
 import { crc32 } from 'node:zlib';
 import { assert } from '#runtime/base/assert.ts';
-import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/exact-json.ts';
-import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
+import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/text/exact-json.ts';
+import { isLargeJson, jsonPieces } from '#runtime/base/text/sliced-json.ts';
 import type { ChangeOperation, NodeHeader, Relation } from '#runtime/content/content-node.ts';
 import { type JsonObject, type JsonValue, setKey } from '#runtime/content/values/json-value.ts';
 import { parentName } from '#runtime/content/path.ts';

@@ -1,4 +1,4 @@
-import { PriorityQueue } from '#runtime/base/priority-queue.ts';
+import { PriorityQueue } from '#runtime/base/queues/priority-queue.ts';
 import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 

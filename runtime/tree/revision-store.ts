@@ -1,5 +1,5 @@
 import type { DefinitionChange, NodeChange, RevisionRecord } from './revision-record.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { assert } from '#runtime/base/assert.ts';
 import {
   compareRevisions,

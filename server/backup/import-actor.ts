@@ -1,10 +1,10 @@
-import type { ImportRows } from '#runtime/actor/import-rows.ts';
+import type { ImportRows } from '#runtime/actor/copies/import-rows.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
-import type { RestoreRow, StoredRow } from '#runtime/actor/restored-row.ts';
-import { withoutOutcomes } from '#runtime/actor/restored-row.ts';
+import type { RestoreRow, StoredRow } from '#runtime/actor/copies/restored-row.ts';
+import { withoutOutcomes } from '#runtime/actor/copies/restored-row.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
-import { type Backoff, backoffMs } from '#runtime/base/backoff.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Backoff, backoffMs } from '#runtime/base/time/backoff.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';

@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BackupInfo } from '#protocols/rest/management/backup-ports.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 
 /** Scope of a backup. */
 export type BackupScope = 'everything' | 'repository';

@@ -12,16 +12,16 @@ import type {
   RestoreInfo,
 } from '#protocols/rest/management/backup-ports.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
+import type { ActorCopies } from '#runtime/actor/copies/actor-copies.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorLifecycle, Router } from '#runtime/actor/ports.ts';
 import type { BackupKey } from '#runtime/backup/backup-key.ts';
 import { BackupReader } from '#runtime/backup/backup-reader.ts';
 import { BackupWriter, isUnfinished } from '#runtime/backup/backup-writer.ts';
 import type { BackupActor, BackupRepository } from '#runtime/backup/manifest.ts';
-import type { OwnerIntents } from '#runtime/actor/owner-intents.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { OwnerIntents } from '#runtime/actor/store/owner-intents.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import { requireRepositoryName, requireTenantName } from '#runtime/content/names.ts';

@@ -5,7 +5,7 @@ import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { Router } from '#runtime/actor/ports.ts';
-import { withoutOutcomes } from '#runtime/actor/restored-row.ts';
+import { withoutOutcomes } from '#runtime/actor/copies/restored-row.ts';
 import type { BackupReader } from '#runtime/backup/backup-reader.ts';
 import { damaged } from '#runtime/backup/manifest.ts';
 import { restoredTokenFloor } from '#runtime/base/token-floor.ts';

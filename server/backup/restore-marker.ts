@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /** Name of the marker file: the data directory is being filled from a backup. */

@@ -5,7 +5,7 @@
  */
 import { resolve } from 'node:path';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { armCrashPointFromText } from '#runtime/commit/crash-point.ts';
 import { Secret } from '#runtime/config/secret.ts';

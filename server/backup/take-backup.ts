@@ -7,7 +7,7 @@ import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
 import type { BackupWriter } from '#runtime/backup/backup-writer.ts';
 import type { BackupActor, BackupManifest, BackupRepository } from '#runtime/backup/manifest.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { type ActorKind, commonTableNames } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { SHARD_FORMAT } from '#runtime/shard/lmdb-tables.ts';

@@ -3,7 +3,7 @@
  *
  * Run: npm run check-data, npm run check-data -- --help
  */
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { addressOfHolder } from '#runtime/embedded/data-directory-lock.ts';
 import {
   type ConnectionSettings,

@@ -1,9 +1,9 @@
-import type { MadeActor } from '#runtime/actor/made-actors.ts';
-import type { CatalogueRow } from '#runtime/actor/actor-catalogue.ts';
+import type { MadeActor } from '#runtime/actor/catalogue/made-actors.ts';
+import type { CatalogueRow } from '#runtime/actor/catalogue/actor-catalogue.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import type { ActorStore } from '#runtime/actor/actor-store.ts';
+import type { ActorStore } from '#runtime/actor/store/actor-store.ts';
 import { shownKey } from '#runtime/check/check-rows.ts';
-import type { JournalSurvey } from '#runtime/embedded/journal-survey.ts';
+import type { JournalSurvey } from '#runtime/embedded/recovery/journal-survey.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
 import type { Write } from '#runtime/log/log-entry.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { type ConnectionSettings, connect } from '#operator/connect.ts';
 import { begin, follow, type Operation } from '#operator/operation.ts';
 import type { DamageFound } from './check-report.ts';

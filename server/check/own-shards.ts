@@ -1,5 +1,5 @@
-import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
-import type { ActorStore } from '#runtime/actor/actor-store.ts';
+import type { ActorCopies } from '#runtime/actor/copies/actor-copies.ts';
+import type { ActorStore } from '#runtime/actor/store/actor-store.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { shardPathOf } from './shard-path.ts';
 

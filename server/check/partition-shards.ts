@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
-import type { ActorStore } from '#runtime/actor/actor-store.ts';
+import type { ActorStore } from '#runtime/actor/store/actor-store.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import type { FoundShards, OwnShard, OwnShards } from './own-shards.ts';

@@ -4,7 +4,7 @@ import {
   type CatalogueRow,
   DIRECTORY_KEY,
   KEY_CHECK_KEY,
-} from '#runtime/actor/actor-catalogue.ts';
+} from '#runtime/actor/catalogue/actor-catalogue.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';

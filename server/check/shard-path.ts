@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { ActorStore } from '#runtime/actor/actor-store.ts';
+import type { ActorStore } from '#runtime/actor/store/actor-store.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 
 /** Name of the file of a shard. */

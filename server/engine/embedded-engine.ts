@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { ActorHost } from '#runtime/actor/actor-host.ts';
-import { ActorStore } from '#runtime/actor/actor-store.ts';
-import { OwnerIntentFiles } from '#runtime/actor/owner-intents.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
+import { ActorHost } from '#runtime/actor/host/actor-host.ts';
+import { ActorStore } from '#runtime/actor/store/actor-store.ts';
+import { OwnerIntentFiles } from '#runtime/actor/store/owner-intents.ts';
+import { Journal } from '#runtime/embedded/journal/journal.ts';
 import { LocalBus } from '#runtime/embedded/local-bus.ts';
 import { loneShards } from '#server/check/own-shards.ts';
 import { embeddedDurability } from './embedded-durability.ts';

@@ -1,4 +1,4 @@
-import type { HostObserver } from '#runtime/actor/actor-host.ts';
+import type { HostObserver } from '#runtime/actor/host/actor-host.ts';
 import type { ActorLifecycle } from '#runtime/actor/ports.ts';
 import type { Bus } from '#runtime/bus/ports.ts';
 import type { BusObserver } from '#runtime/bus/receiver.ts';

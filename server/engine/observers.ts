@@ -1,9 +1,9 @@
 import type { HttpObservation } from '#protocols/http/uws-server.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
-import type { HostObserver } from '#runtime/actor/actor-host.ts';
+import type { HostObserver } from '#runtime/actor/host/actor-host.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import type { FileSystem, OpenFile } from '#runtime/base/file-system.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import type { FileSystem, OpenFile } from '#runtime/base/files/file-system.ts';
 import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
 import { isJobWaiting } from '#runtime/jobs/job-waiting.ts';
 import { jobEnqueued } from '#runtime/jobs/outbox.ts';

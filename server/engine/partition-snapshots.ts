@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { SeenLog } from '#protocols/rest/ports.ts';
-import { ActorStore } from '#runtime/actor/actor-store.ts';
-import { sleep } from '#runtime/base/clock.ts';
+import { ActorStore } from '#runtime/actor/store/actor-store.ts';
+import { sleep } from '#runtime/base/time/clock.ts';
 import type { Directory } from '#runtime/directory/ports.ts';
 import { NatsBlobs } from '#cluster/blobs/nats-blobs.ts';
 import type { ColdStart } from '#cluster/ownership/cold-start.ts';

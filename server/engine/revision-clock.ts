@@ -1,5 +1,5 @@
 import type { MemberFinding } from '#protocols/rest/ports.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { checkRepeatedly } from '#server/host/repeated-check.ts';
 

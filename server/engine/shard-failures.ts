@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 
 /** Number of consecutive failed applications to shards of a partition after which its owner steps down. */
 const FAILURES_MAX = 3;

@@ -1,5 +1,5 @@
-import { backoffMs } from '#runtime/base/backoff.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { backoffMs } from '#runtime/base/time/backoff.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';

@@ -4,7 +4,7 @@ import { jobsActor } from '#actors/jobs/jobs-actor.ts';
 import { locksActor } from '#actors/locks/locks-actor.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { tenantActor } from '#actors/tenant/tenant-actor.ts';
-import { heapShare } from '#runtime/base/heap-share.ts';
+import { heapShare } from '#runtime/base/process/heap-share.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import type { Limits } from '#runtime/config/options.ts';
 import { jobsLimits } from './host-limits.ts';

@@ -1,6 +1,6 @@
 import { OptionError } from '#runtime/config/option.ts';
 import type { FoundSecrets } from '#runtime/config/secrets.ts';
-import type { DirectoryKey } from '#runtime/actor/host-storage.ts';
+import type { DirectoryKey } from '#runtime/actor/host/host-storage.ts';
 
 const whatToDo =
   'Nothing was changed. Put the key back: the file from a copy, or the variable SVC_MASTER_KEY as it was. Without that key ' +

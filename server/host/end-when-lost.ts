@@ -1,4 +1,4 @@
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { DataDirectoryLock } from '#runtime/embedded/data-directory-lock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';

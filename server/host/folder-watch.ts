@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MemberFinding, MissingPart } from '#protocols/rest/ports.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { checkRepeatedly } from './repeated-check.ts';
 
 const { R_OK, W_OK, X_OK } = constants;

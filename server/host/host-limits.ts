@@ -1,7 +1,7 @@
 import type { JobsLimits } from '#actors/jobs/job-transitions.ts';
-import type { HostLimits } from '#runtime/actor/actor-host.ts';
-import { changeBytesMax } from '#runtime/base/change-room.ts';
-import { heapShare } from '#runtime/base/heap-share.ts';
+import type { HostLimits } from '#runtime/actor/host/actor-host.ts';
+import { changeBytesMax } from '#runtime/base/event-loop/change-room.ts';
+import { heapShare } from '#runtime/base/process/heap-share.ts';
 import { COMMIT_BYTES_MAX } from '#runtime/commit/turn-scope.ts';
 import { HELD_BYTES_MAX, type RequestLimits } from '#runtime/budget/request-budget.ts';
 import type { Limits } from '#runtime/config/options.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 
 /** Interval of the checks of files that should not change, in milliseconds. */
 const CHECK_MS = 1_000;

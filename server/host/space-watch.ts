@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
-import type { FileSystem, VolumeSpace } from '#runtime/base/file-system.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
+import type { FileSystem, VolumeSpace } from '#runtime/base/files/file-system.ts';
 import type { Options } from '#runtime/config/options.ts';
 import { type SpaceChange, SpaceGate } from '#runtime/space/space-gate.ts';
 import { spaceLevels } from '#runtime/space/space-level.ts';

@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { errorRegistry } from '#runtime/errors/error-registry.ts';

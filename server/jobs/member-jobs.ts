@@ -2,7 +2,7 @@ import { LocalQueue } from '#actors/jobs/local-queue.ts';
 import { SharedQueue } from '#actors/jobs/shared-queue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { ActorId, ActorLifecycle, Router } from '#runtime/actor/ports.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';

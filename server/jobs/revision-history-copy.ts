@@ -6,7 +6,7 @@ import type {
 } from '#actors/branch/orphan-messages.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';

@@ -24,7 +24,7 @@ import { requireAdministrator } from '#runtime/access/policy.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
-import { beginRemoval, noOwnerIntents, type OwnerIntents } from '#runtime/actor/owner-intents.ts';
+import { beginRemoval, noOwnerIntents, type OwnerIntents } from '#runtime/actor/store/owner-intents.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { requireBranchName, requireTagName } from '#runtime/content/names.ts';

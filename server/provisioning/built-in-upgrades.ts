@@ -8,7 +8,7 @@ import type { BuiltInUpgrades } from '#protocols/rest/ports.ts';
 import type { BranchUse } from '#protocols/rest/access/found-branch.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { formatRevision, revisionZero } from '#runtime/content/revision.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 

@@ -21,7 +21,7 @@ import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
-import { beginRemoval, noOwnerIntents, type OwnerIntents } from '#runtime/actor/owner-intents.ts';
+import { beginRemoval, noOwnerIntents, type OwnerIntents } from '#runtime/actor/store/owner-intents.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { requireBranchName, requireRepositoryName } from '#runtime/content/names.ts';
 import { newLanguageSettings } from '#runtime/content/translations/translation-config.ts';

@@ -7,8 +7,8 @@ import type {
 import type { RepositoryAddress } from '#protocols/rest/ports.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { Router } from '#runtime/actor/ports.ts';
-import { type Backoff, Retries } from '#runtime/base/backoff.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import { type Backoff, Retries } from '#runtime/base/time/backoff.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 
 /** Delays between two requests to a repository. */

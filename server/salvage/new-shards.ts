@@ -1,4 +1,4 @@
-import type { ActorStore } from '#runtime/actor/actor-store.ts';
+import type { ActorStore } from '#runtime/actor/store/actor-store.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { compareRevisions, type Revision, revisionZero } from '#runtime/content/revision.ts';
 import type { Write } from '#runtime/log/log-entry.ts';

@@ -3,7 +3,7 @@
  *
  * Run: npm run rebuild-catalogue -- --help
  */
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { type CommandValues, FAILED_EXIT_CODE, runCommand, USAGE_EXIT_CODE } from '#operator/run-command.ts';
 import { givenFolder, requireFolder } from '#operator/given-folder.ts';

@@ -5,13 +5,13 @@ import {
   CATALOGUE,
   type CatalogueRow,
   FLOOR_NOT_EMPTY,
-} from '#runtime/actor/actor-catalogue.ts';
+} from '#runtime/actor/catalogue/actor-catalogue.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
+import { Journal } from '#runtime/embedded/journal/journal.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import { storedHead } from '#runtime/shard/stored-head.ts';

@@ -1,7 +1,7 @@
 import { copyFileSync, cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock } from '#runtime/base/clock.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { storedKeys } from '#runtime/config/secrets.ts';
 import { FileBlobs } from '#runtime/embedded/file-blobs.ts';

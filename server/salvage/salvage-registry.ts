@@ -5,8 +5,8 @@ import { hasAccounts, missingRegistryRows } from '#actors/tenant/salvaged-rows.t
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId, actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import { OwnerIntentFiles } from '#runtime/actor/owner-intents.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import { OwnerIntentFiles } from '#runtime/actor/store/owner-intents.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import { restoredTokenFloor } from '#runtime/base/token-floor.ts';
 import { revisionZero } from '#runtime/content/revision.ts';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { FirstAdmin } from '#actors/tenant/messages.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { Secret } from '#runtime/config/secret.ts';
 import { givenFolder, requireFolder, requireMakeable, requireOutside } from '#operator/given-folder.ts';

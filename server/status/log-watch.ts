@@ -1,6 +1,6 @@
 import type { NatsConnection } from '#cluster/nats/connection.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import type { SpaceGate } from '#runtime/space/space-gate.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { readServerStorage } from '#cluster/nats/server-storage.ts';

@@ -9,8 +9,8 @@ import type {
   SeenPartition,
 } from '#protocols/rest/ports.ts';
 import type { MemberState } from '#protocols/rest/management/system.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import { inTime } from '#runtime/base/within.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import { inTime } from '#runtime/base/time/within.ts';
 import type { Directory, MemberLoad, MemberView } from '#runtime/directory/ports.ts';
 import { LocalDirectory } from '#runtime/embedded/local-directory.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';

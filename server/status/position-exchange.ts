@@ -1,5 +1,5 @@
 import type { NatsSubscription } from '#cluster/nats/connection.ts';
-import { type Clock, sleep } from '#runtime/base/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
 import { clusterWarningSeverities } from '#protocols/rest/management/cluster-warnings.ts';
 import type { SealedLink } from '#cluster/seal/sealed-link.ts';

@@ -1,6 +1,6 @@
 import type { SeenLog } from '#protocols/rest/ports.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import { inTime } from '#runtime/base/within.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import { inTime } from '#runtime/base/time/within.ts';
 import type { Directory } from '#runtime/directory/ports.ts';
 import type { LogStream, StreamState } from '#cluster/replication/log-stream.ts';
 import { bestTruncation, isPressed } from '#cluster/snapshot/log-truncation.ts';

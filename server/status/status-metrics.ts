@@ -4,7 +4,7 @@ import {
   clusterWarnings,
   clusterWarningSeverities,
 } from '#protocols/rest/management/cluster-warnings.ts';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { LabelledValue, Metrics } from '#runtime/telemetry/metrics.ts';
 
 /** Minimum interval of readings of the status, in milliseconds. Each sends requests to other members and NATS. */

@@ -1,7 +1,7 @@
 import type { PartitionRole } from '#cluster/ownership/partition-environment.ts';
 import type { ShardDamage } from '#cluster/ownership/shard-damage.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
-import type { ActorStopReason, StoppedActor } from '#runtime/actor/stopped-actors.ts';
+import type { ActorStopReason, StoppedActor } from '#runtime/actor/damage/stopped-actors.ts';
 
 /** Maximum number of actors named in a message; the rest is counted. */
 const NAMED_MAX = 3;

@@ -8,10 +8,10 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemClock } from '#runtime/base/clock.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
+import { Journal } from '#runtime/embedded/journal/journal.ts';
 import { type ServerProcess, startServerProcess } from '#test/support/server-process.ts';
 import { startServer } from '#test/support/server.ts';
 import {

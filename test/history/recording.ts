@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { JOURNAL_FORMAT } from '#runtime/embedded/journal-format.ts';
+import { JOURNAL_FORMAT } from '#runtime/embedded/segments/journal-format.ts';
 import { JSON_ROW_FORMAT } from '#runtime/shard/json-row.ts';
 import { SHARD_FORMAT } from '#runtime/shard/lmdb-tables.ts';
 import { NODE_RECORD_FORMAT } from '#runtime/tree/node-record.ts';

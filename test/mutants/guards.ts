@@ -315,10 +315,10 @@ export const guardMutants: readonly GuardMutant[] = [
   },
   {
     guard: 'a fork is there only when the record that makes it is named as ahead of the stored position',
-    file: 'runtime/actor/actor-host.ts',
+    file: 'runtime/actor/host/actor-host.ts',
     from: 'this.#store.claimCopy(target, appended), log.flush()]',
     to: 'this.#store.claimCopy(target, appended)]',
-    tests: ['test/runtime/actor/host-storage.test.ts'],
+    tests: ['test/runtime/actor/host/host-storage.test.ts'],
   },
   {
     guard: 'shards are given only what the journal has on the disk',
@@ -588,17 +588,17 @@ export const guardMutants: readonly GuardMutant[] = [
   },
   {
     guard: 'a journal whose folder was taken while it was stopped does not go on',
-    file: 'runtime/embedded/journal.ts',
+    file: 'runtime/embedded/journal/journal.ts',
     from: '      await this.#removing;\n      this.#options.requireHeld?.();',
     to: '      await this.#removing;',
-    tests: ['test/runtime/embedded/journal-held.test.ts'],
+    tests: ['test/runtime/embedded/journal/journal-held.test.ts'],
   },
   {
     guard: 'nothing is written to a journal file that was cut',
-    file: 'runtime/embedded/journal.ts',
+    file: 'runtime/embedded/journal/journal.ts',
     from: '    requireWhole(active);\n    const sequence',
     to: '    const sequence',
-    tests: ['test/runtime/embedded/journal-lost.test.ts'],
+    tests: ['test/runtime/embedded/recovery/journal-lost.test.ts'],
   },
   {
     guard: 'actors that a snapshot does not replace after all are put back',
@@ -609,10 +609,10 @@ export const guardMutants: readonly GuardMutant[] = [
   },
   {
     guard: 'what a crash left half put away goes back',
-    file: 'runtime/actor/actor-folders.ts',
+    file: 'runtime/actor/store/actor-folders.ts',
     from: '    this.#together.undo();\n',
     to: '',
-    tests: ['test/runtime/actor/removed-actors.test.ts'],
+    tests: ['test/runtime/actor/store/removed-actors.test.ts'],
   },
   ...leaseGuards,
   ...openingGuards,

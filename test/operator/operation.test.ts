@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, expect, it } from 'vitest';
 import { AdminClient } from '#operator/admin-client.ts';
 import { follow } from '#operator/operation.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 
 let server: Server | undefined;
 

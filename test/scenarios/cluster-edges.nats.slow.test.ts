@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { expectStatus } from '#test/support/content-client.ts';
 import { freePorts } from '#test/support/free-ports.ts';
 import { HttpClient, type TestResponse } from '#test/support/http-client.ts';

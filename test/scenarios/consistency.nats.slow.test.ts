@@ -12,7 +12,7 @@ import { LocksClient } from '#test/support/locks-client.ts';
 import { type ClusterMember, MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 import { NatsLink } from '#test/support/tcp-proxy.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 
 /** Longest something is waited for, in milliseconds. */
 const PATIENCE_MS = 60_000;

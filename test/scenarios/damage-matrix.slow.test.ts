@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { OwnerIntentFiles } from '#runtime/actor/owner-intents.ts';
+import { OwnerIntentFiles } from '#runtime/actor/store/owner-intents.ts';
 import { OptionError } from '#runtime/config/option.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { ContentClient, expectStatus } from '#test/support/content-client.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { rebuildCatalogue } from '#server/salvage/rebuilt-catalogue.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ContentClient } from '#test/support/content-client.ts';
 import { actorOf, branchFile } from '#test/support/damaged-directory.ts';

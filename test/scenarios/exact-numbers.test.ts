@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseExactJson } from '#runtime/base/exact-json.ts';
+import { parseExactJson } from '#runtime/base/text/exact-json.ts';
 import { ContentClient, expectStatus, revisionOf, type Space } from '#test/support/content-client.ts';
 import type { TestResponse } from '#test/support/http-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';

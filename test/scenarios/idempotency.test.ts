@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { ContentClient, type Space } from '#test/support/content-client.ts';
 import { ADMIN_PASSWORD, startServer, type TestServer } from '#test/support/server.ts';
 

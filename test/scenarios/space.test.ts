@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { realFileSystem, type VolumeSpace } from '#runtime/base/file-system.ts';
+import { realFileSystem, type VolumeSpace } from '#runtime/base/files/file-system.ts';
 import { ContentClient, expectStatus, type Space } from '#test/support/content-client.ts';
 import type { TestResponse } from '#test/support/http-client.ts';
 import { LocksClient } from '#test/support/locks-client.ts';

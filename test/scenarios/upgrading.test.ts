@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { RECORD_FORMAT } from '#cluster/replication/record-format.ts';
 import { BACKUP_FORMAT } from '#runtime/backup/manifest.ts';
-import { JOURNAL_FORMAT } from '#runtime/embedded/journal-format.ts';
+import { JOURNAL_FORMAT } from '#runtime/embedded/segments/journal-format.ts';
 import { SHARD_FORMAT } from '#runtime/shard/lmdb-tables.ts';
 import { projectRoot } from '#test/tidy/source-file.ts';
 

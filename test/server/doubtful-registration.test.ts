@@ -7,7 +7,7 @@ import type { Call } from '#cluster/router/call-frames.ts';
 import { ClusterRouter } from '#cluster/router/cluster-router.ts';
 import type { RemoteCalls } from '#cluster/router/remote-calls.ts';
 import type { RepositoryAddress } from '#protocols/rest/ports.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { LogEntry } from '#runtime/log/log-entry.ts';

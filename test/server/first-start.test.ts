@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
-import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
+import { type FileSystem, realFileSystem } from '#runtime/base/files/file-system.ts';
 import { freePorts } from '#test/support/free-ports.ts';
 import { startServer } from '#test/support/server.ts';
 

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it, describe } from 'vitest';
 import { readRecording, recordingNames, unpackFolder } from '#test/history/recording.ts';
-import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
+import { type FileSystem, realFileSystem } from '#runtime/base/files/file-system.ts';
 import { expectStatus } from '#test/support/content-client.ts';
 import { startServer } from '#test/support/server.ts';
 import { SmallVolume } from '#test/support/small-volume.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { policyFor } from '#runtime/access/policy.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import type { Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import { CommitLoop } from '#runtime/commit/commit-loop.ts';
 import { armCrashPoint, type CrashPointName } from '#runtime/commit/crash-point.ts';
@@ -14,8 +14,8 @@ import {
   formatRevision,
   type Revision,
 } from '#runtime/content/revision.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
-import type { JournalDurability } from '#runtime/embedded/journal-options.ts';
+import { Journal } from '#runtime/embedded/journal/journal.ts';
+import type { JournalDurability } from '#runtime/embedded/journal/journal-options.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';

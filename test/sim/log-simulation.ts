@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import { sleep } from '#runtime/base/clock.ts';
+import { sleep } from '#runtime/base/time/clock.ts';
 import { isTruncated, isUnavailable } from '#cluster/replication/log-errors.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';

@@ -9,7 +9,7 @@ import type { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { assert } from '#runtime/base/assert.ts';
-import { sleep } from '#runtime/base/clock.ts';
+import { sleep } from '#runtime/base/time/clock.ts';
 import {
   compareRevisions,
   decodeRevision,

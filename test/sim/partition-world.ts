@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PartitionEnvironment } from '#cluster/ownership/partition-environment.ts';
 import { PartitionMember } from '#cluster/ownership/partition-member.ts';
-import { CatalogueTable, keyOfActor, rowOf } from '#runtime/actor/actor-catalogue.ts';
+import { CatalogueTable, keyOfActor, rowOf } from '#runtime/actor/catalogue/actor-catalogue.ts';
 import { assert } from '#runtime/base/assert.ts';
 import type { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { requireFloors } from '#test/support/floors.ts';

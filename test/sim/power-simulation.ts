@@ -5,7 +5,7 @@ import { isShorter } from '#cluster/replication/log-errors.ts';
 import { decodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { assert } from '#runtime/base/assert.ts';
-import { sleep } from '#runtime/base/clock.ts';
+import { sleep } from '#runtime/base/time/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { decodeEntries } from '#runtime/log/entry-codec.ts';
 import type { LogEntry } from '#runtime/log/log-entry.ts';

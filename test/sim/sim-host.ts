@@ -4,7 +4,7 @@ import { locksTableNames } from '#actors/locks/locks-tables.ts';
 import type { PartitionHost, PartitionStore } from '#cluster/ownership/partition-host.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import {
   type ActorBehaviour,
   type ActorContext,
@@ -16,7 +16,7 @@ import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
 import { replayLog } from '#runtime/commit/replay.ts';
 import { ShardWriter } from '#runtime/commit/shard-writer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
+import type { ActorCatalogue } from '#runtime/actor/catalogue/actor-catalogue.ts';
 import { assert } from '#runtime/base/assert.ts';
 import { isSameRecord } from '#runtime/log/log-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';

@@ -1,6 +1,6 @@
 import type { FlushChannel, FlushConfirmation } from '#cluster/replica-durability/flush-channel.ts';
 import type { ReplicaStatus, ReplicaStatusChannel } from '#cluster/replica-durability/replica-status.ts';
-import { sleep } from '#runtime/base/clock.ts';
+import { sleep } from '#runtime/base/time/clock.ts';
 import type { SimProcess } from './sim-process.ts';
 import type { SimRandom } from './sim-random.ts';
 import type { SimScheduler } from './sim-scheduler.ts';

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import type { SimScheduler } from './sim-scheduler.ts';
 
 /**

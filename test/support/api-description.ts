@@ -1,4 +1,4 @@
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import type { RestRequest, RestRoute } from '#protocols/rest/rest-route.ts';
 import { memberRoutes, type RoutesContext } from '#server/routes.ts';
 import type { OpenApiDocument, OpenApiOperation } from '#protocols/http/openapi/openapi.ts';

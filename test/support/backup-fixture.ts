@@ -18,12 +18,12 @@ import type {
   RestoreInfo,
 } from '#protocols/rest/management/backup-ports.ts';
 import type { RepositoryAddress } from '#protocols/rest/ports.ts';
-import type { ActorCopies } from '#runtime/actor/actor-copies.ts';
+import type { ActorCopies } from '#runtime/actor/copies/actor-copies.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
-import { OwnerIntentFiles } from '#runtime/actor/owner-intents.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
+import { OwnerIntentFiles } from '#runtime/actor/store/owner-intents.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
 import type { Router } from '#runtime/actor/ports.ts';

@@ -15,7 +15,7 @@ import type {
 } from '#actors/branch/messages.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { ActorContext, ActorKind, Caller } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { holdProcess } from '#runtime/base/hold-process.ts';
+import { holdProcess } from '#runtime/base/process/hold-process.ts';
 import { armCrashPointFromText } from '#runtime/commit/crash-point.ts';
 import { claimName } from '#server/host/claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';

@@ -1,16 +1,16 @@
 import { join } from 'node:path';
-import type { OpenRoom } from '#runtime/actor/open-room.ts';
-import { ActorHost, type HostLimits, type HostObserver } from '#runtime/actor/actor-host.ts';
+import type { OpenRoom } from '#runtime/actor/host/open-room.ts';
+import { ActorHost, type HostLimits, type HostObserver } from '#runtime/actor/host/actor-host.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
-import type { DirectoryKey } from '#runtime/actor/host-storage.ts';
+import type { DirectoryKey } from '#runtime/actor/host/host-storage.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
-import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
+import { type FileSystem, realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorKind, Caller } from '#runtime/commit/behaviour.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
-import type { JournalDurability } from '#runtime/embedded/journal-options.ts';
+import { Journal } from '#runtime/embedded/journal/journal.ts';
+import type { JournalDurability } from '#runtime/embedded/journal/journal-options.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
 

@@ -13,11 +13,11 @@ import type { RemoteCalls } from '#cluster/router/remote-calls.ts';
 import type { NewBranch } from '#protocols/rest/ports.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
 import type { FoundRepository } from '#protocols/rest/access/found-branch.ts';
-import { ActorStore } from '#runtime/actor/actor-store.ts';
+import { ActorStore } from '#runtime/actor/store/actor-store.ts';
 import type { LocalReads, ReplicaSource, Router } from '#runtime/actor/ports.ts';
-import { ReplicaReads } from '#runtime/actor/replica-reads.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { ReplicaReads } from '#runtime/actor/reads/replica-reads.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { Replica } from '#runtime/commit/replica.ts';
@@ -25,7 +25,7 @@ import type { Log } from '#runtime/log/ports.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
 import { callers, HostFixture, productKinds } from './host-fixture.ts';
 import { jobsOn } from './member-jobs-fixture.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { callBytes } from './call-bytes.ts';
 
 /** Where the owner's log stands to its lease. */

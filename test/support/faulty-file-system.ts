@@ -1,5 +1,11 @@
 import { dirname } from 'node:path';
-import type { FileFacts, FileSystem, OpenFile, OpenMode, VolumeSpace } from '#runtime/base/file-system.ts';
+import type {
+  FileFacts,
+  FileSystem,
+  OpenFile,
+  OpenMode,
+  VolumeSpace,
+} from '#runtime/base/files/file-system.ts';
 
 /** Operations that can be made to fail. */
 export type FileOperation =

@@ -1,6 +1,6 @@
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
-import type { CatalogueRow } from '#runtime/actor/actor-catalogue.ts';
+import type { CatalogueRow } from '#runtime/actor/catalogue/actor-catalogue.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { assert } from '#runtime/base/assert.ts';
 import { isUnder, lifecycleOf } from '#runtime/log/lifecycle-entry.ts';

@@ -1,5 +1,5 @@
 import { writeSync } from 'node:fs';
-import { holdProcess } from '#runtime/base/hold-process.ts';
+import { holdProcess } from '#runtime/base/process/hold-process.ts';
 import { Engine } from './engine.ts';
 import { branchKinds, TestBranch } from './test-branch.ts';
 

@@ -9,16 +9,16 @@ import { tenantActor } from '#actors/tenant/tenant-actor.ts';
 import { hostLimits, jobsLimits } from '#server/host/host-limits.ts';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { AdminPrincipal, Principal } from '#runtime/access/principal.ts';
-import { ActorHost, type HostLimits } from '#runtime/actor/actor-host.ts';
+import { ActorHost, type HostLimits } from '#runtime/actor/host/actor-host.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
-import type { WallSteps } from '#runtime/base/wall-steps.ts';
-import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
+import type { WallSteps } from '#runtime/base/time/wall-steps.ts';
+import { type FileSystem, realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { ActorEvent, ActorKind, Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
+import { Journal } from '#runtime/embedded/journal/journal.ts';
 import type { Log } from '#runtime/log/ports.ts';
 
 /** Callers a test may send as. */

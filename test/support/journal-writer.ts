@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs';
-import { systemClock } from '#runtime/base/clock.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
+import { Journal } from '#runtime/embedded/journal/journal.ts';
 import { numberedEntry } from './log-entries.ts';
 
 /*

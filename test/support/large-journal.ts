@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { actorKinds } from '#server/host/actor-kinds.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { ActorStore } from '#runtime/actor/actor-store.ts';
+import { ActorStore } from '#runtime/actor/store/actor-store.ts';
 import { FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
 import { revisionZero } from '#runtime/content/revision.ts';
-import { Journal } from '#runtime/embedded/journal.ts';
+import { Journal } from '#runtime/embedded/journal/journal.ts';
 import { lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { encodeJsonRow } from '#runtime/shard/json-row.ts';

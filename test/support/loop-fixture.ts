@@ -1,5 +1,5 @@
 import { policyFor } from '#runtime/access/policy.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type {

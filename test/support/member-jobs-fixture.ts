@@ -1,5 +1,5 @@
 import { MemberJobs } from '#server/jobs/member-jobs.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
 import type { HostFixture } from './host-fixture.ts';

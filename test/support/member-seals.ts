@@ -7,7 +7,7 @@ import { LIFE_BYTES } from '#cluster/seal/peer-lives.ts';
 import { Refusals } from '#cluster/seal/refusals.ts';
 import { ReplayGuard } from '#cluster/seal/replay-guard.ts';
 import { SealedLink } from '#cluster/seal/sealed-link.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 
 /** The master key of the members of a test. */
 export const testMasterKey: Uint8Array = new Uint8Array(32).fill(7);

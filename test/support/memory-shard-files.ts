@@ -1,6 +1,6 @@
 import type { ShardFiles } from '#cluster/replication/shard-positions.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import type { ActorCatalogue } from '#runtime/actor/actor-catalogue.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import type { ActorCatalogue } from '#runtime/actor/catalogue/actor-catalogue.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
 import type { ShardPosition } from '#runtime/shard/shard.ts';

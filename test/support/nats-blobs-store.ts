@@ -8,7 +8,7 @@ import {
 } from '#cluster/blobs/blob-manifest.ts';
 import { NatsBlobs } from '#cluster/blobs/nats-blobs.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { BlobsUnderTest } from '#test/runtime/blobs/blobs-conformance.ts';
 

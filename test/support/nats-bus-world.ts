@@ -2,7 +2,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { NatsBus, type BusTimes, busTimes } from '#cluster/fanout/nats-bus.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { BusCounts, BusWorld } from './bus-world.ts';
 import { testLink } from './member-seals.ts';

@@ -5,7 +5,7 @@ import { runningDuplicate } from '#cluster/directory/running-duplicate.ts';
 import { NatsHeartbeats } from '#cluster/directory/nats-heartbeats.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { testLink } from './member-seals.ts';
 

@@ -1,7 +1,7 @@
-import { ActorHost, type HostEnvironment } from '#runtime/actor/actor-host.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { ActorHost, type HostEnvironment } from '#runtime/actor/host/actor-host.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { engineLimits } from './engine.ts';
 import { noteActor } from './note-actor.ts';
 

@@ -8,7 +8,7 @@ import { SharedQueue } from '#actors/jobs/shared-queue.ts';
 import { NatsTickets } from '#cluster/jobs/nats-tickets.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { isJobWaiting } from '#runtime/jobs/job-waiting.ts';
 import { scopeOf } from '#runtime/jobs/outbox.ts';

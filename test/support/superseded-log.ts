@@ -2,8 +2,8 @@ import { FlushJournal } from '#cluster/replica-durability/flush-journal.ts';
 import type { ReplicaStatus } from '#cluster/replica-durability/replica-status.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { MemoryStream } from './memory-stream.ts';
 

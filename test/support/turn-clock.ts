@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 
 /**
  * A clock that only work moves, and an event loop whose turns a test runs one at a time: what is called soon is called

@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
-import { HANDLERS_MS } from '#runtime/base/handler-turns.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
+import { HANDLERS_MS } from '#runtime/base/event-loop/handler-turns.ts';
 
 /** What each piece of work takes, in milliseconds. */
 const WORK_MS = 2;

@@ -32,7 +32,7 @@ const bans: readonly Ban[] = [
     pattern:
       /\bDate\s*\.\s*now\b|\bnew\s+Date\s*(?:\(\s*\)|(?![\s\w(]))|\bperformance\s*\.\s*now\b|\bprocess\s*\.\s*hrtime\b/g,
     rule: 'time',
-    remedy: 'take a Clock (runtime/base/clock.ts) through the constructor',
+    remedy: 'take a Clock (runtime/base/time/clock.ts) through the constructor',
     appliesTo: isOutsideBase,
   },
   {
@@ -44,7 +44,7 @@ const bans: readonly Ban[] = [
   {
     pattern: /\b(?:setTimeout|setInterval|setImmediate)\b/g,
     rule: 'timers',
-    remedy: 'use Clock.after or Clock.soon (runtime/base/clock.ts)',
+    remedy: 'use Clock.after or Clock.soon (runtime/base/time/clock.ts)',
     appliesTo: isOutsideBase,
   },
   {

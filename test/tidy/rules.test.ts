@@ -81,15 +81,15 @@ describe('direction', () => {
     ['operator/a.ts', '#protocols/rest/ports.ts'],
     ['operator/a.ts', '#server/main.ts'],
     ['cluster/nats/a.ts', '#operator/connect.ts'],
-    ['client/a.ts', '#runtime/base/clock.ts'],
+    ['client/a.ts', '#runtime/base/time/clock.ts'],
   ])('refuses %s importing %s', (path, specifier) => {
     expect(told(checkDirection([importing(path, specifier)]))).toEqual([`${path}:1: direction`]);
   });
 
   it.each([
-    ['runtime/shard/a.ts', '#runtime/base/clock.ts'],
+    ['runtime/shard/a.ts', '#runtime/base/time/clock.ts'],
     ['runtime/shard/a.ts', 'node:fs'],
-    ['actors/branch/a.ts', '#runtime/base/clock.ts'],
+    ['actors/branch/a.ts', '#runtime/base/time/clock.ts'],
     ['actors/branch/a.ts', '#actors/tenant/messages.ts'],
     ['protocols/rest/a.ts', '#protocols/http/a.ts'],
     ['protocols/rest/a.ts', '#actors/branch/messages.ts'],
@@ -250,7 +250,7 @@ describe('bans', () => {
 
   it('leaves time, randomness and timers to runtime/base', () => {
     const text = 'Date.now(); Math.random(); setTimeout(a, 1);';
-    expect(checkBans([sourceFile('runtime/base/clock.ts', text)])).toEqual([]);
+    expect(checkBans([sourceFile('runtime/base/time/clock.ts', text)])).toEqual([]);
   });
 
   it('lets programs print, and nothing else', () => {

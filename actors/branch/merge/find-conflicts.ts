@@ -1,4 +1,4 @@
-import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import type { MergeConflict } from '../merge-messages.ts';
 import { byPlace, CONFLICTS_MAX } from './conflict-entries.ts';
 import { type Disputes, findDisputes } from './merge-conflicts.ts';

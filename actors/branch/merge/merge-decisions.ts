@@ -1,6 +1,6 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
-import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import { pathDepth } from '#runtime/content/path.ts';
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';

@@ -1,4 +1,4 @@
-import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { type JsonObject, jsonEquals } from '#runtime/content/values/json-value.ts';

@@ -1,4 +1,4 @@
-import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import { eachInSlices } from '../each-in-slices.ts';
 import type { MergeConflict } from '../merge-messages.ts';

@@ -10,7 +10,7 @@ import { joinPath, pathSegments, sanitizeName } from '#runtime/content/path.ts';
 import { storedTranslations } from '#runtime/content/translations/translation.ts';
 import { requireArchetype, prepareProperties } from '#runtime/content/validation/validate-node.ts';
 import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
 import { makeNodeRecordInSteps, type NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';

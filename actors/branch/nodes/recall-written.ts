@@ -1,4 +1,4 @@
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { nodeNotFound } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';

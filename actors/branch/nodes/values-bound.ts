@@ -1,4 +1,4 @@
-import { checkJsonWork } from '#runtime/base/json-work.ts';
+import { checkJsonWork } from '#runtime/base/text/json-work.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { jsonPieces } from '#runtime/base/sliced-json.ts';
+import { jsonPieces } from '#runtime/base/text/sliced-json.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { ValueChange } from '#runtime/content/values/value-changes.ts';
 import type { Changes } from './node-changes.ts';

@@ -12,7 +12,7 @@ import { type DefinitionDiffEntry, type DiffEntries, type DiffEntry, operations 
 import type { BranchState } from '../branch-state.ts';
 import { settle, settleLarge } from '../long-answer.ts';
 import type { DiffBranch, JsonAnswer } from '../messages.ts';
-import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 
 /** Entries rendered between two pauses; a difference with no more entries is answered as one text. */
 const ENTRIES_PER_PIECE = 500;

@@ -1,6 +1,6 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryWindow } from './query-page.ts';
-import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 
 /** Matches kept beyond those needed, so that sorting is rare. */
 const SPARE_MATCHES = 512;

@@ -1,5 +1,5 @@
-import { type ExactNumber, isNumber } from '#runtime/base/exact-number.ts';
-import { nearestName } from '#runtime/base/nearest-name.ts';
+import { type ExactNumber, isNumber } from '#runtime/base/text/exact-number.ts';
+import { nearestName } from '#runtime/base/text/nearest-name.ts';
 import {
   isJsonArray,
   isJsonObject,

@@ -1,4 +1,4 @@
-import { compareNumbers, type ExactNumber, isNumber } from '#runtime/base/exact-number.ts';
+import { compareNumbers, type ExactNumber, isNumber } from '#runtime/base/text/exact-number.ts';
 import { Buffer } from 'node:buffer';
 import {
   isJsonArray,

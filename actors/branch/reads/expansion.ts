@@ -1,4 +1,4 @@
-import { jsonPieces } from '#runtime/base/sliced-json.ts';
+import { jsonPieces } from '#runtime/base/text/sliced-json.ts';
 import {
   isJsonArray,
   isJsonObject,

@@ -10,7 +10,7 @@ import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import { childrenInBatches, take } from './batched-rows.ts';
 import type { ParentPlace } from './require-parent.ts';
-import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 
 /** A node found by walking keys, not read yet. */
 export interface FoundNode {

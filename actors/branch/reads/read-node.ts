@@ -1,5 +1,5 @@
 import { authorize } from '#runtime/access/policy.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { Relation } from '#runtime/content/content-node.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';

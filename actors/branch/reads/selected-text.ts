@@ -1,4 +1,4 @@
-import { jsonPieces } from '#runtime/base/sliced-json.ts';
+import { jsonPieces } from '#runtime/base/text/sliced-json.ts';
 import { derivedNames } from '#runtime/content/definitions/derived-names.ts';
 import { type JsonObject, type JsonValue, setKey } from '#runtime/content/values/json-value.ts';
 import type { PropertySelection } from '#runtime/content/values/property-selection.ts';

@@ -1,6 +1,6 @@
 import type { Policy } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { Revision } from '#runtime/content/revision.ts';

@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { type Exchange, Examples, type ParameterValue } from './openapi-examples.ts';
 import { type DescribedOperation, type DescribedRoute, operationsOf } from './openapi-operations.ts';
 import { errorSchemas, Responses } from './openapi-responses.ts';

@@ -1,5 +1,5 @@
-import type { SlicedWork } from '#runtime/base/slice-scheduler.ts';
-import { textSlices } from '#runtime/base/sliced-text.ts';
+import type { SlicedWork } from '#runtime/base/event-loop/slice-scheduler.ts';
+import { textSlices } from '#runtime/base/text/sliced-text.ts';
 
 /** Encodes a body in pieces, one at a time: encoding a text of many megabytes takes tens of milliseconds. */
 export function* bytePieces(body: string | Uint8Array): Generator<Uint8Array, void> {

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ExchangePart, HttpExchange } from '../exchange.ts';
 import type { ReplyRoom } from './reply-room.ts';

@@ -1,6 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { bytePieces } from './byte-pieces.ts';
 import type { ExchangePart, HttpExchange } from '../exchange.ts';

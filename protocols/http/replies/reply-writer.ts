@@ -1,7 +1,7 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { Clock } from '#runtime/base/clock.ts';
-import type { SlicedWork, SliceScheduler } from '#runtime/base/slice-scheduler.ts';
-import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
+import { isLargeJson, jsonPieces } from '#runtime/base/text/sliced-json.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { encodedText, joinedPieces } from './byte-pieces.ts';
 import { type CompressionPlan, Compressor, planCompression } from './compression.ts';

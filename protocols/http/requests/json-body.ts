@@ -3,11 +3,11 @@ import {
   parseExactJson,
   parseExactJsonInSteps,
   TooManyBigintsError,
-} from '#runtime/base/exact-json.ts';
-import { INTEGER_DIGITS_MAX } from '#runtime/base/exact-number.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
-import { checkJsonWork, type JsonBounds, NEW_SHAPE_VALUES } from '#runtime/base/json-work.ts';
-import { decodeUtf8InSteps } from '#runtime/base/sliced-text.ts';
+} from '#runtime/base/text/exact-json.ts';
+import { INTEGER_DIGITS_MAX } from '#runtime/base/text/exact-number.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
+import { checkJsonWork, type JsonBounds, NEW_SHAPE_VALUES } from '#runtime/base/text/json-work.ts';
+import { decodeUtf8InSteps } from '#runtime/base/text/sliced-text.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { findJsonError } from './json-error.ts';
 

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { BodyPart, HttpExchange } from '../exchange.ts';

@@ -1,4 +1,4 @@
-import { compareNumbers, type ExactNumber, isNumber } from '#runtime/base/exact-number.ts';
+import { compareNumbers, type ExactNumber, isNumber } from '#runtime/base/text/exact-number.ts';
 import { KnownNames, unknownName } from '#runtime/errors/known-names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { DefinitionReader } from './definition-reader.ts';

@@ -1,4 +1,4 @@
-import { type ExactNumber, isNumber } from '#runtime/base/exact-number.ts';
+import { type ExactNumber, isNumber } from '#runtime/base/text/exact-number.ts';
 import { KnownNames } from '#runtime/errors/known-names.ts';
 import { DefinitionReader } from './definition-reader.ts';
 import type { JsonObject, JsonValue } from '../values/json-value.ts';

@@ -1,4 +1,4 @@
-import { isLargeJson } from '#runtime/base/sliced-json.ts';
+import { isLargeJson } from '#runtime/base/text/sliced-json.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { DefinitionReader } from '../definitions/definition-reader.ts';
 import { boundMessage, measureJson } from '../values/json-bounds.ts';

@@ -1,4 +1,4 @@
-import { compareNumbers, type ExactNumber, isMultiple, isNumber } from '#runtime/base/exact-number.ts';
+import { compareNumbers, type ExactNumber, isMultiple, isNumber } from '#runtime/base/text/exact-number.ts';
 import type { Constraints } from '../definitions/constraints.ts';
 import { dateMilliseconds, isDateText } from '../values/date-text.ts';
 import { canonicalJson, isJsonArray, type JsonValue, jsonEquals } from '../values/json-value.ts';

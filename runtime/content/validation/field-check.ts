@@ -1,4 +1,4 @@
-import { compareNumbers, isNumber, isWhole } from '#runtime/base/exact-number.ts';
+import { compareNumbers, isNumber, isWhole } from '#runtime/base/text/exact-number.ts';
 import { isKnownObject } from './constraint-check.ts';
 import { isDateText, isTimeText } from '../values/date-text.ts';
 import { checkElement, checkElements, checkFields, checkItems } from './element-check.ts';

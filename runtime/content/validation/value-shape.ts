@@ -1,4 +1,4 @@
-import { isNumber } from '#runtime/base/exact-number.ts';
+import { isNumber } from '#runtime/base/text/exact-number.ts';
 import { isDateText } from '../values/date-text.ts';
 import {
   isJsonArray,

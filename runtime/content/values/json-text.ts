@@ -1,4 +1,4 @@
-import { parseExactJson } from '#runtime/base/exact-json.ts';
+import { parseExactJson } from '#runtime/base/text/exact-json.ts';
 
 /**
  * JSON that is already text. Point reads build their answer from stored bytes, so it is never parsed before it is sent.

@@ -1,5 +1,5 @@
-import type { ExactNumber } from '#runtime/base/exact-number.ts';
-import { isLargeJson, jsonPieces } from '#runtime/base/sliced-json.ts';
+import type { ExactNumber } from '#runtime/base/text/exact-number.ts';
+import { isLargeJson, jsonPieces } from '#runtime/base/text/sliced-json.ts';
 
 /** Any JSON value, read-only. Numbers that a double cannot represent are bigints. */
 export type JsonValue = null | boolean | ExactNumber | string | readonly JsonValue[] | JsonObject;

@@ -1,4 +1,4 @@
-import { sizeUpTo } from '#runtime/base/sliced-json.ts';
+import { sizeUpTo } from '#runtime/base/text/sliced-json.ts';
 import {
   isJsonArray,
   isJsonObject,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NodePage, TextStream } from '#actors/branch/messages.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import { type BranchFixture, type NodeObject, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 

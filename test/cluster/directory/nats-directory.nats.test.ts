@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { directoryConformance } from '#test/runtime/directory/directory-conformance.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 import { type DirectoryMember, NatsDirectories } from '#test/support/nats-directories.ts';
 import { TcpProxy } from '#test/support/tcp-proxy.ts';

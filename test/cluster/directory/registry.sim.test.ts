@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ClusterDirectory } from '#cluster/directory/cluster-directory.ts';
 import { decodeHeartbeat, encodeHeartbeat, type Heartbeat } from '#cluster/directory/heartbeat.ts';
 import { MemberRegistry, registryTimes } from '#cluster/directory/member-registry.ts';
-import type { Clock, Timer } from '#runtime/base/clock.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import { SimRandom } from '#test/sim/sim-random.ts';
 import { SimScheduler } from '#test/sim/sim-scheduler.ts';
 

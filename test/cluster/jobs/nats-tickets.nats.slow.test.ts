@@ -5,7 +5,7 @@ import { encodeTicket } from '#cluster/jobs/ticket-format.ts';
 import { NatsTickets } from '#cluster/jobs/nats-tickets.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import type { JobTicket } from '#runtime/jobs/tickets.ts';
 import { JOB_SCOPE, newJob, OTHER_JOB_SCOPE } from '#test/support/job-fixtures.ts';
 import { engineUser } from '#test/support/engine.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { systemRandom } from '#runtime/base/random.ts';
 import { makeServerCertificates } from '#operator/local-cluster/certificates.ts';

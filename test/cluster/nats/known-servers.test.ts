@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KnownServers } from '#cluster/nats/known-servers.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
 
 let folder: string;
 let known: KnownServers;

@@ -1,7 +1,7 @@
 import { jetstreamManager, StorageType, type StreamConfig } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { ensureCommitStream, lostCommitStreams } from '#cluster/nats/streams.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';

@@ -9,7 +9,7 @@ import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import { type LogPosition, positionOf } from '#cluster/replication/log-position.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { MemoryShardFiles } from '#test/support/memory-shard-files.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';

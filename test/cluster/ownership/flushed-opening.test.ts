@@ -7,9 +7,9 @@ import type { ReplicaStatusChannel } from '#cluster/replica-durability/replica-s
 import { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { AppendOutcome, LogStream } from '#cluster/replication/log-stream.ts';
-import { ActorStore } from '#runtime/actor/actor-store.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import { ActorStore } from '#runtime/actor/store/actor-store.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';
 import { noteActor } from '#test/support/note-actor.ts';

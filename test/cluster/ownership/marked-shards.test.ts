@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { BatchDecoder, type LogBatch } from '#cluster/replication/batch-decoder.ts';
-import { CATALOGUE } from '#runtime/actor/actor-catalogue.ts';
+import { CATALOGUE } from '#runtime/actor/catalogue/actor-catalogue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { StoredHead } from '#runtime/shard/stored-head.ts';
 import { type PartitionSide, SIDE_PARTITION } from '#test/support/partition-side.ts';

@@ -3,7 +3,7 @@ import { encodeVoters } from '#cluster/replica-durability/voters.ts';
 import { FlushedReplica } from '#cluster/replica-durability/flushed-replica.ts';
 import { PartitionFollowing } from '#cluster/ownership/partition-following.ts';
 import { ShardPositions } from '#cluster/replication/shard-positions.ts';
-import { systemClock as clock } from '#runtime/base/clock.ts';
+import { systemClock as clock } from '#runtime/base/time/clock.ts';
 import { systemRandom as random } from '#runtime/base/random.ts';
 import { Replica } from '#runtime/commit/replica.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';

@@ -7,9 +7,9 @@ import type { PartitionRole } from '#cluster/ownership/partition-environment.ts'
 import type { ShardDamage } from '#cluster/ownership/shard-damage.ts';
 import { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
-import { ActorStore } from '#runtime/actor/actor-store.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import { ActorStore } from '#runtime/actor/store/actor-store.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { HeardMembers } from '#test/support/heard-members.ts';

@@ -2,7 +2,7 @@ import { beforeEach, expect, it } from 'vitest';
 import { PositionFile } from '#cluster/ownership/position-file.ts';
 import { PositionKeeper } from '#cluster/ownership/position-keeper.ts';
 import { ShardPositions } from '#cluster/replication/shard-positions.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';

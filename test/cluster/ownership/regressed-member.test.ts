@@ -7,11 +7,11 @@ import type { PartitionRole } from '#cluster/ownership/partition-environment.ts'
 import { PartitionMember } from '#cluster/ownership/partition-member.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
 import { REGRESSION_CONFIRM_MS, REGRESSION_POLL_MS } from '#cluster/replication/stream-checks.ts';
-import { ActorHost } from '#runtime/actor/actor-host.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { ActorHost } from '#runtime/actor/host/actor-host.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { ActorStore } from '#runtime/actor/actor-store.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import { ActorStore } from '#runtime/actor/store/actor-store.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { engineLimits, engineUser as caller } from '#test/support/engine.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';

@@ -9,7 +9,7 @@ import { ShardPositions } from '#cluster/replication/shard-positions.ts';
 import { BatchDecoder } from '#cluster/replication/batch-decoder.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
 import { chainStart, encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { MemoryShardFiles } from '#test/support/memory-shard-files.ts';

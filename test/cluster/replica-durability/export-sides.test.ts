@@ -6,7 +6,7 @@ import { exportSides } from '#cluster/replica-durability/export-sides.ts';
 import { FlushJournal } from '#cluster/replica-durability/flush-journal.ts';
 import { foldStart } from '#cluster/replication/log-fold.ts';
 import { chainStart, encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';

@@ -3,7 +3,7 @@ import { FlushJournal, type FlushJournalOptions } from '#cluster/replica-durabil
 import { encodeVoters } from '#cluster/replica-durability/voters.ts';
 import { type FoldState, foldStart } from '#cluster/replication/log-fold.ts';
 import { chainStart, encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { settle, TestClock } from '#test/support/test-clock.ts';
 import { type CrashMode, FaultyFileSystem } from '#test/support/faulty-file-system.ts';

@@ -4,7 +4,7 @@ import { FlushJournal } from '#cluster/replica-durability/flush-journal.ts';
 import { FlushQuorum } from '#cluster/replica-durability/flush-quorum.ts';
 import { LogReader } from '#cluster/replication/log-reader.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { numberedEntry } from '#test/support/log-entries.ts';

@@ -10,7 +10,7 @@ import { positionOf } from '#cluster/replication/log-position.ts';
 import type { StoredMessage } from '#cluster/replication/log-stream.ts';
 import { openPartition, type PartitionLog } from '#cluster/replication/partition-log.ts';
 import { encodeRecord, RecordKind } from '#cluster/replication/record-format.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { MemoryShardFiles } from '#test/support/memory-shard-files.ts';

@@ -1,7 +1,7 @@
 import { systemRandom } from '#runtime/base/random.ts';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { type LogNews, LogReader, type LogReaderOptions } from '#cluster/replication/log-reader.ts';
 import { numberedEntry, numberOf } from '#test/support/log-entries.ts';
 import {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { wasNeverMade } from '#cluster/replication/never-made.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';
 import { PartitionSide, SIDE_PARTITION } from '#test/support/partition-side.ts';
 

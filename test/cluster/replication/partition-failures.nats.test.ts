@@ -1,6 +1,6 @@
 import { jetstreamManager } from '@nats-io/jetstream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
 import { entriesOf, numberedEntry, numberOf } from '#test/support/log-entries.ts';

@@ -14,7 +14,7 @@ import {
 import { PRECONDITIONS_SINCE } from '#runtime/actor/message-version.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { callBytes } from '#test/support/call-bytes.ts';
 
 const HEAD = '1763827200000-12';

@@ -8,7 +8,7 @@ import type { MemberSeal } from '#cluster/seal/member-seal.ts';
 import type { PartitionLog } from '#cluster/replication/partition-log.ts';
 import { policyFor } from '#runtime/access/policy.ts';
 import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { Caller, CallId } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -16,7 +16,7 @@ import { adminOf, HostFixture } from '#test/support/host-fixture.ts';
 import { hearPulse, testSeal } from '#test/support/member-seals.ts';
 import { noteActor } from '#test/support/note-actor.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 
 const nats = sharedNatsCluster(1);
 const ACTOR = 'acme/site~1/main~1/locks';

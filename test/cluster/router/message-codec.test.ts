@@ -6,7 +6,7 @@ import {
   encodeMessage,
   messagePieces,
 } from '#cluster/router/message-codec.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 
 const keys = fc.oneof(

@@ -12,8 +12,8 @@ import { type CallHandler, CallServer, TAKEN, WINDOW_FRAMES } from '#cluster/rou
 import { type CallOutcome, RemoteCalls } from '#cluster/router/remote-calls.ts';
 import type { MemberSeal } from '#cluster/seal/member-seal.ts';
 import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

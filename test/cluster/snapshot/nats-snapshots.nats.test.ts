@@ -8,7 +8,7 @@ import { NatsSnapshotIndex } from '#cluster/snapshot/nats-snapshot-index.ts';
 import { encodeRecords, type SnapshotRecord } from '#cluster/snapshot/snapshot-manifest.ts';
 import { readManifest } from '#cluster/snapshot/stored-manifest.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { numberedEntry } from '#test/support/log-entries.ts';
 import { type LogClient, logClient, newPartition } from '#test/support/log-partition.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { SnapshotRecord } from '#cluster/snapshot/snapshot-manifest.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
+import { type FileSystem, realFileSystem } from '#runtime/base/files/file-system.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type SnapshotSide, SnapshotWorld } from '#test/support/snapshot-world.ts';
 import { TestClock } from '#test/support/test-clock.ts';

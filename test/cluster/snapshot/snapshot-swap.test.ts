@@ -2,7 +2,7 @@ import { cpSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
+import { type FileSystem, realFileSystem } from '#runtime/base/files/file-system.ts';
 import { armCrashPoint, type CrashPointName } from '#runtime/commit/crash-point.ts';
 import { keysOf, one, pathOf } from '#test/support/truncated-partition.ts';
 import { type SnapshotSide, SnapshotWorld, until } from '#test/support/snapshot-world.ts';

@@ -3,7 +3,7 @@ import type { SnapshotRecord } from '#cluster/snapshot/snapshot-manifest.ts';
 import { SWEEP_AGE_MS, sweepSnapshots } from '#cluster/snapshot/snapshot-sweep.ts';
 import { readManifest } from '#cluster/snapshot/stored-manifest.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import { PARTITION, SnapshotWorld } from '#test/support/snapshot-world.ts';
 
 const ACTOR = actorId('acme', 'site~1', 'a', 'notes');

@@ -2,7 +2,7 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { storedBytes } from '#cluster/snapshot/stored-manifest.ts';
-import { COPY_FILE } from '#runtime/actor/actor-copies.ts';
+import { COPY_FILE } from '#runtime/actor/copies/actor-copies.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { PARTITION, type SnapshotSide, SnapshotWorld } from '#test/support/snapshot-world.ts';
 

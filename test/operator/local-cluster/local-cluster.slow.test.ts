@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LocalCluster, StartStoppedSignal } from '#operator/local-cluster/local-cluster.ts';
 import type { PlannedProcess, ProcessType } from '#operator/local-cluster/plan.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { freePorts } from '#test/support/free-ports.ts';
 
 /** A real process with a real page, told by its environment how to behave; it writes down when it ends. */

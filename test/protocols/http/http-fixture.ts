@@ -9,7 +9,7 @@ import {
   type HttpServer,
   type HttpServerOptions,
 } from '#protocols/http/uws-server.ts';
-import { type Clock, systemClock, type Timer } from '#runtime/base/clock.ts';
+import { type Clock, systemClock, type Timer } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InFlightShares } from '#protocols/http/in-flight-shares.ts';
-import { HANDLERS_MS } from '#runtime/base/handler-turns.ts';
+import { HANDLERS_MS } from '#runtime/base/event-loop/handler-turns.ts';
 import { ask, eventually, gate, route, start } from './http-fixture.ts';
 
 const holder = (principal: string, tenant = 'acme') => ({ principal, tenant });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { ask, eventually, gate, RawClient, route, start, type TestPrincipal } from './http-fixture.ts';
 

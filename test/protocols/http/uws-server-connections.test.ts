@@ -3,8 +3,8 @@ import net from 'node:net';
 import type { HttpReply } from '#protocols/http/route.ts';
 import { describe, expect, it } from 'vitest';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { ask, eventually, gate, RawClient, route, start } from './http-fixture.ts';
 
 const ok = (): { status: number; raw: string } => ({ status: 200, raw: '"ok"' });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { reservedRepositoryNames } from '#runtime/content/names.ts';
 import { parsePattern, type PatternPart } from '#protocols/http/path-router.ts';
 import { memberRoutes, type RoutesContext } from '#server/routes.ts';

@@ -5,7 +5,7 @@ import { contentRoutes } from '#protocols/rest/content-routes.ts';
 import { lockRoutes } from '#protocols/rest/locks/locks.ts';
 import type { RestContext } from '#protocols/rest/rest-context.ts';
 import type { Principal } from '#runtime/access/principal.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { expectStatus, revisionOf } from '#test/support/content-client.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Principal } from '#runtime/access/principal.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { createHttpServer } from '#protocols/http/uws-server.ts';
 import { deliveryOf } from '#protocols/rest/rest-context.ts';

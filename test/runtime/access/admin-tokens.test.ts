@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN_SECONDS, AdminTokens } from '#runtime/access/admin-tokens.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 
 const subject = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type LoginNews, LoginThrottle, type LoginTurn } from '#runtime/access/login-throttle.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 const place = { freeFailures: 3, firstWaitMs: 1_000, waitMsMax: 4_000, forgetMs: 60_000, entriesMax: 3 };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { ActorLifecycle, Router } from '#runtime/actor/ports.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { callers } from '#test/support/host-fixture.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ChangeRoom } from '#runtime/base/change-room.ts';
-import { SliceScheduler } from '#runtime/base/slice-scheduler.ts';
+import { ChangeRoom } from '#runtime/base/event-loop/change-room.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { Answers, LoopFixture, OWN_TABLE, put, type TestCommand } from '#test/support/loop-fixture.ts';
 import { settle, TestClock } from '#test/support/test-clock.ts';

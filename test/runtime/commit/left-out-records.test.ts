@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { Replica, type ReplicaStore } from '#runtime/commit/replica.ts';
 import { revisionZero } from '#runtime/content/revision.ts';

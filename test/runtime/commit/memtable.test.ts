@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InvariantError } from '#runtime/base/assert.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { type Change, Memtable } from '#runtime/commit/memtable.ts';
 import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';

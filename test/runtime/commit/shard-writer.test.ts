@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '#runtime/base/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import { TRANSACTION_BYTES_MAX } from '#runtime/commit/apply-memtables.ts';
 import { Memtable } from '#runtime/commit/memtable.ts';
 import { MemtableReader } from '#runtime/commit/memtable-reader.ts';

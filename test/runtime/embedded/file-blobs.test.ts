@@ -2,8 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFile
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '#runtime/base/clock.ts';
-import { type FileSystem, realFileSystem } from '#runtime/base/file-system.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import { type FileSystem, realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { FileBlobs } from '#runtime/embedded/file-blobs.ts';
 import { type CrashMode, FaultyFileSystem } from '#test/support/faulty-file-system.ts';

@@ -1,4 +1,4 @@
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { LocalBus } from '#runtime/embedded/local-bus.ts';
 import { busConformance } from '../bus/bus-conformance.ts';

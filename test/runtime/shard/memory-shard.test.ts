@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { MemoryDisk, MemoryShard, type MemoryShardStep } from '#runtime/shard/memory-shard.ts';
 import { SUITE_TABLES, shardSuite } from './shard-suite.ts';

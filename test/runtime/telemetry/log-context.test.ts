@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import type { LogLevel } from '#runtime/config/options.ts';
 import { Secret } from '#runtime/config/secret.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
@@ -195,7 +195,7 @@ describe('the log of a process', () => {
   it('is on standard output, whole, when it was flushed before the end', () => {
     const script = `
       import { createLog } from '#runtime/telemetry/log-context.ts';
-      import { systemClock } from '#runtime/base/clock.ts';
+      import { systemClock } from '#runtime/base/time/clock.ts';
       const log = createLog({ level: 'info', clock: systemClock });
       for (let line = 0; line < 500; line += 1) log.info('line', { line, filler: 'x'.repeat(200) });
       log.flush();

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 
 import { InvariantError } from '#runtime/base/assert.ts';
-import { sleep, systemClock } from '#runtime/base/clock.ts';
+import { sleep, systemClock } from '#runtime/base/time/clock.ts';
 import { EventLoopLag } from '#runtime/telemetry/event-loop-lag.ts';
 import { Counter, Histogram } from '#runtime/telemetry/instruments.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';

@@ -14,7 +14,7 @@ afterEach(() => {
 const script = (lines: number): string => `
   import { createLog } from '#runtime/telemetry/log-context.ts';
   import { ProcessOutput } from '#runtime/telemetry/process-output.ts';
-  import { systemClock } from '#runtime/base/clock.ts';
+  import { systemClock } from '#runtime/base/time/clock.ts';
   const sink = new ProcessOutput(1, systemClock);
   const log = createLog({ level: 'info', clock: systemClock, sink });
   for (let line = 0; line < ${lines}; line += 1) log.info('line', { line, filler: 'x'.repeat(200) });

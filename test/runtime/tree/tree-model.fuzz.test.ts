@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { HybridClock } from '#runtime/commit/hybrid-clock.ts';

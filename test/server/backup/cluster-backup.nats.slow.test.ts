@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { restoreDirectory } from '#server/backup/restore-directory.ts';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { ContentClient, expectStatus, Space } from '#test/support/content-client.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';

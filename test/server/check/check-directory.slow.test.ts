@@ -7,7 +7,7 @@ import { actorKinds } from '#server/host/actor-kinds.ts';
 import { tableNamesOf } from '#server/backup/take-backup.ts';
 import { checkDirectory } from '#server/check/check-directory.ts';
 import { checkShard } from '#server/check/check-shard.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';
 import {

@@ -5,7 +5,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { checkServers } from '#server/engine/check-servers.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
-import { realFileSystem } from '#runtime/base/file-system.ts';
+import { realFileSystem } from '#runtime/base/files/file-system.ts';
 import { loadOptions } from '#runtime/config/load-options.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { busObserver, tellingEvents, tellingRemovals, watchBus } from '#server/engine/member-bus.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { LocalBus } from '#runtime/embedded/local-bus.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';

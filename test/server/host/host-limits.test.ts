@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { hostLimits } from '#server/host/host-limits.ts';
-import { changeBytesMax } from '#runtime/base/change-room.ts';
+import { changeBytesMax } from '#runtime/base/event-loop/change-room.ts';
 import { COMMIT_BYTES_MAX } from '#runtime/commit/turn-scope.ts';
 import { defaultLimits } from '#runtime/config/options.ts';
 

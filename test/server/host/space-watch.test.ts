@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import { SpaceWatch } from '#server/host/space-watch.ts';
-import { realFileSystem, type VolumeSpace } from '#runtime/base/file-system.ts';
+import { realFileSystem, type VolumeSpace } from '#runtime/base/files/file-system.ts';
 import { SpaceGate } from '#runtime/space/space-gate.ts';
 import { settle, TestClock } from '#test/support/test-clock.ts';
 

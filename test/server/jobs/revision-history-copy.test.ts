@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Router } from '#runtime/actor/ports.ts';
 import { unknownMessage } from '#runtime/actor/unknown-message.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { RevisionHistoryCopy } from '#server/jobs/revision-history-copy.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 

@@ -7,8 +7,8 @@ import { RepositoryDirectory } from '#protocols/rest/access/repository-directory
 import type { FoundBranch } from '#protocols/rest/access/found-branch.ts';
 import type { ActorLifecycle, Router } from '#runtime/actor/ports.ts';
 import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
-import { systemClock } from '#runtime/base/clock.ts';
-import type { FileSystem } from '#runtime/base/file-system.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { until as untilSo } from '#test/support/until.ts';
 import { systemRandom } from '#runtime/base/random.ts';

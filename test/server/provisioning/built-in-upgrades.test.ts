@@ -7,7 +7,7 @@ import { RepositoryTable, type WorkspaceRow } from '#actors/repository/repositor
 import { tenantActor } from '#actors/tenant/tenant-actor.ts';
 import { LazyUpgrades } from '#server/provisioning/built-in-upgrades.ts';
 import { MemberProvisioning } from '#server/provisioning/provisioning.ts';
-import { type Clock, systemClock } from '#runtime/base/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { type ActorKind, CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { readRecord, writeRecord } from '#runtime/commit/record-store.ts';

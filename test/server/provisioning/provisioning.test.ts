@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirstAdmin, RepositoryEntry } from '#actors/tenant/messages.ts';
 import { MemberProvisioning } from '#server/provisioning/provisioning.ts';
-import { OwnerIntentFiles, type OwnerIntents } from '#runtime/actor/owner-intents.ts';
+import { OwnerIntentFiles, type OwnerIntents } from '#runtime/actor/store/owner-intents.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { IdempotencyKey } from '#runtime/commit/behaviour.ts';

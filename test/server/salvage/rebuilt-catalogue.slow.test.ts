@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { rebuildCatalogue } from '#server/salvage/rebuilt-catalogue.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';

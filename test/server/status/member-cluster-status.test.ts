@@ -1,4 +1,4 @@
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { describe, expect, it } from 'vitest';
 import { type ClusterStatusSources, MemberClusterStatus } from '#server/status/member-cluster-status.ts';
 import { clusterJson } from '#protocols/rest/management/cluster.ts';

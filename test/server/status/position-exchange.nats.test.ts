@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { PositionExchange } from '#server/status/position-exchange.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { testLink } from '#test/support/member-seals.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 

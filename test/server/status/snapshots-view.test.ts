@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { seenLogs } from '#server/status/snapshots-view.ts';
 import type { SnapshotIndex } from '#cluster/snapshot/snapshot-index.ts';
 import type { SnapshotRecord } from '#cluster/snapshot/snapshot-manifest.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { LocalDirectory } from '#runtime/embedded/local-directory.ts';
 import { MemorySnapshotIndex } from '#test/support/memory-snapshot-index.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';

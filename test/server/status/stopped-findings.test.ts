@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { partitionFindings, stoppedFindings } from '#server/status/stopped-findings.ts';
 import { clusterWarnings } from '#protocols/rest/management/cluster-warnings.ts';
-import { stoppedActor } from '#runtime/actor/stopped-actors.ts';
+import { stoppedActor } from '#runtime/actor/damage/stopped-actors.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { InvariantError } from '#runtime/base/assert.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';

@@ -1,4 +1,4 @@
-import { sortInSlices } from '#runtime/base/sliced-sort.ts';
+import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import { eachInSlices } from '../../each-in-slices.ts';
 import type { ViolationType } from '../../merge-messages.ts';
 import { definitionViolations } from './definition-violations.ts';

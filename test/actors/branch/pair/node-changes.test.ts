@@ -8,7 +8,7 @@ import {
   VALUE_BYTES_MAX,
 } from '#actors/branch/pair/change-texts.ts';
 import { definitionChanges, nodeChanges, type SeesTarget } from '#actors/branch/pair/node-changes.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { parentName } from '#runtime/content/path.ts';

@@ -5,7 +5,7 @@ import {
   EXPANDED_MAX,
   type ExpandTarget,
 } from '#actors/branch/reads/expansion.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { PropertySelection } from '#runtime/content/values/property-selection.ts';
 

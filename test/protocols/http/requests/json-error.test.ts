@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { findJsonError } from '#protocols/http/requests/json-error.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 
 describe('findJsonError', () => {
   /** Whether `prefix` can be continued to a JSON text, by the parser's own account. */

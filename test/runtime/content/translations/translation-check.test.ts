@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import type { LanguageSettings } from '#runtime/content/translations/locale.ts';
 import {

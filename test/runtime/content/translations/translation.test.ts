@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { canonicalJson, type JsonObject, type JsonValue } from '#runtime/content/values/json-value.ts';
 import * as translation from '#runtime/content/translations/translation.ts';
 import {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { atOnce } from '#runtime/base/at-once.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { jsonEquals, type JsonObject, type JsonValue } from '#runtime/content/values/json-value.ts';
 import { mergePatch } from '#runtime/content/values/merge-patch.ts';
 

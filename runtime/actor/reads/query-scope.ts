@@ -1,0 +1,103 @@
+import type { Clock } from '#runtime/base/time/clock.ts';
+import { RequestBudget, type RequestLimits } from '#runtime/budget/request-budget.ts';
+import type { Caller, QueryContext } from '#runtime/commit/behaviour.ts';
+import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
+import type { SliceOwner } from '#runtime/base/event-loop/slice-owner.ts';
+import { checkWaiting, sliceKeyOf } from '#runtime/commit/commit-loop.ts';
+import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
+
+/** The parts of an actor that a query uses. */
+export interface QueriedActor {
+  /** Durable state; valid within one turn of the event loop. */
+  readonly view: TableReader;
+  /** Pins the durable state. */
+  readonly pin: () => ShardSnapshot;
+  /** Running reads that span several turns of the event loop. */
+  reads: number;
+}
+
+/** The context of one query. A class instead of closures, because one is created for every point read. */
+export class QueryScope implements QueryContext, SliceOwner {
+  readonly caller: Caller;
+  readonly #actor: QueriedActor;
+  readonly #clock: Clock;
+  readonly #slices: SliceScheduler;
+  readonly #limits: RequestLimits | undefined;
+  #work: SlicedWork | undefined;
+  #budget: RequestBudget | undefined;
+
+  /** @param limits resource limits of the request; absent: the default */
+  constructor(
+    actor: QueriedActor,
+    caller: Caller,
+    clock: Clock,
+    slices: SliceScheduler,
+    limits?: RequestLimits,
+  ) {
+    this.#limits = limits;
+    this.caller = caller;
+    this.#actor = actor;
+    this.#clock = clock;
+    this.#slices = slices;
+  }
+
+  get budget(): RequestBudget {
+    this.#budget ??= new RequestBudget(this.#limits);
+    return this.#budget;
+  }
+
+  get view(): TableReader {
+    return this.#actor.view;
+  }
+
+  pin(): ShardSnapshot {
+    const actor = this.#actor;
+    const snapshot = actor.pin();
+    actor.reads += 1;
+    let closed = false;
+    return {
+      get: (table, key) => snapshot.get(table, key),
+      range: (table, range) => snapshot.range(table, range),
+      close: () => {
+        if (closed) return;
+        closed = true;
+        actor.reads -= 1;
+        snapshot.close();
+      },
+    };
+  }
+
+  pause(): Promise<void> | undefined {
+    return this.#sliced().pause();
+  }
+
+  rest(): Promise<void> {
+    return this.#sliced().rest();
+  }
+
+  mustPause(): boolean {
+    return this.#sliced().isOver();
+  }
+
+  takeRoom(bytes: number): Promise<void> | undefined {
+    return this.#slices.room.take(bytes, this);
+  }
+
+  giveRoom(bytes: number): void {
+    this.#slices.room.give(bytes);
+  }
+
+  get sliceKey(): string {
+    return sliceKeyOf(this.caller);
+  }
+
+  requireWaiting(): void {
+    checkWaiting(this.caller, this.#clock);
+  }
+
+  /** Created by the first long loop, because most queries have none. */
+  #sliced(): SlicedWork {
+    this.#work ??= this.#slices.begin('read', this);
+    return this.#work;
+  }
+}

@@ -1,0 +1,149 @@
+import { expect, it } from 'vitest';
+import { ChangeRoom, changeBytesMax, type ChangeShare } from '#runtime/base/event-loop/change-room.ts';
+import { TestClock } from '#test/support/test-clock.ts';
+
+const nobodyLeaves = (): void => {};
+const clock = new TestClock();
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A long work that takes more and more. */
+class Grower {
+  readonly share: ChangeShare;
+  readonly room: ChangeRoom;
+  isWaiting = false;
+  refusal: unknown;
+
+  constructor(room: ChangeRoom, bytes: number) {
+    this.room = room;
+    this.share = room.share();
+    room.hold(this.share, bytes);
+  }
+
+  /** Asks to grow, with what throws when nobody waits. */
+  ask(requireWaiting: () => void = nobodyLeaves): void {
+    const wait = this.room.grow(this.share, requireWaiting, clock);
+    this.isWaiting = wait !== undefined;
+    wait?.then(
+      () => {
+        this.isWaiting = false;
+      },
+      (error: unknown) => {
+        this.refusal = error;
+      },
+    );
+  }
+}
+
+it('lets everybody grow while there is room', () => {
+  const room = new ChangeRoom(10);
+  const growers = [new Grower(room, 5), new Grower(room, 5)];
+  for (const grower of growers) grower.ask();
+  expect([room.used, room.isFull, growers.map((grower) => grower.isWaiting)]).toEqual([
+    10,
+    false,
+    [false, false],
+  ]);
+});
+
+it('lets one grow where there is none, and the next when that one has come to its end', async () => {
+  const room = new ChangeRoom(10);
+  const [first, second, third] = [new Grower(room, 5), new Grower(room, 5), new Grower(room, 5)] as const;
+  for (const grower of [first, second, third]) grower.ask();
+  expect([first.isWaiting, second.isWaiting, third.isWaiting]).toEqual([false, true, true]);
+  room.hold(first.share, 50);
+  first.ask();
+  room.hold(first.share, 40);
+  await turn();
+  expect([first.isWaiting, second.isWaiting, third.isWaiting]).toEqual([false, true, true]);
+  // What it made waits to be applied, in another share.
+  const applied = room.share();
+  room.hold(applied, 40);
+  room.hold(first.share, 0);
+  await turn();
+  expect([second.isWaiting, third.isWaiting, room.used]).toEqual([false, true, 50]);
+  room.hold(applied, 0);
+  await turn();
+  expect([third.isWaiting, room.used]).toEqual([false, 10]);
+});
+
+it('ends the wait of a work that nobody waits for, and gives no turn to it', async () => {
+  const room = new ChangeRoom(10);
+  const [first, second, third] = [new Grower(room, 5), new Grower(room, 5), new Grower(room, 5)] as const;
+  first.ask();
+  second.ask(() => {
+    throw new Error('gone');
+  });
+  third.ask();
+  room.hold(first.share, 0);
+  room.hold(room.share(), 20);
+  await turn();
+  expect([second.refusal, third.isWaiting]).toEqual([new Error('gone'), false]);
+});
+
+it('tells those who wait to begin when there is room again', async () => {
+  const room = new ChangeRoom(10);
+  const grower = new Grower(room, 11);
+  let isTold = false;
+  const told = room.change().then(() => {
+    isTold = true;
+  });
+  grower.ask();
+  room.hold(grower.share, 12);
+  await turn();
+  expect([room.isFull, isTold]).toEqual([true, false]);
+  room.hold(grower.share, 3);
+  await told;
+  expect(room.isFull).toBe(false);
+});
+
+it('lets nobody go on for one that handed over what it made, until that is gone', async () => {
+  const room = new ChangeRoom(10);
+  const [first, second] = [new Grower(room, 20), new Grower(room, 5)] as const;
+  first.ask();
+  second.ask();
+  const applied = room.share();
+  room.handOver(first.share, applied);
+  room.hold(applied, 20);
+  room.hold(first.share, 0);
+  room.hold(applied, 15);
+  await turn();
+  expect(second.isWaiting).toBe(true);
+  room.hold(applied, 0);
+  await turn();
+  expect(second.isWaiting).toBe(false);
+});
+
+it('lets the next one go on when what was handed over cannot be got rid of', async () => {
+  const room = new ChangeRoom(10);
+  const [first, second] = [new Grower(room, 20), new Grower(room, 5)] as const;
+  first.ask();
+  second.ask();
+  room.yieldTurn(second.share);
+  await turn();
+  expect(second.isWaiting).toBe(true);
+  room.yieldTurn(first.share);
+  await turn();
+  expect(second.isWaiting).toBe(false);
+});
+
+it('ends the wait of a work whose caller is gone also when nothing changes', async () => {
+  const room = new ChangeRoom(10);
+  const [first, second] = [new Grower(room, 20), new Grower(room, 5)] as const;
+  let isGone = false;
+  first.ask();
+  second.ask(() => {
+    if (isGone) throw new Error('gone');
+  });
+  clock.advance(1_000);
+  await turn();
+  expect([second.isWaiting, second.refusal]).toEqual([true, undefined]);
+  isGone = true;
+  clock.advance(1_000);
+  await turn();
+  expect(second.refusal).toEqual(new Error('gone'));
+});
+
+it('is a fifth of what the heap has for load', () => {
+  const mebibyte = 1024 * 1024;
+  expect(changeBytesMax(596 * mebibyte)).toBe(100 * mebibyte);
+});

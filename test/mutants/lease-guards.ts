@@ -11,6 +11,8 @@ const flushJournalTest = ['test/cluster/replica-durability/flush-journal.test.ts
 const supersededTest = ['test/cluster/ownership/superseded.test.ts'];
 const positionKeeperTest = ['test/cluster/ownership/position-keeper.test.ts'];
 const registryTest = ['test/cluster/directory/member-registry.test.ts'];
+const leasedReadsTest = ['test/cluster/router/leased-reads.test.ts'];
+const lostEndTest = ['test/cluster/replication/lost-end.test.ts'];
 
 /** The safety guards of what a member has of a partition, and of appends to its log. */
 export const leaseGuards: readonly GuardMutant[] = [
@@ -531,5 +533,82 @@ export const leaseGuards: readonly GuardMutant[] = [
     from: "if (isValid) newest = chainOf(bytes).toString('hex');",
     to: "newest = chainOf(bytes).toString('hex');",
     tests: supersededTest,
+  },
+  {
+    guard: 'a read that came without a lease asks the log first',
+    file: 'cluster/router/cluster-router.ts',
+    from: 'return local.log.lease.isValid() ? this.#underLease(local, ask, again) : again();',
+    to: 'return this.#underLease(local, ask, again);',
+    tests: leasedReadsTest,
+  },
+  {
+    guard: 'a read at once needs a lease',
+    file: 'cluster/router/cluster-router.ts',
+    from: 'if (local?.log.lease.isValid() === true) {',
+    to: 'if (local !== undefined) {',
+    tests: leasedReadsTest,
+  },
+  {
+    guard: 'an answer that took longer than the lease is not given',
+    file: 'cluster/router/cluster-router.ts',
+    from: 'if (local.log.lease.isValid() || isStreamed(undated(settled))) return settled;',
+    to: 'return settled;',
+    tests: leasedReadsTest,
+  },
+  {
+    guard: 'nothing is made on a precondition that another owner may have refuted',
+    file: 'cluster/router/cluster-router.ts',
+    from: 'if (precondition !== undefined) await this.#confirmOwnership(local);',
+    to: '',
+    tests: ['test/cluster/router/preconditions.test.ts'],
+  },
+  {
+    guard: 'a refuted precondition says nothing of an attempt before',
+    file: 'cluster/router/cluster-router.ts',
+    from: 'throw sending.doubtful === undefined ? new PreconditionRefuted() : lost();',
+    to: 'throw new PreconditionRefuted();',
+    tests: leasedReadsTest,
+  },
+  {
+    guard: 'an attempt without an answer may have been carried out',
+    file: 'cluster/router/cluster-router.ts',
+    from: '    if (doubtful !== undefined) return lost();\n',
+    to: '',
+    tests: leasedReadsTest,
+  },
+  {
+    guard: 'a fork that an attempt without an answer has made is not made again',
+    file: 'cluster/router/cluster-router.ts',
+    from: 'if (isRepeated && host.exists(target)) return;',
+    to: '',
+    tests: leasedReadsTest,
+  },
+  {
+    guard: 'a record without entries does not set the clock of a log back',
+    file: 'cluster/replication/partition-log.ts',
+    from: 'compareRevisions(batch.clock, tail.clock) > 0 ? batch.clock : tail.clock',
+    to: 'batch.clock',
+    tests: lostEndTest,
+  },
+  {
+    guard: 'nothing piles up behind an append that is not answered',
+    file: 'cluster/replication/partition-log.ts',
+    from: 'this.#unresolvedSinceMs !== undefined && clock.monotonicMs() - this.#unresolvedSinceMs > leaseMs',
+    to: 'false',
+    tests: lostEndTest,
+  },
+  {
+    guard: 'no more is sent than may wait for those who confirm',
+    file: 'cluster/replication/partition-log.ts',
+    from: 'this.#inFlight.length >= IN_FLIGHT_MAX || this.#isGateFull',
+    to: 'this.#inFlight.length >= IN_FLIGHT_MAX',
+    tests: flushQuorumTest,
+  },
+  {
+    guard: 'no barrier waits for those who confirm nothing',
+    file: 'cluster/replication/partition-log.ts',
+    from: 'this.#refusal() ?? this.#gate?.stalled()',
+    to: 'this.#refusal()',
+    tests: flushQuorumTest,
   },
 ];

@@ -372,6 +372,37 @@ describe('a write in class replica-disk', () => {
     expect(log.releasedPosition.sequence).toBeLessThan(2);
   });
 
+  it('is refused, as barriers are, while no second member confirms what was stored', async () => {
+    await open({ old: [], new: ['m1', 'm2', 'm3'] });
+    tell('m2', 1);
+    await calm();
+    const passed = log.barrier();
+    await calm();
+    clock.advance(LEASE_MS + 1);
+    for (const refused of [log.append(numberedEntry('a', 1)), log.barrier()])
+      await expect(refused).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
+    tell('m2', 2);
+    await passed;
+  });
+
+  it('waits, as barriers do, behind as many records as may be without a confirmation', async () => {
+    await open({ old: [], new: ['m1', 'm2', 'm3'] });
+    tell('m2', 1);
+    await calm();
+    const barriers: Promise<number>[] = [];
+    for (let count = 0; count < 1100; count += 1) {
+      barriers.push(log.barrier());
+      await settle();
+    }
+    const stored = stream.messages.length;
+    expect(stored).toBe(1025);
+    tell('m2', stored);
+    await calm();
+    expect(stream.messages.length).toBeGreaterThan(stored);
+    tell('m2', stream.messages.length);
+    await Promise.all(barriers);
+  });
+
   it('is kept by others only when a record with both sets is kept by both, one change at a time', async () => {
     const [pair, three, four] = [
       ['m1', 'm2'],

@@ -128,6 +128,26 @@ describe('a stream that lost its end and has grown again to where it was', () =>
   });
 });
 
+it('a record without entries keeps the clock of the log, which later revisions are behind', async () => {
+  const { lastClock } = log;
+  expect(lastClock).toEqual(numberedEntry('a', 2).clock);
+  await log.barrier();
+  expect(log.lastClock).toEqual(lastClock);
+  await log.close();
+  expect((await open('m2')).lastClock).toEqual(lastClock);
+});
+
+it('a log takes nothing more behind an append that was not answered for as long as a lease', async () => {
+  link.answers = false;
+  const first = expect(log.append(numberedEntry('a', 3))).resolves.toBeGreaterThan(LENGTH);
+  await pass(LEASE_MS + 500);
+  await expect(log.append(numberedEntry('a', 4))).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
+  link.answers = true;
+  await pass(2 * LEASE_MS);
+  await first;
+  await expect(log.append(numberedEntry('a', 5))).resolves.toBeGreaterThan(LENGTH);
+});
+
 it('a log is opened by nobody while another replica has more of it', async () => {
   const more: ReplicaPosition = { member: 'm3', identity: 'memory', epoch: 1, sequence: LENGTH + 1 };
   const replicas = { ask: () => Promise.resolve([more]) };

@@ -123,6 +123,9 @@ describe('the owner of a message with a precondition', () => {
       await send();
       expect(member.lease.barriers).toBe(1);
     }
+    Object.assign(member.lease, { isValid: false, barriers: 0 });
+    await member.ownerRouter.create(actorOf(dev).replace(/branch$/, 'locks'), preconditionOf(dev));
+    expect(member.lease.barriers).toBe(1);
     await member.removeBranch('dev');
     for (const kind of ['query', 'command'] as const) {
       Object.assign(member.lease, { isValid: false, barriers: 0 });

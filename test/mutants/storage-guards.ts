@@ -657,4 +657,11 @@ export const storageGuards: readonly GuardMutant[] = [
     to: '',
     tests: ['test/actors/branch/long-commands.test.ts'],
   },
+  {
+    guard: 'a start is refused before it changes anything when a required actor is ahead of the log',
+    file: 'runtime/actor/host-storage.ts',
+    from: '      if (sequence > lastSequence) throw aheadOfLog(actor, sequence, lastSequence);\n',
+    to: '',
+    tests: ['test/runtime/actor/host-storage.test.ts'],
+  },
 ];

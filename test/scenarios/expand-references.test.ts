@@ -79,6 +79,8 @@ describe('a read with expand', () => {
       to(id),
       to(ada, 'no-such-workspace'),
       to(ada, '\u0000'),
+      to(ada, 'w'.repeat(5_000)),
+      to('x'.repeat(5_000)),
       // In another workspace than its own.
       to(ada, null),
       to('/no/such/path'),

@@ -165,7 +165,7 @@ class RemainingViolations {
   #followSide({ others, subject, type }: Violation): void {
     if (type !== 'DuplicateValue' || isDefinition(subject)) return;
     const decided = this.#view.tree.decisionOf(subject);
-    if (decided?.origin !== 'given' || decided.choice === 'gone') return;
+    if (decided?.origin !== 'given') return;
     for (const party of others) {
       if (isDefinition(party) || !isDecidable(this.#view, party) || this.#isDecided(party)) continue;
       this.following.push({ ...party, choice: decided.choice, origin: 'follows' });

@@ -299,6 +299,37 @@ describe('violations of a merge', () => {
       expect(ids(left.conflicts)).toEqual([base]);
     });
 
+    it('are not concluded for a node below another one from a type in conflict', async () => {
+      const [target, source] = await pair();
+      await define(target, 'test:Shelf', { properties: [] });
+      await create(target, '/shelf', 'test:Shelf', {});
+      await merge(source, target);
+      await define(target, 'test:Shelf', { properties: [], allowed_children: ['svc:Page'] });
+      await define(source, 'test:Shelf', { properties: [text('own')] });
+      await branches.family.create(source, '/shelf/below', '', 'below');
+      const shelf = 'node_type:test:Shelf';
+      expect(ids(await conflicts(target, source))).toEqual([shelf]);
+      expect(await wrongs(target, source)).toEqual([]);
+      const left = await resolve(target, source, [ours(shelf)]);
+      expect(ids(left.conflicts)).toEqual(['below']);
+    });
+
+    it('are not concluded for a node of a type in conflict from what that is made of', async () => {
+      const [target, source] = await pair();
+      await define(target, 'test:Base', { properties: [] });
+      await define(target, 'test:Kid', { extends: 'test:Base', properties: [] });
+      await merge(source, target);
+      await define(target, 'test:Kid', { extends: 'test:Base', properties: [text('mine')] });
+      await create(target, '/kid', 'test:Kid', { mine: 'x' });
+      await define(source, 'test:Kid', { extends: 'test:Base', properties: [text('yours')] });
+      await define(source, 'test:Base', { properties: [text('author', { required: true })] });
+      const [base, kid] = ['node_type:test:Base', 'node_type:test:Kid'];
+      expect(ids(await conflicts(target, source))).toEqual([kid]);
+      expect(await wrongs(target, source)).toEqual([]);
+      const left = await resolve(target, source, [ours(kid)]);
+      expect(ids(left.conflicts)).toEqual([base, 'kid']);
+    });
+
     it('are not concluded from what they are made of, where that is in conflict', async () => {
       const [target, source] = await pair();
       await define(target, 'test:Base', { properties: [] });

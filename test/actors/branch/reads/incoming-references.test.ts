@@ -257,6 +257,23 @@ describe('incoming references', () => {
       expect(steps.found).toEqual(expected);
       expect(steps.walks).toBeGreaterThan(3);
     }
+    // The last node at the very bound is the end.
+    const nodes = await branch.inspect((reader) => {
+      const edges = edgesAt(
+        reader,
+        { target: { workspace, id: 'z' }, after: undefined, most: 10 },
+        () => undefined,
+      );
+      return [...edges].length;
+    });
+    const read = await branch.inspect((reader) => {
+      const window = { target: { workspace, id: 'z' }, after: undefined, most: 10 };
+      const edges = edgesAt(reader, window, () => undefined, { nodes, bytes: all });
+      let step = edges.next();
+      while (step.done !== true) step = edges.next();
+      return step.value;
+    });
+    expect(read).toBeUndefined();
   });
 
   it('refuse cursors of other listings, and made-up ones do no harm [LINK-002]', async () => {

@@ -56,7 +56,9 @@ describe('npm run export-log', () => {
 
   it('makes no journal where there is none, and says so', () => {
     const { status, stderr } = run('7');
-    expect(stderr).toContain('partitions/007/flush-journal does not exist: this member has no flush journal of the partition');
+    expect(stderr).toContain(
+      'partitions/007/flush-journal does not exist: this member has no flush journal of the partition',
+    );
     expect(status).toBe(1);
     expect(readdirSync(dataDir)).toEqual([]);
     expect(run('seven').status).toBe(2);

@@ -8,7 +8,7 @@ import { ClusterRouter } from '#cluster/router/cluster-router.ts';
 import type { CallOutcome, RemoteCalls } from '#cluster/router/remote-calls.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
-import { systemClock } from '#runtime/base/clock.ts';
+import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { Engine, engineUser as caller } from '#test/support/engine.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';

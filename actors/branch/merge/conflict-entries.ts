@@ -1,6 +1,6 @@
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { overlayOf } from '#runtime/content/translations/translation.ts';
-import { invalid } from '#runtime/errors/service-error.ts';
+import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';
 import type { ConflictType, MergeConflict } from '../merge-messages.ts';
@@ -28,7 +28,7 @@ export class FoundConflicts {
     const { node_id: id, translation_locale: locale, workspace } = conflict;
     const key = `${workspace ?? ''}\0${id}\0${locale ?? ''}`;
     if (this.#found.has(key)) return;
-    if (this.#found.size === CONFLICTS_MAX) throw invalid(`There are more than ${CONFLICTS_MAX} conflicts`);
+    if (this.#found.size === CONFLICTS_MAX) throw tooManyConflicts();
     this.#found.set(key, conflict);
   }
 
@@ -36,6 +36,11 @@ export class FoundConflicts {
   get sorted(): readonly MergeConflict[] {
     return [...this.#found.values()].sort(byPlace);
   }
+}
+
+/** The refusal of a merge or revert with more conflicts than {@link CONFLICTS_MAX}. */
+export function tooManyConflicts(): ServiceError {
+  return invalid(`There are more than ${CONFLICTS_MAX} conflicts`);
 }
 
 /** A conflict about a node itself; target or source must have it. */

@@ -4,7 +4,6 @@ import {
   type NetChange,
   prepareComparison,
   sameDefinition,
-  sameNode,
 } from '#runtime/tree/net-change.ts';
 import { type NodeReader, nodeInPlaceOf } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
@@ -18,7 +17,7 @@ import { eachInSlices } from '../each-in-slices.ts';
 import type { ConflictType, MergeConflict } from '../merge-messages.ts';
 import type { NodeAddress } from '../pair-messages.ts';
 import type { MergeInput } from './merge-input.ts';
-import { type Changes, type MergeSides, nodeKeyOf } from './merge-sides.ts';
+import { areDisputed, type Changes, type MergeSides, nodeKeyOf } from './merge-sides.ts';
 
 /** Conflicts where both sides changed the same thing differently, and the further nodes they involve. */
 export interface Disputes {
@@ -98,7 +97,7 @@ class ConflictFinder implements Disputes {
       return;
     }
     yield* prepareComparison([ours.after, theirs.after]);
-    if (ours.isNode && theirs.isNode && !sameNode(ours.after, theirs.after)) {
+    if (yield* areDisputed(ours, theirs)) {
       const type = before === undefined ? 'BothAdded' : 'BothModified';
       yield* this.#noteNode(type, workspace, before, ours.after, theirs.after);
     }

@@ -659,9 +659,9 @@ export const storageGuards: readonly GuardMutant[] = [
   },
   {
     guard: 'a start is refused before it changes anything when a required actor is ahead of the log',
-    file: 'runtime/actor/host-storage.ts',
+    file: 'runtime/actor/host/host-storage.ts',
     from: '      if (sequence > lastSequence) throw aheadOfLog(actor, sequence, lastSequence);\n',
     to: '',
-    tests: ['test/runtime/actor/host-storage.test.ts'],
+    tests: ['test/runtime/actor/host/host-storage.test.ts'],
   },
 ];

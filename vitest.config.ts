@@ -20,6 +20,19 @@ const shared = {
   deps: { interopDefault: false },
 } as const;
 
+/** Tests that take seconds of a processor, and seldom fail where others do not: only `slow` runs them. */
+const longOnes = [
+  'test/actors/branch/history/orphaned-versions.fuzz.test.ts',
+  'test/actors/branch/merge/{fast-forward.fuzz,held-nodes}.test.ts',
+  'test/actors/branch/workload/branch-workload.fuzz.test.ts',
+  'test/cluster/directory/registry.sim.test.ts',
+  'test/cluster/ownership/{damaged-leader,power-loss,standstill}.sim.test.ts',
+  'test/operator/closed-output.test.ts',
+  'test/runtime/actor/host/reused-names.sim.test.ts',
+  'test/scenarios/{bad-days,lock-lifetimes,reset-password}.test.ts',
+  'test/server/salvage/salvage-directory.test.ts',
+];
+
 const installPrograms = 'test/support/install-programs.ts';
 
 export default defineConfig({
@@ -33,7 +46,7 @@ export default defineConfig({
           // Two leave four tenths of two cores idle.
           maxWorkers: Math.max(3, availableParallelism() - 1),
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.slow.test.ts'],
+          exclude: ['test/**/*.slow.test.ts', ...longOnes],
         },
       },
       {
@@ -41,12 +54,8 @@ export default defineConfig({
           ...shared,
           name: 'slow',
           globalSetup: [installPrograms],
-          // Properties, and simulations without a longer one here, are in both: in `fast` with a quarter of their workloads.
-          include: [
-            'test/**/*.slow.test.ts',
-            'test/**/*.fuzz.test.ts',
-            'test/cluster/ownership/{damaged-leader,standstill}.sim.test.ts',
-          ],
+          // Properties are in both: in `fast` with a quarter of their workloads.
+          include: ['test/**/*.slow.test.ts', 'test/**/*.fuzz.test.ts', ...longOnes],
           // As in `fast`: files of clusters wait for elections and leases most of the time.
           maxWorkers: Math.max(3, availableParallelism() - 1),
           env: { WORKLOADS: 'all' },

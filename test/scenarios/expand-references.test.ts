@@ -209,15 +209,6 @@ describe('a read with expand', () => {
     expect((await space.node(`${path}/translated`)).translations).toEqual({ de: { author: to(bob) } });
   });
 
-  it('has one target in a reference, also if a translation has put something in its place [EXPAND-001]', async () => {
-    const path = await freshNode({ author: to(ada) });
-    const translations = { '/author/svc:node': { name: 'Nobody' } };
-    await space.done(path, 'translate', { locale: 'de', translations });
-    const { text } = await space.get(`${path}?expand=author&fields=author&lang=de`);
-    expect(text).not.toContain('Nobody');
-    expect(JSON.parse(text).properties.author['svc:node'].id).toBe(ada);
-  });
-
   it('refuses too many names, and what cannot be the path of a property [PART-003]', async () => {
     for (const names of [Array.from({ length: 17 }, (_, n) => `p${n}`).join(','), 'a..b', 'a,,b']) {
       const refused = await people.get(`/ada?expand=${names}`);

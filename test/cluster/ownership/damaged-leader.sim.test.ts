@@ -5,10 +5,9 @@ import {
   simulatePower,
 } from '#test/sim/power-simulation.ts';
 import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
-import { workloadCount } from '#test/support/workload-count.ts';
 
 /** Enough for the sums below: a few seeds move them by a third with any change of timing. */
-const SEEDS = workloadCount(48);
+const SEEDS = 24;
 
 async function runs(durability: SimulatedClass): Promise<readonly PowerSimulationResult[]> {
   const results: PowerSimulationResult[] = [];

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { type PowerSimulationResult, simulatePower } from '#test/sim/power-simulation.ts';
 import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
-import { workloadCount } from '#test/support/workload-count.ts';
 
 /** Enough for the sums below: single seeds often have none of what they count. */
-const SEEDS = workloadCount(96);
+const SEEDS = 24;
 
 type Sums = Record<
   'done' | 'cuts' | 'lostMessages' | 'reseeds' | 'missing' | 'quarantined' | 'floors',

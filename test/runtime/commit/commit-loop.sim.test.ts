@@ -3,7 +3,7 @@ import { simulate } from '#test/sim/engine-simulation.ts';
 import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
 
-const SEEDS = workloadCount(200);
+const SEEDS = workloadCount(120);
 const ACTIONS = 150;
 
 describe('the engine over days of crashes and faults', { timeout: SIMULATION_MS_MAX }, () => {

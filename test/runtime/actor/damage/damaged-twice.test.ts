@@ -88,13 +88,14 @@ it('a journal that was damaged twice misses no segment that left between, and al
   await rollOver();
   const bringBackSecond = await lose(second, b);
   await rollOver();
+  // A running journal removes segments meanwhile.
+  await engine.close();
   const { findings, lost } = await surveyJournal(realFileSystem, join(folder, 'journal'));
   expect(lost.map((each) => each.last - each.first)).toEqual([0, 0]);
   expect(findings).toHaveLength(2);
-  await restart(() => {
-    bringBackFirst();
-    bringBackSecond();
-  });
+  bringBackFirst();
+  bringBackSecond();
+  engine = await Engine.open(folder, setup);
   for (let start = 0; start < 2; start += 1) {
     expect(engine.host.stoppedActors).toEqual([]);
     for (const [actor, key] of [

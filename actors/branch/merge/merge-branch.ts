@@ -56,7 +56,8 @@ export function* commitMerge(
 ): Generator<undefined, MergeResult> {
   yield* writer.plan();
   yield* writer.write();
-  const { changes, definitions } = writer;
+  const changes = yield* writer.changes();
+  const { definitions } = writer;
   const changed = { nodes_changed: changes.length, definitions_changed: definitions.length };
   if (command.dryRun) {
     yield* edit.turn.undoInSteps();

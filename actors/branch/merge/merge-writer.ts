@@ -44,9 +44,9 @@ export class MergeWriter {
     this.#writes = new PlannedWrites(edit, { noun: 'merge', details: { merged_from: sourceName } });
   }
 
-  /** The changes recorded in the merge commit; valid after {@link MergeWriter.plan}. */
-  get changes(): readonly NodeChange[] {
-    return this.#writes.changes;
+  /** Returns the changes recorded in the merge commit; valid after {@link MergeWriter.plan}. */
+  changes(): Generator<undefined, readonly NodeChange[]> {
+    return this.#writes.changes();
   }
 
   get definitions(): readonly DefinitionChange[] {

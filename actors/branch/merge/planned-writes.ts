@@ -88,19 +88,13 @@ export class PlannedWrites {
     return this.#nodes.size;
   }
 
-  /** The node changes recorded in the revision. */
-  get changes(): readonly NodeChange[] {
-    return this.nodes.map(({ changedLocale, content, id, named, operation, present, workspace }) => {
-      const { nodeType, path } = (content ?? present ?? (named as NodeRecord)).header;
-      return {
-        node_id: id,
-        workspace,
-        operation,
-        path: content === undefined ? path : this.pathOf(workspace, id),
-        node_type: nodeType,
-        ...(changedLocale === null ? {} : { translation_locale: changedLocale }),
-      };
+  /** Returns the node changes recorded in the revision. */
+  *changes(): Generator<undefined, readonly NodeChange[]> {
+    const changes: NodeChange[] = [];
+    yield* eachInSlices(this.#nodes.values(), (write) => {
+      changes.push(this.#changeOf(write));
     });
+    return changes;
   }
 
   /** As {@link PlannedWrites.changes}, for definitions. */
@@ -186,7 +180,7 @@ export class PlannedWrites {
     const kept = nodes.filter(({ content, isPlaced }) => content !== undefined && !isPlaced);
     const placed = nodes.filter(({ content, isPlaced }) => content !== undefined && isPlaced);
     const ordered = yield* sortInSlices(placed, byOrderKey);
-    const following = followingKeys(ordered);
+    const following = yield* followingKeys(ordered);
     yield* eachInSlices([...kept, ...ordered], (write) => this.#put(write, following.get(write) ?? null));
     // Given references may name nodes that were inserted just now.
     const given = nodes.filter(({ content, given }) => content !== undefined && given !== undefined);
@@ -246,6 +240,19 @@ export class PlannedWrites {
     } catch (error) {
       throw this.#naming(presentPath ?? record.header.path, error);
     }
+  }
+
+  #changeOf(write: PlannedWrite): NodeChange {
+    const { changedLocale, content, id, named, operation, present, workspace } = write;
+    const { nodeType, path } = (content ?? present ?? (named as NodeRecord)).header;
+    return {
+      node_id: id,
+      workspace,
+      operation,
+      path: content === undefined ? path : this.pathOf(workspace, id),
+      node_type: nodeType,
+      ...(changedLocale === null ? {} : { translation_locale: changedLocale }),
+    };
   }
 
   *#take({ content, present, workspace }: PlannedWrite): Generator<undefined, void> {
@@ -402,16 +409,18 @@ function byPresentPath(a: PlannedWrite, b: PlannedWrite): number {
 }
 
 /** By write: the key wanted by the next node under the same parent. @param placed by order key */
-function followingKeys(placed: readonly PlannedWrite[]): ReadonlyMap<PlannedWrite, string> {
+function* followingKeys(
+  placed: readonly PlannedWrite[],
+): Generator<undefined, ReadonlyMap<PlannedWrite, string>> {
   const following = new Map<PlannedWrite, string>();
   const next = new Map<string, string>();
-  for (const write of placed.toReversed()) {
+  yield* eachInSlices(placed.toReversed(), (write) => {
     const { orderKey, parentId } = (write.content as NodeRecord).header;
     const parent = keyOf(write.workspace, parentId);
     const key = next.get(parent);
     if (key !== undefined && key > orderKey) following.set(write, key);
     next.set(parent, orderKey);
-  }
+  });
   return following;
 }
 

@@ -48,7 +48,8 @@ export function* revertRevisions(
   const conflicts = plan.conflicts.sorted;
   if (conflicts.length > 0) return resultOf(edit, { success: false, conflicts });
   const writes = yield* planWrites(edit, plan, records);
-  const { changes, definitions } = writes;
+  const changes = yield* writes.changes();
+  const { definitions } = writes;
   if (changes.length > 0 || definitions.length > 0) {
     yield* writeChecked(edit, plan, writes, records);
     if (command.dryRun) {

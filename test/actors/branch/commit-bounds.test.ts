@@ -32,7 +32,7 @@ describe('the texts of a commit', () => {
     expect(await branch.query(query)).toHaveLength(2);
   });
 
-  it('are bounded whatever the commit is of', async () => {
+  it('are bounded for every kind of operation', async () => {
     const commit = { message: `${longest}x` };
     const place = { path: '/a' };
     for (const command of [

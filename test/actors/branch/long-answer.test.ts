@@ -52,7 +52,7 @@ describe('long answers of a branch', () => {
     expect(((await branch.query(listing)) as NodeObject[]).length).toBe(2000);
   });
 
-  it('show one state on a page that takes more than one turn, whatever is written meanwhile', async () => {
+  it('show one state on a page that takes more than one turn, with concurrent writes', async () => {
     await fill(1000, { description: 'y'.repeat(20_000) });
     const { chunks } = (await branch.ask({ ...listing, limit: 1000 })) as TextStream;
     const reading = chunks[Symbol.asyncIterator]();
@@ -65,7 +65,7 @@ describe('long answers of a branch', () => {
     expect(((await branch.query(listing)) as NodeObject[]).length).toBe(999);
   });
 
-  it('cost nothing when they are never read', async () => {
+  it('use no resources when they are never read', async () => {
     await fill(400);
     for (let n = 0; n < 3000; n++) branch.ask(listing);
     // Were each of them pinned, the shard would have run out of readers.

@@ -53,7 +53,7 @@ describe('the queues that have something due', () => {
     expect(scopes.due(5).at(-1)).toBe(first);
   });
 
-  it('are found without a look at those that have nothing', () => {
+  it('are found without a read of the others', () => {
     const scopes = new DueScopes();
     for (let number = 0; number < 10_000; number++) scopes.note(scopeOf(number), NEVER, NEVER);
     scopes.note(scopeOf(7), 1, NEVER);

@@ -318,7 +318,7 @@ function pick<T>(from: readonly T[], number: number): T | undefined {
   return from[number % Math.max(from.length, 1)];
 }
 
-it('does what a plain queue does, whatever comes in whatever order', async () => {
+it('behaves as a plain queue for any commands in any order', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { minLength: 10, maxLength: 60 }), async (sequence) => {
       runs += 1;

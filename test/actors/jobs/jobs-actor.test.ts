@@ -96,7 +96,7 @@ describe('the jobs actor', () => {
     expect(list(callers.admin)).toMatchObject([{ id, state: 'cancelled' }]);
   });
 
-  it('tells nobody who works on a job', async () => {
+  it('does not disclose which worker runs a job', async () => {
     await enqueue();
     const { job } = await fixture.command<JobClaimed>(actor, claim);
     for (const record of [job, ...list()]) {

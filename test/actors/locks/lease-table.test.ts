@@ -22,7 +22,7 @@ it('hands out leases that end at one moment in the order they were granted', () 
   expect(taken).toEqual([1, 2, 3, 4, 5, 6, 7].map((token) => `key ${token}`));
 });
 
-it('goes by the newest end of a lease, and not by leases that are gone', () => {
+it('uses the newest end of a lease, and ignores removed leases', () => {
   const table = new LeaseTable();
   table.set('a', lease(1, 10));
   table.set('a', lease(1, 50));

@@ -43,7 +43,7 @@ describe('a lease', () => {
     expect(await locks.taken('a')).toBe(token + 1);
   });
 
-  it('does not end when the wall clock jumps ahead, and does when it stands still', async () => {
+  it('does not end when the wall clock jumps ahead, and ends when the wall clock stops', async () => {
     await locks.taken('a', 1000);
     locks.clock.setWall(locks.clock.wallMs() + 3_600_000);
     expect((await locks.acquire('a')).acquired).toBe(false);
@@ -52,7 +52,7 @@ describe('a lease', () => {
     expect((await locks.acquire('a')).acquired).toBe(true);
   });
 
-  it('is taken away by who acquires the lock, in the same batch, where the timer has not come yet', async () => {
+  it('is removed by a later acquire of the lock, in the same batch, if its timer has not fired yet', async () => {
     const token = await locks.taken('a', 50);
     const go = locks.hold();
     locks.clock.advance(50);
@@ -126,7 +126,7 @@ describe('a lease', () => {
     await locks.host.reopen();
   });
 
-  it('is not cut short when writes are thrown away, nor granted twice [LOCK-003]', async () => {
+  it('is not cut short when writes are discarded, nor granted twice [LOCK-003]', async () => {
     const token = await locks.taken('a', 10_000);
     await locks.pass(1000);
     await locks.refusing(full(), async () => {
@@ -179,7 +179,7 @@ describe('a pool', () => {
   });
 });
 
-describe('who waits', () => {
+describe('a waiting acquire', () => {
   it('is granted the lock when the lease ends, in order of arrival', async () => {
     await locks.taken('a', 1000);
     const heard: string[] = [];
@@ -194,7 +194,7 @@ describe('who waits', () => {
     expect(heard).toEqual(['first true', 'second true']);
   });
 
-  it('is refused when the time is up, also where the grant comes at the same moment', async () => {
+  it('is refused at its deadline, also when it is granted at the same moment', async () => {
     const token = await locks.taken('a', 60_000);
     const waiting = locks.acquire('a', 1000, 200);
     await settle();
@@ -208,7 +208,7 @@ describe('who waits', () => {
     expect((await locks.acquire('a')).acquired).toBe(true);
   });
 
-  it('leaves the line when the caller goes away', async () => {
+  it('leaves the queue when the caller disconnects', async () => {
     const token = await locks.taken('a', 60_000);
     const leaving = new AbortController();
     const caller: Caller = { ...callers.admin, signal: leaving.signal };
@@ -224,7 +224,7 @@ describe('who waits', () => {
     expect((await staying).acquired).toBe(true);
   });
 
-  it('gives the lock on when the caller goes away while the grant becomes durable', async () => {
+  it('passes the lock on when the caller disconnects while the grant becomes durable', async () => {
     const token = await locks.taken('a', 60_000);
     const leaving = new AbortController();
     const unheard = locks.acquire('a', 60_000, 10_000, { ...callers.admin, signal: leaving.signal });
@@ -275,7 +275,7 @@ describe('who waits', () => {
     expect((await locks.acquire('a')).acquired).toBe(false);
   });
 
-  it('hears when the grant was thrown away, and so does who released', async () => {
+  it('is notified when the grant is discarded, as is the releasing caller', async () => {
     const token = await locks.taken('a', 60_000);
     const waiting = locks.acquire('a', 1000, 10_000);
     await settle();
@@ -356,7 +356,7 @@ describe('a write under a lock', () => {
     expect(await locks.taken('a')).toBe(token + 1);
   });
 
-  it('takes nothing from the next holder when the lease ended while its release was held up', async () => {
+  it('takes nothing from the next holder when the lease ended while its release was delayed', async () => {
     const token = await locks.taken('a', 1000);
     expect(guard('a', token)).toBe(true);
     const released = locks.release('a', token);
@@ -372,7 +372,7 @@ describe('a write under a lock', () => {
     expect(await last).toMatchObject({ acquired: false });
   });
 
-  it('lets nobody renew a lease that has ended or is being released', async () => {
+  it('refuses to renew a lease that has ended or is being released', async () => {
     const ended = await locks.taken('a', 1000);
     const releasing = await locks.taken('b', 60_000);
     expect([guard('a', ended), guard('b', releasing)]).toEqual([true, true]);
@@ -440,7 +440,7 @@ describe('the token', () => {
     expect((await locks.acquire('a')).acquired).toBe(true);
   });
 
-  it('is told to who seals it as high as the grants that are on their way to the disk', async () => {
+  it('counts grants that are being flushed when a caller seals it', async () => {
     await locks.taken('a');
     const go = locks.hold();
     const granted = locks.acquire('b');

@@ -3,7 +3,7 @@ import { WaitLines } from '#actors/locks/wait-lines.ts';
 
 const person = (key: string, name: string) => ({ key, name });
 
-it('serves each line in order of arrival, and lets anybody leave', () => {
+it('serves each queue in order of arrival, and lets any waiter leave', () => {
   const lines = new WaitLines<ReturnType<typeof person>>();
   const [first, second, third] = ['first', 'second', 'third'].map((name) => person('a', name)) as [
     ReturnType<typeof person>,

@@ -175,7 +175,7 @@ describe('changing settings', () => {
 });
 
 describe('workspaces', () => {
-  it('say whether they are new and which branch receives their initial structure', async () => {
+  it('report whether they are new and which branch receives their initial structure', async () => {
     const put = (definition: object) => send<WorkspacePut>({ type: 'PutWorkspace', name: 'w', definition });
     expect(await put(anything)).toEqual({ created: true, branch: 'main' });
     const elsewhere = { ...anything, config: { default_branch: 'not-there-yet' } };
@@ -225,7 +225,7 @@ describe('built-in workspaces', () => {
     expect(updates()).toEqual([]);
   });
 
-  it('stay as somebody changed them, unless that is forced [BUILT-015]', async () => {
+  it('remain as a user changed them, unless the update is forced [BUILT-015]', async () => {
     await send({ type: 'PutWorkspace', name: 'default', definition: { ...anything, description: 'mine' } });
     expect(updates()).toEqual([]);
     await send({ type: 'Age', name: 'default' });

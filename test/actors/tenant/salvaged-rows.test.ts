@@ -45,13 +45,13 @@ function rowsFor(registry: TableReader): readonly (readonly [table: number, reco
 const fresh = (userId: string) =>
   expect.objectContaining({ user_id: userId, password_hash: 'new', is_active: true });
 
-it('counts accounts that somebody can log in with', () => {
+it('counts accounts that can log in', () => {
   expect(hasAccounts(registryOf([], {}))).toBe(false);
   expect(hasAccounts(registryOf([account('u', 'admin', false)], {}))).toBe(false);
   expect(hasAccounts(registryOf([account('u', 'admin', false), account('v', 'eve', true)], {}))).toBe(true);
 });
 
-it('makes an account anew that is not active and has the name of the new one', () => {
+it('replaces an inactive account that has the name of the new one', () => {
   const registry = registryOf([account('u', 'admin', false)], { admin: 'u' });
   expect(rowsFor(registry)).toEqual([[TenantTable.admins, fresh('u')]]);
 });

@@ -53,7 +53,7 @@ describe('the first administrator', () => {
     expect(ask<AdminAccount>({ type: 'FindAdmin', userId: account.user_id })).toEqual(account);
   });
 
-  it('is not found under a name nobody has, however long', () => {
+  it('is not found under an unused name of any length', () => {
     for (const username of ['nobody', '', 'x'.repeat(10_000), 'admin\u0000']) {
       expect(ask({ type: 'FindAdmin', username })).toBeUndefined();
     }
@@ -166,7 +166,7 @@ describe('the registry of repositories', () => {
     expect(fixture.events).toContainEqual({ type: 'RegistryChanged' });
   });
 
-  it('lists names in order, and tells a name from the beginning of another', async () => {
+  it('lists names in order, and does not confuse a name with its prefix', async () => {
     for (const repositoryId of ['ab', 'a', 'a-b', 'b']) {
       await send({ type: 'RegisterRepository', repositoryId, uid: repositoryId });
     }
@@ -234,7 +234,7 @@ describe('the registry of tenants', () => {
     ]);
   });
 
-  it('keeps what making a tenant takes until it is made, and shows it to nobody but the engine', async () => {
+  it('keeps the input of a tenant creation until it is complete, and shows it to the engine only', async () => {
     const first: FirstAdmin = { ...admin, username: 'boss', passwordHash: 'secret-hash' };
     const entry = await send<TenantEntry>({
       type: 'RegisterTenant',

@@ -8,7 +8,7 @@ function tallyOf(subscribers: number): { tally: Tally; complete: Told[] } {
   return { tally, complete };
 }
 
-it('says when the first, half and the last subscriber were told of a revision', () => {
+it('reports when the first, the median and the last subscriber received a revision', () => {
   const { complete, tally } = tallyOf(5);
   for (const atMs of [10, 11, 12, 13]) tally.count('7-0', atMs);
   expect(complete).toEqual([]);
@@ -16,7 +16,7 @@ it('says when the first, half and the last subscriber were told of a revision', 
   expect(complete).toEqual([{ revision: '7-0', firstMs: 10, halfMs: 12, lastMs: 14 }]);
 });
 
-it('counts revisions apart that are told at the same time', () => {
+it('counts revisions separately when they are received at the same time', () => {
   const { complete, tally } = tallyOf(2);
   tally.count('7-0', 1);
   tally.count('8-0', 2);
@@ -28,7 +28,7 @@ it('counts revisions apart that are told at the same time', () => {
   ]);
 });
 
-it('forgets what not everybody was told, so that it does not grow', () => {
+it('drops revisions that not every subscriber received, so that it does not grow', () => {
   const { complete, tally } = tallyOf(2);
   tally.count('1-0', 1);
   for (let revision = 2; revision < 1_500; revision++) tally.count(`${revision}-0`, revision);

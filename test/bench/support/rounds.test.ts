@@ -3,7 +3,7 @@ import { Disturbance } from '../../../bench/support/disturbance.ts';
 import { alternate } from '../../../bench/support/rounds.ts';
 import { cpuOf } from '../../../bench/support/table.ts';
 
-it('tells the processor time of the parts of a server apart', async () => {
+it('reports the processor time of each part of a server separately', async () => {
   const work = (): Promise<{ requests: number; perSecond: number }> => {
     // Until the kernel has counted some of it, which it does a hundred times a second.
     const start = process.cpuUsage().user;

@@ -177,7 +177,7 @@ describe('removing the orphaned versions of a fork', () => {
   const count = (branch: string) =>
     family.query<number>(branch, { type: 'CountOrphanedVersions' }, callers.engine);
 
-  it('removes every row of them and changes nothing anybody sees, also in forks of forks', async () => {
+  it('removes every row of them and changes no visible state, also in forks of forks', async () => {
     await fc.assert(
       fc.asyncProperty(
         steps(25),
@@ -213,7 +213,7 @@ describe('removing the orphaned versions of a fork', () => {
     );
   }, 120_000);
 
-  it('leaves the fork as it is in between, and a copy of it can go on', async () => {
+  it('leaves the fork unchanged in between, and a copy of it can resume', async () => {
     await family.fork('half', 'main');
     const before = await work('half', [{ do: 'create', a: 1, b: 0 }], []);
     const start = before.at(-1) as string;

@@ -9,7 +9,7 @@ import { callers } from '#test/support/host-fixture.ts';
 /** What the event of a revision leads to and from. */
 type Step = readonly [previous: string, revision: string];
 
-describe('what a branch tells subscribers', () => {
+describe('a branch sends its subscribers', () => {
   let family: BranchFamily;
   let made = 0;
 
@@ -74,7 +74,7 @@ describe('what a branch tells subscribers', () => {
     expect(event).toEqual(told().at(-1));
   });
 
-  it('a head that moves, from where to where', async () => {
+  it('the old and the new revision when its head moves', async () => {
     const branch = await fork();
     const one = await family.create(branch, '/a');
     const two = await family.create(branch, '/b');
@@ -102,7 +102,7 @@ describe('what a branch tells subscribers', () => {
     expect(await eventsAfter(target, start)).toEqual(told().slice(seen));
   });
 
-  it('without the changes of a revision that has too many, which are read in parts', async () => {
+  it('a revision without its changes when it has too many, which are read in parts', async () => {
     const branch = await fork();
     const start = await family.head(branch);
     const operations = Array.from({ length: 1001 }, (_, index) => ({
@@ -117,7 +117,7 @@ describe('what a branch tells subscribers', () => {
     expect(told().at(-1)).toEqual(event);
   });
 
-  it('in pages, when much was missed', async () => {
+  it('missed events in pages', async () => {
     const branch = await fork();
     const start = await family.head(branch);
     const revisions: string[] = [];
@@ -127,18 +127,18 @@ describe('what a branch tells subscribers', () => {
     expect((await eventsAfter(branch, start)).map(({ revision }) => revision)).toEqual(revisions);
   });
 
-  it('is no answer for anybody but the engine', async () => {
+  it('nothing in response to callers other than the engine', async () => {
     await expect(async () => page('main', undefined, callers.admin)).rejects.toMatchObject({
       code: 'FORBIDDEN',
     });
   });
 
-  it('of a revision it does not have, that nothing continues it', async () => {
+  it('for an unknown revision, that no event follows it', async () => {
     expect(await page('main', '7-7')).toMatchObject({ isContinued: false, events: [] });
     expect(await page('main', '999999999999999-0')).toMatchObject({ isContinued: false, events: [] });
   });
 
-  it('the same from its tables as was told when it happened, from every revision on and wherever the head went', async () => {
+  it('the same events from its tables as live, after every revision and every head move', async () => {
     const act = fc.oneof(
       { weight: 4, arbitrary: fc.constant('write' as const) },
       { weight: 2, arbitrary: fc.nat({ max: 9 }) },

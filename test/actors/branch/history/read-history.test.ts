@@ -165,7 +165,7 @@ describe('the history and the audit log of a node', () => {
     await expect(history({ path: '/flash' })).rejects.toEqual(refusal('NODE_NOT_FOUND'));
   });
 
-  it('is hidden where the node may not be read, where it is now or was last', async () => {
+  it('is hidden when the caller may not read the current or last path of the node', async () => {
     await branch.create('/open', {}, 'test:Watched');
     await branch.create('/secret', {}, 'test:Watched');
     await branch.command({

@@ -52,7 +52,7 @@ describe('definitions in a merge', () => {
       await expectSettled(first, second);
     });
 
-    it('stays deleted where the node goes', async () => {
+    it('stays deleted when the node is deleted too', async () => {
       const [target, source] = await pair();
       await define(target, 'test:Gone', { properties: [] });
       await merge(source, target);
@@ -263,7 +263,7 @@ describe('definitions in a merge', () => {
       expect(await merge(first, third)).toMatchObject({ success: true });
     });
 
-    it('is told once of a part that does not resolve', async () => {
+    it('is reported once, with the part that does not resolve', async () => {
       const [target, source] = await mixedPair();
       await define(target, 'test:One', mixing, 'mixin');
       await undefine(source, 'test:Two', 'mixin');

@@ -84,7 +84,7 @@ describe('a fast-forward', () => {
     for (const at of moments) expect(await tree(fork, at), at).toEqual(await tree(from, at));
   });
 
-  it('to a merge of a third branch that contains the target brings what that branch has, and its history', async () => {
+  it('to a merge of a third branch that contains the target adds the content and history of that branch', async () => {
     const from = await source();
     const [target, third] = [`${from}-target`, `${from}-third`];
     await family.fork(target, from);

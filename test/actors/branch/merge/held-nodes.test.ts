@@ -79,7 +79,7 @@ describe('the nodes that a request compares', () => {
     expect(await resolve()).toMatchObject({ success: true });
   });
 
-  it('wait for room in a list of conflicts, where they are many', async () => {
+  it('wait for room in a list with many conflicts', async () => {
     await family.update('far', '/a', large('far2'));
     await family.update('main', '/a', large('near2'));
     await family.update('far', '/b', large('far'));

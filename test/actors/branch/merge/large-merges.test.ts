@@ -113,7 +113,7 @@ describe('branches with large nodes', () => {
     expect([await title('left', '/d'), await title('left', '/e')]).toEqual([large('last'), large('late')]);
   });
 
-  it('are not reverted, in pieces, where another one stands by now', async () => {
+  it('are not reverted, in slices, when another node has taken the path', async () => {
     await family.create('main', '/f', large('base'), 'f');
     const { revision } = await family.delete('main', '/f');
     await family.create('main', '/f', large('next'), 'f2');

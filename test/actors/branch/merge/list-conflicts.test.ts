@@ -125,7 +125,7 @@ describe('the conflicts of two branches', () => {
     expect(await conflicts(source, target)).toEqual([]);
   });
 
-  it('say which side deleted what the other one changed, deep inside as well [MERGE-004, MERGE-011]', async () => {
+  it('report which side deleted what the other one changed, in nested values as well [MERGE-004, MERGE-011]', async () => {
     const [target, source] = await pair();
     await family.delete(target, '/a');
     await family.update(source, '/a/a1', 'theirs');
@@ -374,7 +374,7 @@ describe('the conflicts of two branches', () => {
     }
   });
 
-  it('are not told without a login', async () => {
+  it('are not listed without a login', async () => {
     const [target, source] = await pair();
     const query = { type: 'ListConflicts', source: family.actor(source) } as const;
     const refused = family.query(target, query, callers.anonymous);

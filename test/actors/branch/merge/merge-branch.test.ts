@@ -68,7 +68,7 @@ describe('a merge', () => {
       deep: false,
     });
 
-  it('brings what the source changed as one commit of two parents [MERGE-006]', async () => {
+  it('applies the changes of the source as one commit with two parents [MERGE-006]', async () => {
     const [target, source] = await pair();
     await family.update(source, '/b', 'theirs');
     await family.create(source, '/a/new', 'theirs', 'new');
@@ -275,7 +275,7 @@ describe('a merge', () => {
     expect(await family.compare(target, source)).toMatchObject({ ahead: 0, behind: 0 });
   });
 
-  it('brings definitions, translations, relations and order [MERGE-019]', async () => {
+  it('applies definitions, translations, relations and order [MERGE-019]', async () => {
     const [target, source] = await pair();
     await define(source, 'test:Fresh', [{ name: 'title', type: 'String' }]);
     await createOf(source, 'test:Fresh', 'typed', { title: 'typed' });

@@ -35,7 +35,7 @@ describe('what each side of a merge made, where it does not fit together', () =>
   } = branches;
 
   describe('a stricter type and a node', () => {
-    it('count each node once, whatever it lacks', async () => {
+    it('count each node once, even if several properties are missing', async () => {
       const [target, source] = await pair();
       const properties = [...stricter.properties, text('editor', { required: true })];
       await define(source, ARTICLE, { ...stricter, properties });
@@ -45,7 +45,7 @@ describe('what each side of a merge made, where it does not fit together', () =>
       expect(nodes.map(({ violations }) => violations?.length)).toEqual([2, 2]);
     });
 
-    it('are both conflicts that say what is wrong and with whom, in either direction [MERGE-034, MERGE-035]', async () => {
+    it('are both reported as conflicts with their errors and the other party, in either direction [MERGE-034, MERGE-035]', async () => {
       const [target, source] = await pair();
       await define(source, ARTICLE, stricter);
       await article(target, '/new', { title: 'new' });
@@ -97,7 +97,7 @@ describe('what each side of a merge made, where it does not fit together', () =>
       ]);
     });
 
-    it('are settled by properties that satisfy both, without a word about the type [MERGE-035]', async () => {
+    it('are resolved by properties that satisfy both, without a resolution for the type [MERGE-035]', async () => {
       for (const isTurned of [false, true]) {
         const [first, second] = await pair();
         const [target, source] = isTurned ? [second, first] : [first, second];
@@ -186,7 +186,7 @@ describe('what each side of a merge made, where it does not fit together', () =>
       expect(await branches.family.head(target)).toBe(head);
     });
 
-    it('are all told at once, with what else is in conflict, and come back as long as they are open', async () => {
+    it('are all reported at once, with the other conflicts, and are reported again until resolved', async () => {
       const [target, source] = await pair();
       await branches.family.create(target, '/both', 'base', 'both');
       await merge(source, target);
@@ -313,7 +313,7 @@ describe('what each side of a merge made, where it does not fit together', () =>
       await expectSettled(target, source);
     });
 
-    it('is in conflict with a node that the other side made anew of another type', async () => {
+    it('conflicts with a node that the other side recreated with another type', async () => {
       const [target, source] = await pair();
       await define(target, 'test:Closed', { properties: [], allowed_children: ['svc:Page'] });
       await branches.family.create(target, '/b', '', 'b');
@@ -432,7 +432,7 @@ describe('what each side of a merge made, where it does not fit together', () =>
     });
   });
 
-  it('is settled by one side for everything, whatever does not fit', async () => {
+  it('is resolved for everything by one side, with any violations', async () => {
     for (const choice of [ours, theirs]) {
       const [target, source] = await pair();
       await define(target, 'test:Gone', { properties: [] });

@@ -71,7 +71,7 @@ interface Shown {
 
 type Tree = ReadonlyMap<string, Shown>;
 
-describe('merges with resolutions, of whatever two branches did', () => {
+describe('merges with resolutions, after random changes of two branches', () => {
   let family: BranchFamily;
   let names = 0;
 

@@ -190,7 +190,7 @@ describe('a merge with resolutions', () => {
     expect(await resolve(target, source, [])).toMatchObject({ success: true, nodes_changed: 0 });
   });
 
-  it('refuses resolutions made for other heads, and tells where the branches are', async () => {
+  it('refuses resolutions made for other heads, and reports the current heads', async () => {
     const [target, source] = await pair();
     await family.update(target, '/b', 'ours');
     await family.update(source, '/b', 'theirs');
@@ -223,7 +223,7 @@ describe('a merge with resolutions', () => {
     }
   });
 
-  it('brings back what the target deleted, with what was below it, or leaves it deleted', async () => {
+  it('restores what the target deleted, with its subtree, or leaves it deleted', async () => {
     for (const [choice, expected] of [
       [theirs('a'), ['a /a theirs', 'a1 /a/a1 a1', 'a2 /a/a2 a2', 'yours /a/yours yours']],
       [manual('a', { title: 'given' }), ['a /a given', 'a1 /a/a1 a1', 'a2 /a/a2 a2', 'yours /a/yours yours']],
@@ -253,7 +253,7 @@ describe('a merge with resolutions', () => {
     await expectSettled(target, source);
   });
 
-  it('says so when a node would be kept below one that goes', async () => {
+  it('reports when a node would be kept below a deleted one', async () => {
     const [target, source] = await pair();
     await family.delete(source, '/a');
     await family.update(target, '/a', 'ours');
@@ -335,7 +335,7 @@ describe('a merge with resolutions', () => {
     }
   });
 
-  it('reports a place that a resolution takes from a node nobody argued about, to be resolved as well', async () => {
+  it('reports a new conflict when a resolution takes the path of a node that had none', async () => {
     const [target, source] = await pair();
     await family.create(target, '/spot', 'mine', 'mine');
     await family.update(target, '/c', 'ours');
@@ -417,7 +417,7 @@ describe('a merge with resolutions', () => {
     await expectSettled(target, source);
   });
 
-  it('takes what is below along with a folder, wherever it ends up', async () => {
+  it('moves the subtree along with its folder to any target path', async () => {
     for (const [choice, folder] of [
       [ours('a'), '/ours'],
       [theirs('a'), '/b/theirs'],
@@ -601,7 +601,7 @@ describe('a merge with resolutions', () => {
     await expectSettled(target, source);
   });
 
-  it('tells nodes of one id in two workspaces apart by the workspace', async () => {
+  it('distinguishes nodes with the same id in two workspaces', async () => {
     await family.putWorkspace('second');
     const [target, source] = await pair();
     const second = (branch: string, title: string, type: 'CreateNode' | 'UpdateNode') =>

@@ -130,7 +130,7 @@ describe('unique values in a merge', () => {
       }
     });
 
-    it('lets nodes trade values, and take one that its node gives up on the other side', async () => {
+    it('lets nodes swap values, and take a value that its node released on the other side', async () => {
       const [target, source] = await codedPair();
       await create(source, '/second', CODED, { code: '1' });
       await merge(target, source);

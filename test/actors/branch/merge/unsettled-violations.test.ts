@@ -34,7 +34,7 @@ describe('violations of a merge', () => {
     branches.family.command(branch, { type: 'MoveNode', workspace, place: { path }, targetPath });
   const ids = (listed: readonly { readonly node_id: string }[]) => listed.map(({ node_id }) => node_id);
 
-  describe('are told with what is left, also where a given content does not fit,', () => {
+  describe('are reported with the remaining conflicts, even if a given content is invalid,', () => {
     it('as long as another violation has no resolution', async () => {
       const [target, source] = await pair();
       await define(source, ARTICLE, stricter);

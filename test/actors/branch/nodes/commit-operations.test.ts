@@ -122,7 +122,7 @@ describe('a commit of several operations', () => {
     expect([(await branch.read('/a', at)).id, (await branch.read('/b', at)).id]).toEqual([a.id, b.id]);
   });
 
-  it('leaves nothing behind when an operation fails, and says which [COMMIT-004]', async () => {
+  it('leaves nothing behind when an operation fails, and reports which one [COMMIT-004]', async () => {
     const { id } = await branch.create('/stays', { n: 1 });
     const before = await branch.inspect((reader) => readBranchHead(reader));
     const failing = commit([

@@ -52,7 +52,7 @@ describe('manual versions', () => {
       ),
     );
 
-  it('of a large node are kept, read, listed and restored in steps, whatever is in it', async () => {
+  it('of a large node are kept, read, listed and restored in steps, with any content', async () => {
     const large = {
       text: 'ä"\n'.repeat(300_000),
       list: Array.from({ length: 20_000 }, (_, index) => [index, 0.1]),
@@ -153,7 +153,7 @@ describe('manual versions', () => {
     expect(node).toMatchObject({ path: '/moved', published_by: 'ada' });
   });
 
-  it('are not found under a number nobody gave [CMD-040]', async () => {
+  it('are not found under a number that was never assigned [CMD-040]', async () => {
     await branch.create('/none');
     for (const version of [0, 1, -1, 1.5, 2 ** 40])
       await expect(restore('/none', version)).rejects.toEqual(failsWith('NOT_FOUND'));

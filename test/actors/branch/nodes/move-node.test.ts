@@ -216,7 +216,7 @@ describe('renaming and moving nodes', () => {
     expect(await branch.read('/public/deep')).toMatchObject({ published_at: null });
   });
 
-  it('keeps unique values and lets nobody else take them', async () => {
+  it('keeps unique values and lets no other node take them', async () => {
     await branch.create('/lib');
     await branch.create('/lib/a', { isbn: '978' }, 'test:Book');
     await rename('/lib', 'library');
@@ -285,7 +285,7 @@ describe('renaming and moving nodes', () => {
 });
 
 describe('the bound on nodes of one commit', () => {
-  it('refuses a subtree that is larger, whatever is to be done with it', async () => {
+  it('refuses a subtree that is too large for every operation', async () => {
     const branch = await openBranch({ commitNodesMax: 60 });
     try {
       await branch.create('/big');

@@ -31,7 +31,7 @@ describe('the owner of a node', () => {
     expect((await branch.read('/a')).owner_id).toBeNull();
   });
 
-  it('stays where it is longer from before', () => {
+  it('is accepted above the limit if it was stored before the limit existed', () => {
     const stored = `${longest}x`;
     expect(requireShortOwner(stored, stored)).toBe(stored);
     expect(() => requireShortOwner(`${stored}x`, stored)).toThrow('at most 1024 bytes');

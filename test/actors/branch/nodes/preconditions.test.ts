@@ -159,7 +159,7 @@ describe('a command that expects something of its node', () => {
     }
   });
 
-  it('may be addressed to the root, which has neither tag nor version, or to a parent that is yet to be made', async () => {
+  it('may address the root, which has neither tag nor version, or a parent that does not exist yet', async () => {
     const create = (parentPath: string, name: string, deep: boolean, expected: Expected) =>
       branch.command({
         type: 'CreateNode',
@@ -198,7 +198,7 @@ describe('an operation of a commit', () => {
       operations,
     });
 
-  it('expects the version its node has when its turn comes [ETAG-005]', async () => {
+  it('expects the version that its node has at that point of the commit [ETAG-005]', async () => {
     const { id: nodeId } = await freshNode();
     await commit(
       { type: 'update', nodeId, properties: { a: 1 }, version: 1 },
@@ -211,7 +211,7 @@ describe('an operation of a commit', () => {
     expect((await branch.read(`/op-copy-${count}`)).properties).toMatchObject({ title: 'one', a: 1, b: 2 });
   });
 
-  it('refuses the whole commit otherwise, and says which one it was [ETAG-005]', async () => {
+  it('refuses the whole commit otherwise, and reports which operation failed [ETAG-005]', async () => {
     const { id: nodeId } = await freshNode();
     for (const operation of [
       { type: 'update', nodeId, properties: {}, version: 1 },

@@ -74,7 +74,7 @@ describe('publishing nodes', () => {
     ]);
   });
 
-  it('publishes a published node anew', async () => {
+  it('publishes an already published node again', async () => {
     const node = await branch.create('/again');
     await send(true, '/again');
     const first = await branch.read('/again');
@@ -104,7 +104,7 @@ describe('publishing nodes', () => {
     expect(await branch.read('/secret/plain')).toMatchObject({ published_by: 'ada' });
   });
 
-  it('keeps no version for a type that says so', async () => {
+  it('keeps no version for a type without versioning', async () => {
     const node = await branch.create('/unkept', {}, 'test:Public');
     await send(true, '/unkept');
     expect(await versions(node.id)).toEqual([]);

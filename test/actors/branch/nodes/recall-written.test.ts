@@ -82,7 +82,7 @@ it.each<[string, () => BranchCommand | Promise<BranchCommand>]>([
     },
   ],
 ])(
-  '%s that another member sends again is told the node as it was then, which is not kept twice',
+  '%s, when another member repeats it, is answered with the node as of the first call, which is not stored twice',
   async (_what, make) => {
     const [first, again] = await twice(await make());
     expect(again).toEqual(first);

@@ -63,7 +63,7 @@ describe('relations between nodes', () => {
       return [...reader.range(BranchTable.references, range)].length;
     });
 
-  it('are shown by the source and found from the target; removing says whether there was one [CMD-043]', async () => {
+  it('are shown by the source and found from the target; removing reports whether there was one [CMD-043]', async () => {
     const source = await branch.create('/source');
     const target = await branch.create('/target');
     await relate('/source', '/target', { relationType: 'likes', weight: 0.5 });
@@ -121,7 +121,7 @@ describe('relations between nodes', () => {
     expect((await branch.read('/s2')).relations).toEqual([expect.objectContaining({ workspace: 'other' })]);
   });
 
-  it('are not shown when the target is deleted, wherever the source is, and stay with it [CMD-049]', async () => {
+  it('are hidden while the target is deleted, from sources in any workspace, and remain stored [CMD-049]', async () => {
     await branch.create('/s3');
     await branch.create('/s3/below');
     const target = await branch.create('/t3');

@@ -51,7 +51,7 @@ describe('reordering siblings', () => {
     expect(await branch.inOrder('/r1', '/r2', '/r3')).toEqual(['r3', 'r1', 'r2']);
   });
 
-  it('does nothing onto itself or where the node stands already [CMD-028]', async () => {
+  it('does nothing when the node is moved next to itself or to its current position [CMD-028]', async () => {
     const paths = await family('/still', 'a', 'b', 'c');
     const before = await Promise.all(paths.map((path) => branch.read(path)));
     expect(await reorder('/still/b', 'after', '/still/b')).toEqual({ revision: null });
@@ -80,7 +80,7 @@ describe('reordering siblings', () => {
     expect(await branch.inOrder(...paths, '/new/d')).toEqual(['b', 'c', 'a', 'd']);
   });
 
-  it('changes the node that moved and no neighbour, and says so in the revision', async () => {
+  it('changes only the moved node, and records that in the revision', async () => {
     const [first, second, third] = (await family('/quiet', 'a', 'b', 'c')) as [string, string, string];
     const neighbours = [await branch.read(first), await branch.read(second)];
     const { revision } = await reorder(third, 'before', first);

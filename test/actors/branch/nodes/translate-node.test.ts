@@ -92,7 +92,7 @@ describe('translating nodes', () => {
     expect(await branch.read('/bad')).toMatchObject({ version: 1, translations: null });
   });
 
-  it('refuses what the type says is not translatable', async () => {
+  it('refuses values that the type declares not translatable', async () => {
     await branch.create('/typed', { title: 'a', sku: '1' }, 'test:Text');
     await expect(translate('/typed', { '/sku': '2' })).rejects.toEqual(failsWith('VALIDATION_FAILED'));
   });
@@ -239,7 +239,7 @@ describe('translating nodes', () => {
     expect(await branch.read('/then', at)).toMatchObject({ translations: { de: { title: 'A' } } });
   });
 
-  it('accepts a changed source once somebody says so [TRANS-019]', async () => {
+  it('accepts a changed source once a caller confirms it [TRANS-019]', async () => {
     await branch.create('/stale', { title: 'a', text: 'b' });
     await translate('/stale', { '/title': 'A' });
     const place = { path: '/stale' };
@@ -285,7 +285,7 @@ describe('translating nodes', () => {
     expect(await stored()).toEqual(first);
   });
 
-  it('refuses immutable nodes and callers who may not translate', async () => {
+  it('refuses immutable nodes and callers without permission to translate', async () => {
     await branch.create('/fixed', { title: 'a' }, 'test:Fixed');
     await expect(translate('/fixed', { '/title': 'x' })).rejects.toEqual(failsWith('VALIDATION_FAILED'));
     await expect(change('/fixed', 'hide')).rejects.toEqual(failsWith('VALIDATION_FAILED'));

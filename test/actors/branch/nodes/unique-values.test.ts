@@ -140,7 +140,7 @@ describe('unique values', () => {
       await expectTaken('1');
     });
 
-    it('are compared anew in every commit of one batch, after refused ones as well', async () => {
+    it('are compared again in every commit of one batch, after refused ones as well', async () => {
       const [a, b] = [await add('a', '1'), await add('b', '2')];
       const outcomes = await Promise.allSettled([
         commit(updating(a, '3'), creating('x', '2')),

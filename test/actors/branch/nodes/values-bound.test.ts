@@ -34,7 +34,7 @@ describe('a node with more values than changes in part may give it', () => {
   const set = (property: readonly string[], value: string | number, caller?: Caller) =>
     branch.command({ type: 'SetProperty', workspace, place, property, value }, caller);
 
-  it('may get smaller whoever writes it, by as little as the length of one value [PATCH-006]', async () => {
+  it('may get smaller with any writer, by as little as the length of one value [PATCH-006]', async () => {
     await patch({ a: null }, longName);
     await set(['d'], 'x');
     await set(['d'], 'y', longName);
@@ -44,7 +44,7 @@ describe('a node with more values than changes in part may give it', () => {
     expect((await branch.read('/a')).properties).toMatchObject({ b: 1, c: 1, d: '' });
   });
 
-  it('may not get larger, whatever else of the node gets smaller [PATCH-006]', async () => {
+  it('may not get larger, even if other values of the node get smaller [PATCH-006]', async () => {
     const { properties } = await branch.read('/a');
     await patch({}, longName, { ownerId: 'o'.repeat(1_000) });
     await expect(patch({ e: 1 }, undefined, { ownerId: null })).rejects.toEqual(refused);

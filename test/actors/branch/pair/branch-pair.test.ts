@@ -65,7 +65,7 @@ describe('a pair of branches', () => {
     expect(mirrored).toEqual({ own: found.other, other: found.own });
   });
 
-  it('says nothing about a branch that is deleted while it is looked at, whenever that is', async () => {
+  it('reports nothing about a branch that is deleted during the comparison, at any time', async () => {
     const [own, other] = await pair();
     await family.update(own, '/a', 'ours');
     await family.create(other, '/d', 'theirs', 'd');

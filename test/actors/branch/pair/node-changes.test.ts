@@ -179,7 +179,7 @@ describe('the changes of a node', () => {
     ]);
   });
 
-  it('name a value that was translated anew to the same, and a locale that hides another translation', () => {
+  it('name a value that was translated again to the same text, and a locale that hides another translation', () => {
     const of = (hash: string, value: string) => ({
       de: overlay({ '/title': 'gleich', '/hero/text': 'gleich' }, hash),
       it: { type: 'hidden', covers: overlay({ '/title': value }, hash) },
@@ -191,7 +191,7 @@ describe('the changes of a node', () => {
     ]);
   });
 
-  it('are the relations that came, went or have another weight, whatever their order is', () => {
+  it('are the relations that were added, removed or got another weight, in any order', () => {
     const one = state({ relations: [relation('kept'), relation('gone'), relation('heavier', 1)] });
     const other = state({ relations: [relation('new'), relation('heavier', 2), relation('kept')] });
     expect(changed(one, other)).toEqual([
@@ -363,7 +363,7 @@ describe('the text of changes', () => {
     expect(writer.isTruncated).toBe(false);
   });
 
-  it('has so many changes of an entry, and then says that there are more', () => {
+  it('has a limited number of changes of an entry, and then reports that there are more', () => {
     const numbered = (count: number, value: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, value]));
     const writer = new ChangeTexts();

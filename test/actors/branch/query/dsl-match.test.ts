@@ -68,7 +68,7 @@ const { filter: filters } = fc.letrec<{ filter: JsonObject }>((tie) => ({
 }));
 
 describe('matchesInSlices', () => {
-  it('says of a node of any size what is said of a small one', () => {
+  it('gives the same result for a node of any size', () => {
     fc.assert(
       fc.property(filters, fc.option(values, { nil: undefined }), (filter, value) => {
         const properties: JsonObject = value === undefined ? {} : { p: value };

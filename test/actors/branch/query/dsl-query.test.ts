@@ -123,7 +123,7 @@ describe('the DSL query', () => {
     expect(await names({ 'properties.constructor': { exists: true } })).toEqual([]);
   });
 
-  it('joins whatever stands side by side with and [DSL-009] [DSL-010]', async () => {
+  it('combines adjacent conditions with and [DSL-009] [DSL-010]', async () => {
     const fruit = { 'properties.tags': { contains: 'fruit' } };
     expect(await names({ and: [fruit, { name: { like: 'an' } }] })).toEqual(['banana']);
     expect(await names({ or: [{ name: { eq: 'zoo' } }, fruit] })).toEqual(['apple', 'banana', 'zoo']);
@@ -184,7 +184,7 @@ describe('the DSL query', () => {
     expect((await ask({ limit: 2, offset: 3 })).items.map((node) => node.name)).toEqual(['carrot', 'zoo']);
   });
 
-  it('refuses what it does not understand, and says what [DSL-008]', async () => {
+  it('refuses what it does not understand, and names it [DSL-008]', async () => {
     const deep = (levels: number): JsonObject => (levels === 0 ? {} : { not: deep(levels - 1) });
     const cases: readonly (readonly [JsonObject, RegExp])[] = [
       [{ name: { matches: 'x' } }, /'matches' is not an operator/],

@@ -103,7 +103,7 @@ describe('the JSON query', () => {
     expect((await ask({ parent: '/q' }, { limit: 3, offset: 60 })).page.nextOffset).toBe(null);
   });
 
-  it('brings numbers out of bounds into them, as every listing [LIST-027]', async () => {
+  it('clamps numbers to their bounds, as every listing [LIST-027]', async () => {
     const first = await ask({ parent: '/q' }, { limit: 1 });
     for (const paging of [{ limit: 0 }, { limit: -3 }, { limit: 1, offset: -1 }])
       expect(await ask({ parent: '/q' }, paging)).toEqual(first);
@@ -157,7 +157,7 @@ describe('the JSON query', () => {
     expect(leaves).toEqual([...wanted, `${base}/c/inner`].sort());
   });
 
-  it('lists children by path as sorting them would, whatever stands between and below them', async () => {
+  it('lists children in path order, with any nodes between and below them', async () => {
     let run = 0;
     const name = fc.string({
       unit: fc.constantFrom('a', 'b', '-', '.', '0', '_'),

@@ -53,7 +53,7 @@ describe('a large property that is indexed and unique', () => {
   const change = (type: string, path: string, more: object = {}): Promise<{ revision: string }> =>
     family.command('main', { type, workspace: WORKSPACE, place: { path }, ...more } as never);
 
-  it('is hashed in pieces by whatever writes it, and stays the one with its value', async () => {
+  it('is hashed in pieces by every kind of write, and remains the one with its value', async () => {
     watch();
     const first = await create('one', { code: code('one') });
     await expect(create('other', { code: code('one') })).rejects.toThrow(/must be unique/);

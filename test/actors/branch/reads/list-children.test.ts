@@ -56,7 +56,7 @@ describe('listing children', () => {
   const fill = (parent: string, names: readonly string[]) =>
     Promise.all(names.map((name) => branch.create(`${parent}/${name}`)));
 
-  it('keeps the order of creation, at the root and below, whatever the names [LIST-015]', async () => {
+  it('keeps the order of creation, at the root and below, with any names [LIST-015]', async () => {
     await fill('', ['zzz', 'aaa', 'mmm', '1111']);
     await fill('/zzz', ['xxx', 'aaa', '222', '111']);
     expect(await list('/')).toEqual(['zzz', 'aaa', 'mmm', '1111']);
@@ -77,7 +77,7 @@ describe('listing children', () => {
     );
   });
 
-  it('says of each child whether it has children itself, by path and by id alike', async () => {
+  it('reports for each child whether it has children itself, by path and by id alike', async () => {
     const top = await branch.create('/kin');
     await fill('/kin', ['with', 'without']);
     await branch.create('/kin/with/child');
@@ -106,7 +106,7 @@ describe('listing children', () => {
     expect(nextCursor).toMatch(/^[A-Za-z0-9_-]+$/);
   });
 
-  it('goes on behind the same place when siblings come, move and go in between [PAGE-011]', async () => {
+  it('resumes at the same position when siblings are added, moved and removed in between [PAGE-011]', async () => {
     await branch.create('/lively');
     await fill('/lively', ['a', 'b', 'c', 'd', 'e']);
     const first = await page('/lively', { limit: 2 });
@@ -159,7 +159,7 @@ describe('listing children', () => {
     expect((await page('/here', { cursor: cursor as string })).names).toEqual(['b']);
   });
 
-  it('refuses garbage and cursors of another format with a message that says what to do [PAGE-004] [PAGE-009]', async () => {
+  it('refuses garbage and cursors of another format with a message that names the remedy [PAGE-004] [PAGE-009]', async () => {
     await branch.create('/plain');
     await fill('/plain', ['a', 'b']);
     const { nextCursor } = await page('/plain', { limit: 1 });
@@ -253,7 +253,7 @@ describe('listing children', () => {
     await expect(read({ ...all, deadlineMs: 0 })).rejects.toEqual(refusal('DEADLINE_EXCEEDED'));
   });
 
-  it('leaves out what may not be read, page by page, and still goes on to the end', async () => {
+  it('skips nodes that the caller may not read, page by page, up to the end', async () => {
     await branch.create('/mixed');
     await fill('/mixed', ['a1', 'x1', 'x2', 'x3', 'a2', 'x4']);
     const caller = callerWith((operation, { path }) => operation === 'read' && !path.includes('/x'));

@@ -278,7 +278,7 @@ describe('what a read at the head costs', () => {
     });
   });
 
-  it('is a page for the revisions up to an earlier one, whatever led there', async () => {
+  it('is a page for the revisions up to an earlier one, after any history', async () => {
     const newest = fixture.query<TextAnswer>(branch, {
       type: 'ListRevisions',
       limit: 1,
@@ -301,7 +301,7 @@ describe('what a read at the head costs', () => {
     expect(cost['row revisions']).toBeLessThanOrEqual(257);
   });
 
-  it('rests while it looks up many relations, also for a caller who has the answer already', async () => {
+  it('yields while it looks up many relations, also for a caller who has the answer already', async () => {
     const many = 200;
     const related = { path: '/related' };
     await create(related.path, 'svc:Folder');

@@ -87,7 +87,7 @@ describe('a node that may not be seen', () => {
   ];
 
   it.each(cases)(
-    'is refused as a missing one is, %s, whatever is asked of it',
+    'is refused in the same way as a missing one, %s, for every query',
     async (_what, there, missing) => {
       const nameOf = (place: NodePlace) => Object.values(place)[0] as string;
       const found = there();

@@ -108,7 +108,7 @@ describe('reading relations', () => {
     expect(await read('/m')).toEqual(seen);
   });
 
-  it('reads relations as of a revision, whatever became of either end', async () => {
+  it('reads relations as of a revision, after any later change of either end', async () => {
     const [s, t, u] = [await branch.create('/s'), await branch.create('/tt'), await branch.create('/u')];
     await relate('/s', '/tt', 'r');
     await relate('/u', '/tt', 'r');

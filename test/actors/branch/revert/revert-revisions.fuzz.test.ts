@@ -196,7 +196,7 @@ describe('the revert of revisions', () => {
     await branch.inspect((reader) => expect(findDamage(reader)).toEqual([]));
   });
 
-  it('of any of them succeeds, stops with conflicts or says why not, and leaves a whole tree', async () => {
+  it('of any of them succeeds, stops with conflicts or reports the reason, and leaves a complete tree', async () => {
     let done = 0;
     let stopped = 0;
     await fc.assert(

@@ -290,7 +290,7 @@ describe('reverting several revisions', () => {
     ]);
   });
 
-  it('does not undo what somebody did in between', async () => {
+  it('does not undo changes of others in between', async () => {
     const first = await update('/b', 'one');
     await update('/b', 'between');
     const third = await update('/b', 'three');
@@ -347,7 +347,7 @@ describe('reverting several revisions', () => {
 });
 
 describe('a revert in conflict', () => {
-  it('says what the revision made, what the branch has and what was before [REVERT-004]', async () => {
+  it('reports the values of the revision, of the branch and before the revision [REVERT-004]', async () => {
     const done = await update('/b', 'reverted');
     await update('/b', 'later');
     expect(await conflictsOf(done)).toMatchObject([
@@ -362,7 +362,7 @@ describe('a revert in conflict', () => {
     ]);
   });
 
-  it('tells deletions by either side apart', async () => {
+  it('distinguishes deletions by either side', async () => {
     const made = await create('/new', 'made');
     await update('/new', 'later');
     expect(await conflictsOf(made)).toMatchObject([
@@ -503,7 +503,7 @@ describe('a revert in conflict', () => {
     ]);
   });
 
-  it('is told in the order of paths', async () => {
+  it('is reported in path order', async () => {
     const c = await update('/c', 'x');
     const b = await update('/b', 'x');
     await update('/c', 'y');
@@ -522,7 +522,7 @@ describe('reverting merges', () => {
       dryRun: false,
     });
 
-  it('brings back what the branch had before, and the next merge does not bring it again [REVERT-007]', async () => {
+  it('restores what the branch had before, and the next merge does not apply the change again [REVERT-007]', async () => {
     const source = await newBranch(branch);
     await family.update(source, '/b', 'theirs');
     await family.create(source, '/a/new', 'theirs', 'new');
@@ -559,7 +559,7 @@ describe('reverting schema changes', () => {
   const read = (name: string) =>
     family.query<JsonObject | undefined>(branch, { type: 'ReadDefinition', kind: 'node_type', name });
 
-  it('restores, removes and brings back definitions, with versions that go on', async () => {
+  it('restores and removes definitions, with increasing versions', async () => {
     const made = await define('test:Kind', loose);
     const changed = await define('test:Kind', strict);
     const gone = await write({ type: 'DeleteDefinition', kind: 'node_type', name: 'test:Kind' });
@@ -593,7 +593,7 @@ describe('reverting schema changes', () => {
     });
   });
 
-  it('brings index rows along [REVERT-008]', async () => {
+  it('restores index rows too [REVERT-008]', async () => {
     await define('test:Coded', loose);
     await createOf('test:Coded', 'one', { title: 'same' });
     const unique = await define('test:Coded', [{ name: 'title', type: 'String', unique: true }]);
@@ -637,7 +637,7 @@ describe('reverting schema changes', () => {
     await reverted(parent, child);
   });
 
-  it('names a node whose unique value somebody has taken since', async () => {
+  it('names a node whose unique value another node has taken since', async () => {
     await define('test:Unique', [{ name: 'code', type: 'String', unique: true }]);
     await createOf('test:Unique', 'mine', { code: '1' });
     const gone = await remove('/mine');

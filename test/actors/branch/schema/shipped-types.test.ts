@@ -41,7 +41,7 @@ describe('shipped types', () => {
       return { table: BranchTable.definitions, key: definitionKey('node_type', 'svc:Page'), value };
     });
 
-  it('are neither deleted nor gutted [BUILT-017]', async () => {
+  it('are neither deleted nor reduced [BUILT-017]', async () => {
     await expect(remove('svc:Asset')).rejects.toMatchObject({
       code: 'FORBIDDEN',
       message: "'svc:Asset' is a built-in type and cannot be deleted",
@@ -126,7 +126,7 @@ describe('shipped types', () => {
     await remove('site:Base');
   });
 
-  it('that cannot be resolved do not hold up what repairs them [BUILT-017]', async () => {
+  it('that cannot be resolved do not block their repair [BUILT-017]', async () => {
     const page = await read('svc:Page');
     const mixins = ['site:First', 'site:Second'];
     await branch.rewrite([
@@ -169,7 +169,7 @@ describe('shipped types', () => {
     expect(await install(true)).toEqual({ revision: null });
   });
 
-  it('are let go by no revert, which undoes what was added [BUILT-017]', async () => {
+  it('are not removed or reduced by a revert, which only undoes additions [BUILT-017]', async () => {
     const page = await read('svc:Page');
     const revert = (revision: string | null) =>
       branch.command({ type: 'RevertRevisions', which: { revisions: [revision as string] }, dryRun: false });

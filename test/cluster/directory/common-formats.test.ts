@@ -12,7 +12,7 @@ const formats: fc.Arbitrary<Formats> = fc.record({
 });
 
 describe('the formats of a cluster', () => {
-  it('are the newest that every member understands, whoever asks [CLU-043]', () => {
+  it('are the newest that every member understands, on each member [CLU-043]', () => {
     fc.assert(
       fc.property(formats, fc.array(formats, { maxLength: 6 }), (own, others) => {
         const all = [own, ...others];
@@ -29,7 +29,7 @@ describe('the formats of a cluster', () => {
     );
   });
 
-  it('are told by heartbeats, and count while their member is silent, until it is forgotten or leaves [CLU-043]', () => {
+  it('are announced by heartbeats, and count while their member is silent, until it is forgotten or leaves [CLU-043]', () => {
     const members = new HeardMembers(4);
     members.add('new', { records: 3, calls: 2 });
     members.add('old', { records: 2, calls: 2 });

@@ -10,7 +10,7 @@ import { TestClock } from '#test/support/test-clock.ts';
 const ids = Array.from({ length: MEMBERS_MAX }, (_, index) => `m${index}`);
 
 describe('more members than there may be', () => {
-  it('are told of by all, and the one that came last knows that it is meant', () => {
+  it('are reported by all members, and the last one to join knows that it is the surplus one', () => {
     const heard = new HeardMembers(4, ...ids);
     heard.pass(12);
     for (const id of ids) expect(heard.registry(id).surplus).toBeUndefined();
@@ -97,7 +97,7 @@ function listening(clock = new TestClock()) {
 describe('a name that two processes have', () => {
   const url = 'http://twin:8080';
 
-  it('is told of once the one that nobody listens to goes on, until it is silent for a minute', () => {
+  it('is reported once the older process continues, until it is silent for a minute', () => {
     const clock = new TestClock();
     const { registry, told } = listening(clock);
     told({ url });
@@ -117,7 +117,7 @@ describe('a name that two processes have', () => {
     expect(registry.duplicates).toEqual([]);
   });
 
-  it('is none after a restart, whatever the process before it said comes late or again', () => {
+  it('is not reported after a restart because of late or repeated heartbeats of the previous process', () => {
     const clock = new TestClock();
     const { registry, told } = listening(clock);
     told({ url });
@@ -128,7 +128,7 @@ describe('a name that two processes have', () => {
     expect(registry.duplicates).toEqual([]);
   });
 
-  it('is told of no more when one of them says good-bye', () => {
+  it('is no longer reported once one of the processes leaves', () => {
     const clock = new TestClock();
     const { registry, told } = listening(clock);
     told({ url });
@@ -141,7 +141,7 @@ describe('a name that two processes have', () => {
     expect(registry.duplicates).toEqual([]);
   });
 
-  it('is told of once, and may be that of the one who tells', () => {
+  it('is reported once, also when it is the name of the reporting member', () => {
     const clock = new TestClock();
     const { registry, told } = listening(clock);
     for (const beat of [1, 3]) {
@@ -151,7 +151,7 @@ describe('a name that two processes have', () => {
     expect(registry.duplicates).toEqual([{ member: 'self', url }]);
   });
 
-  it('is told of for as many lives as are listened to at once', () => {
+  it('is reported for as many processes as are tracked at once', () => {
     const clock = new TestClock();
     const { registry, told } = listening(clock);
     const lives = Array.from({ length: 257 }, (_, index) => `life ${index}`);
@@ -164,7 +164,7 @@ describe('a name that two processes have', () => {
     expect(registry.duplicates).toHaveLength(1);
   });
 
-  it('is told of by both of two members that were started at the same moment, and by the others [CLU-048]', () => {
+  it('is reported by both of two members that started at the same moment, and by the other members [CLU-048]', () => {
     const heard = new HeardMembers(4, 'm1', 'm2');
     heard.add('m3');
     heard.pass(2);
@@ -176,8 +176,8 @@ describe('a name that two processes have', () => {
   });
 });
 
-describe('what a member says', () => {
-  it('is not taken back by what it said before and comes late', () => {
+describe('the state that a member announces', () => {
+  it('is not reverted by an older heartbeat that arrives late', () => {
     const { owner, told } = listening();
     told({});
     told({ beat: 4, owned: [] });
@@ -186,7 +186,7 @@ describe('what a member says', () => {
     expect(owner()).toBeUndefined();
   });
 
-  it('is nothing any more that an earlier life of it said and comes late', () => {
+  it('is no longer affected by late heartbeats of an earlier process', () => {
     const { owner, told } = listening();
     told({});
     told({ incarnation: 'second', beat: 1, owned: [] });
@@ -194,7 +194,7 @@ describe('what a member says', () => {
     expect(owner()).toBeUndefined();
   });
 
-  it('is nothing any more once it said good-bye, whatever comes late', () => {
+  it('has no effect once the member has left, even if older heartbeats arrive late', () => {
     const { owner, registry, told } = listening();
     told({});
     told({ beat: 7, owned: [], isLeaving: true });
@@ -208,7 +208,7 @@ describe('what a member says', () => {
     expect([owner(), registry.successors.size, registry.isPresent('other')]).toEqual([undefined, 0, true]);
   });
 
-  it('makes nobody an successor once it is not heard of any more', () => {
+  it('names no successor once the member is silent', () => {
     const clock = new TestClock();
     const { lost, registry, told } = listening(clock);
     told({ owned: [], handovers: [[2, 'self']] });
@@ -258,7 +258,7 @@ it('a member hands over only what the other follows closely by its own word', ()
 });
 
 describe('a member that does not hear others', () => {
-  it('suspects nobody for a time in which it stood still itself', () => {
+  it('suspects no member for a time in which it was paused itself', () => {
     const clock = new TestClock();
     const { lost, told } = listening(clock);
     told({});

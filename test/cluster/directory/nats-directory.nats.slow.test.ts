@@ -28,7 +28,7 @@ directoryConformance('of three members over three servers', async () => {
 });
 
 describe('members over three servers', () => {
-  it('hear each other again, and nobody is forgotten, when a server dies and comes back', async () => {
+  it('hear each other again, and forget no member, when a server dies and comes back', async () => {
     const cluster = new NatsDirectories(PARTITIONS);
     const members: DirectoryMember[] = [];
     for (const [index, id] of ['a', 'b', 'c'].entries()) members.push(await cluster.join(id, urlsFor(index)));

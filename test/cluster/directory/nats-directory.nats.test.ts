@@ -94,7 +94,7 @@ describe('members over NATS', () => {
     }
   });
 
-  it('lose at once who says good-bye, and after a while who is silent', async () => {
+  it('remove a member at once when it leaves, and after a timeout when it is silent', async () => {
     cluster = new NatsDirectories(PARTITIONS, quick);
     const a = await cluster.join('a', nats().urls);
     const b = await cluster.join('b', nats().urls);

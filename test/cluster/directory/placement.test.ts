@@ -78,7 +78,7 @@ function loadsOf(owners: ReadonlyMap<number, string>, ids: readonly string[]): n
 }
 
 describe('the placement of partitions', () => {
-  it('is the same whatever order members are known in', () => {
+  it('is the same for every order of the members', () => {
     fc.assert(
       fc.property(state, (input) => {
         const turned = { ...input, members: [...input.members].reverse() };
@@ -108,7 +108,7 @@ describe('the placement of partitions', () => {
     );
   });
 
-  it('finds somebody for every partition, and followers besides who are others', () => {
+  it('finds an owner for every partition, and other members as followers', () => {
     fc.assert(
       fc.property(state, (input) => {
         const { followers, moves, owners } = placePartitions(input);
@@ -210,7 +210,7 @@ describe('the placement of partitions', () => {
     );
   });
 
-  it('leaves what was given up to the one it was given up for, while he is there', () => {
+  it('assigns a released partition to its named successor while that member is present', () => {
     const members = ['a', 'b', 'c', 'd', 'e'].map(steady);
     for (const { id } of members) {
       const input = { ...rules, partitions: 1, members, owners: new Map<number, string>() };
@@ -221,7 +221,7 @@ describe('the placement of partitions', () => {
     }
   });
 
-  it('gives a partition to nobody who says that it cannot keep it, while somebody else is there', () => {
+  it('assigns no partition to a member that cannot keep it while another member is present', () => {
     fc.assert(
       fc.property(state, fc.array(fc.nat({ max: 100 }), { maxLength: 20 }), (input, picks) => {
         const sick = input.members[0]?.id;
@@ -275,14 +275,14 @@ describe('the placement of partitions', () => {
     expect(following('b', 'c')?.[0]).toBe('d');
   });
 
-  it('has nobody to name when nobody is there', () => {
+  it('has no owner to name without members', () => {
     const nobody = placePartitions({ ...rules, partitions: 2, members: [], owners: new Map([[0, 'x']]) });
     expect(nobody).toEqual({ owners: [undefined, undefined], followers: [[], []], moves: [] });
   });
 });
 
 describe('the order of claims', () => {
-  it('does not change among those who stay', () => {
+  it('does not change among the members that remain', () => {
     fc.assert(
       fc.property(fc.nat({ max: 255 }), memberIds, fc.nat(), (partition, numbers, pick) => {
         const ids = idsOf(numbers);

@@ -300,7 +300,7 @@ describe('members, placement and ownership', () => {
   );
 
   it.each(seeds)(
-    'find an owner for every partition that one of them can take, whatever the others lack (seed %i)',
+    'find an owner for every partition that one of them can take, with any failures of the others (seed %i)',
     async (seed) => {
       const world = new World(seed);
       for (const id of ['a', 'b', 'c', 'd']) world.join(id);
@@ -419,7 +419,7 @@ describe('members, placement and ownership', () => {
     await world.expectRest();
   });
 
-  it('suspect nobody for having stood still themselves', async () => {
+  it('suspect no member because they were paused themselves', async () => {
     const world = new World(10);
     const [first] = ['a', 'b', 'c'].map((id) => world.join(id)) as [SimMember];
     await world.run(40_000);

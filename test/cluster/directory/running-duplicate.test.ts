@@ -66,7 +66,7 @@ function looking() {
 }
 
 describe('the name of a member that starts', () => {
-  it('is its own when nobody of that name is heard for a heartbeat and a half', async () => {
+  it('is its own when no other process of that name is heard for a heartbeat and a half', async () => {
     const { heard, outcome, pass, tell } = looking();
     tell({ member: 'm2' });
     await pass(1_400);
@@ -76,7 +76,7 @@ describe('the name of a member that starts', () => {
     expect([outcome(), heard]).toEqual([{ url: undefined }, []]);
   });
 
-  it('is that of another one whose heartbeats go on', async () => {
+  it('is that of another process whose heartbeats continue', async () => {
     const { heard, outcome, pass, tell } = looking();
     await pass(1_300);
     for (const beat of [7, 8, 9]) {
@@ -87,7 +87,7 @@ describe('the name of a member that starts', () => {
     expect([outcome(), heard]).toEqual([{ url: said.url }, [said.url]]);
   });
 
-  it('is its own after a process that ended just now, whatever of it comes late', async () => {
+  it('is its own after a process that just ended, even if its messages arrive late', async () => {
     const { heard, outcome, pass, tell } = looking();
     tell();
     tell({ beat: 8 });
@@ -101,7 +101,7 @@ describe('the name of a member that starts', () => {
     expect([outcome(), heard]).toEqual([{ url: undefined }, [said.url]]);
   });
 
-  it('is its own at once when the one before says good-bye', async () => {
+  it('is its own at once when the previous process announces that it leaves', async () => {
     const { outcome, pass, tell } = looking();
     tell();
     await pass(1_400);
@@ -110,7 +110,7 @@ describe('the name of a member that starts', () => {
     expect(outcome()).toEqual({ url: undefined });
   });
 
-  it('is not its own for a silence without a connection, nor for what is left of one after that', async () => {
+  it('is not its own because of silence without a connection, or right after it', async () => {
     const { deafen, outcome, pass, restore } = looking();
     await pass(1_400);
     deafen();

@@ -29,7 +29,7 @@ busConformance('from one member to another, over three servers', async () => {
 });
 
 describe('the bus over three servers', () => {
-  it('tells everything in order while one server after the other dies, stalls and comes back', async () => {
+  it('delivers everything in order while one server after the other dies, stalls and comes back', async () => {
     const cluster = await open(3);
     const { members, world } = cluster;
     const start = world.head();

@@ -38,7 +38,7 @@ describe('the bus over NATS', () => {
     return revision;
   };
 
-  it('tells subscribers on every member, the one that writes too, in revision order [CLU-011]', async () => {
+  it('delivers to subscribers on every member, including the writer, in revision order [CLU-011]', async () => {
     const cluster = await open(3);
     const { members, world } = cluster;
     const known = world.head();
@@ -50,7 +50,7 @@ describe('the bus over NATS', () => {
     await cluster.close();
   });
 
-  it('reads from the branch what was lost on the way, once for all who listen', async () => {
+  it('reads lost events from the branch, once for all subscribers', async () => {
     const cluster = await open(3, { announceMs: never, recentMs: never, doubtMs: never });
     const { members, world } = cluster;
     const [, one, other] = members as readonly [BusMember, BusMember, BusMember];
@@ -100,7 +100,7 @@ describe('the bus over NATS', () => {
     await cluster.close();
   });
 
-  it('notices what its writer never told, by asking now and then', async () => {
+  it('notices events that its writer never sent, by polling', async () => {
     const cluster = await open(2, { announceMs: never, recentMs: never, doubtMs: 20 });
     const { members, world } = cluster;
     const subscription = await (members[1] as BusMember).bus.subscribe(BRANCH);
@@ -109,7 +109,7 @@ describe('the bus over NATS', () => {
     await cluster.close();
   });
 
-  it('asks a branch that has another owner, which the one before may not have told everything', async () => {
+  it('polls a branch with a new owner, because the previous one may not have sent everything', async () => {
     const cluster = await open(2, { announceMs: never, recentMs: never, doubtMs: never });
     const members = new NatsDirectories(32);
     const { directory, registry } = await members.join('a', nats().urls);
@@ -126,7 +126,7 @@ describe('the bus over NATS', () => {
     await cluster.close();
   });
 
-  it('goes on where it was when the server comes back', async () => {
+  it('resumes at its position when the server comes back', async () => {
     const cluster = await open(2, { announceMs: never, recentMs: never, doubtMs: never });
     const { members, world } = cluster;
     const subscription = await (members[1] as BusMember).bus.subscribe(BRANCH);

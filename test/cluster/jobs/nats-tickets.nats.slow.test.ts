@@ -93,7 +93,7 @@ describe('tickets in JetStream', () => {
     expect(asked).toHaveLength(1);
   });
 
-  it('hands each out once, to whoever waits on any member, and keeps none that is used up', async () => {
+  it('delivers each once, to any waiting member, and keeps none that is used up', async () => {
     const { left, tickets } = await open(3);
     const waiting = tickets.map((each) => take(each));
     const ids = [newJob(), newJob(), newJob()].map(({ id }) => id);
@@ -112,7 +112,7 @@ describe('tickets in JetStream', () => {
     expect(await left()).toBe(1);
   });
 
-  it('hands out again what its holder says nothing about for a lease, and not before', async () => {
+  it('delivers again what its holder did not renew for a lease, and not before', async () => {
     const { tickets } = await open(2);
     await tickets[0]?.issue(JOB_SCOPE, newJob().id);
     const first = await take(tickets[0]);
@@ -139,7 +139,7 @@ describe('tickets in JetStream', () => {
     expect((await take(tickets[0])).deliveries).toBe(3);
   });
 
-  it('gives to others what comes for somebody who has given up waiting', async () => {
+  it('delivers to other members what arrives for a caller that stopped waiting', async () => {
     const { tickets } = await open(2);
     expect(await isQuiet(tickets[0], 20)).toBe(true);
     await tickets[0]?.issue(JOB_SCOPE, newJob().id);
@@ -193,7 +193,7 @@ describe('jobs of several members', () => {
     return harness;
   };
 
-  it('are done by whoever is free, and finished by another one when that one is gone [CLU-040]', async () => {
+  it('are run by any free member, and finished by another one when that one is gone [CLU-040]', async () => {
     const harness = await started();
     const [lost, other] = [await harness.join(), await harness.join()];
     const job = newJob();
@@ -211,7 +211,7 @@ describe('jobs of several members', () => {
     expect(await harness.queue.find(JOB_SCOPE, job.id, engineUser)).toMatchObject({ state: 'completed' });
   });
 
-  it('tell their workers on other members that they are cancelled', async () => {
+  it('notify their workers on other members that they are cancelled', async () => {
     const harness = await started();
     const worker = await harness.join();
     const claimed = worker.queue.claim(['Test'], forEver);

@@ -54,14 +54,14 @@ describe('a tls:// address', () => {
     expect((await connection.request('$JS.API.INFO')).json()).toHaveProperty('streams');
   });
 
-  it('refuses a server without TLS, which gets neither name nor password', async () => {
+  it('refuses a server without TLS, which receives neither name nor password', async () => {
     const urls = asTls(plain()).map((url) => url.replace('tls://', 'tls://grove:the-password@'));
     const refused = connect({ urls });
     await expect(refused).rejects.toThrow(/offers no TLS/);
     await expect(refused).rejects.not.toThrow(/the-password/);
   });
 
-  it('sends nothing to whoever only pretends to be a server', async () => {
+  it('sends nothing to a process that impersonates a server', async () => {
     const received: Buffer[] = [];
     const info = { server_id: 'X', version: '2.9.10', proto: 1, headers: true, max_payload: 1_048_576 };
     const impostor = createServer((socket) => {
@@ -115,7 +115,7 @@ describe('a tls:// address', () => {
     await encrypted.ready();
   });
 
-  it('stands for all servers or for none', async () => {
+  it('is required for all servers or for none', async () => {
     const [url] = asTls(encrypted) as [string];
     await expect(connect({ urls: [url, 'nats://127.0.0.1:4222'] })).rejects.toThrow(
       /write all addresses as tls/,
@@ -125,7 +125,7 @@ describe('a tls:// address', () => {
 });
 
 describe('a login that all servers of a cluster refuse', () => {
-  it('is told at once: they tell of each other, and the client would go round for ever', async () => {
+  it('fails at once, although the servers announce each other and the client would retry forever', async () => {
     const three = await startNatsCluster(3);
     try {
       const urls = three.urls.map((url) => url.replace('nats://', 'nats://grove:wrong@'));

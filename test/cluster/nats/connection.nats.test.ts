@@ -41,7 +41,7 @@ describe('a connection to NATS', () => {
     await expect(refused).rejects.not.toThrow(/wrong/);
   });
 
-  it('names the variable and the address when nobody answers', async () => {
+  it('names the variable and the address when no server answers', async () => {
     await expect(connect({ urls: ['nats://127.0.0.1:1'] })).rejects.toThrow(/127\.0\.0\.1:1.*SVC_NATS_URL/);
   });
 
@@ -52,7 +52,7 @@ describe('a connection to NATS', () => {
     },
   );
 
-  it('comes back by itself when the server does', async () => {
+  it('reconnects by itself when the server comes back', async () => {
     const connection = await connect({});
     const [server] = cluster().servers;
     const told = connection.status();
@@ -63,7 +63,7 @@ describe('a connection to NATS', () => {
   });
 });
 
-describe('what the servers say of themselves', () => {
+describe('the information of the servers', () => {
   it('is read from their monitoring pages', async () => {
     const connection = await connect({});
     const facts = await readServers({ connection, monitorUrls: cluster().monitorUrls });

@@ -23,7 +23,7 @@ describe('the durability class of a cluster', () => {
     ['servers nobody looked at', unseen],
     ['new servers that do not flush', { servers: servers(3, '2.14.4', false), jetStreamServers: 3 }],
     ['servers of which one is not known', { servers: servers(2, '2.14.4', true), jetStreamServers: 3 }],
-  ])('is replica-disk with %s when nothing is configured, and says why', (_, facts) => {
+  ])('is replica-disk with %s when nothing is configured, with the reason', (_, facts) => {
     const { durability, reason } = decideDurability(undefined, facts, 3);
     expect(durability).toBe('replica-disk');
     expect(reason).toMatch(/NATS|nats-server/);
@@ -85,7 +85,7 @@ describe('the servers of a cluster', () => {
     expect(() => requireFitServers(proven, PAYLOAD - 1)).toThrow(/max_payload/);
   });
 
-  it('bring warnings: of kills before 2.10.23, of mixed versions, of servers nobody looks at', () => {
+  it('cause warnings: about versions before 2.10.23, mixed versions and servers without monitoring', () => {
     expect(serverWarnings(proven)).toEqual([]);
     expect(serverWarnings(debian)).toEqual([expect.stringContaining('2.10.23')]);
     expect(serverWarnings(unseen)).toEqual([expect.stringContaining('nats_monitor_urls')]);

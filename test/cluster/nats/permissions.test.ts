@@ -37,19 +37,19 @@ const toAll = [
 ];
 
 describe('what the user of a member may do', () => {
-  it('is to listen to what is meant for it or for all', () => {
+  it('is to subscribe to its own subjects and those for all', () => {
     for (const subject of [...toAll, subjects.calls('m1'), `${subjects.member('m1')}.x.1`, '_INBOX.m1.x.1'])
       expect([subject, may(subscribe, subject)]).toEqual([subject, true]);
   });
 
-  it('is not to listen to what is meant for others, nor to everything', () => {
+  it('is not to subscribe to subjects of others, nor to everything', () => {
     const others = [subjects.calls('m2'), `${subjects.member('m2')}.x.1`, '_INBOX.m2.x.1', '_INBOX.m11.x.1'];
     const wide = ['>', '*', '_INBOX.>', subjects.allCalls, subjects.allLogs, '$SYS.>', '$JS.>', '$JS.API.>'];
     for (const subject of [...others, ...wide, subjects.log(0), subjects.jobTickets])
       expect([subject, may(subscribe, subject)]).toEqual([subject, false]);
   });
 
-  it('is to tell all of that, write logs, and ask JetStream for what a member needs', () => {
+  it('is to publish to all of those, write logs, and use JetStream as a member requires', () => {
     const asked = [
       `$JS.API.STREAM.INFO.${subjects.logStream(0)}`,
       `$JS.API.STREAM.MSG.GET.${subjects.logStream(0)}`,

@@ -121,7 +121,7 @@ describe('the stream of a partition', () => {
     await expect(ensure()).rejects.toThrow(new RegExp(`${subjects.logStream(partition)} has ${key} `));
   });
 
-  it('says what to do when it cannot have its replicas, or its space', async () => {
+  it('names the remedy when it cannot have its replicas, or its space', async () => {
     partition += 1;
     await expect(ensure({ replicas: 3 })).rejects.toThrow(/as many NATS servers/);
     await expect(ensure({ bytesMax: 2 ** 50 })).rejects.toThrow(/max_file_store/);
@@ -129,7 +129,7 @@ describe('the stream of a partition', () => {
 });
 
 describe('the streams of all partitions', () => {
-  it('tells one that is gone from those of a cluster that is being made', async () => {
+  it('distinguishes a lost stream from those of a cluster that is being created', async () => {
     const own = new Subjects('gone');
     const ensureOwn = (number: number): Promise<void> =>
       ensureCommitStream(connection, own, number, settings, systemClock);

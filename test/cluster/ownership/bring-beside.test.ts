@@ -51,7 +51,7 @@ async function contained() {
   return a;
 }
 
-it('goes on with the rest of a partition while a snapshot is being brought', async () => {
+it('continues with the rest of a partition while a snapshot is fetched', async () => {
   const a = await contained();
   expect(await a.member.own()).toBe(true);
   expect(await keysOf(a, one)).toEqual(['early']);

@@ -22,7 +22,7 @@ const damages: readonly [string, (path: string) => void][] = [
 ];
 
 describe('a damaged actor of a partition whose log was cut, without a snapshot', () => {
-  it.each(damages)('that is %s is refused alone by an owner, and nothing is put away', async (_, damage) => {
+  it.each(damages)('that is %s is refused alone by an owner, and nothing is set aside', async (_, damage) => {
     await truncateLog(world);
     const a = world.side('a');
     damage(pathOf(a, two));
@@ -94,7 +94,7 @@ describe('a damaged actor of a partition whose log was cut, without a snapshot',
     expect(await keysOf(a, two)).toEqual(['new']);
   });
 
-  it('is made anew at once where a snapshot has it, which is brought before anything goes', async () => {
+  it('is rebuilt at once from a snapshot, which is fetched before anything is removed', async () => {
     await truncateLog(world);
     const [a, b] = [world.side('a'), world.side('b')];
     await b.member.own();
@@ -111,7 +111,7 @@ describe('a damaged actor of a partition whose log was cut, without a snapshot',
 });
 
 describe('a damaged actor on a volume that is short of room', () => {
-  it('is refused alone although the log has everything, and is made anew when there is room [CLU-046]', async () => {
+  it('is refused alone although the log has everything, and is rebuilt when there is room [CLU-046]', async () => {
     const a = world.side('a');
     await a.member.own();
     for (const actor of [one, two]) {
@@ -129,14 +129,14 @@ describe('a damaged actor on a volume that is short of room', () => {
   }, 20_000);
 });
 
-describe('a volume that becomes short of room while damaged shards of several tenants are put away', () => {
+describe('a volume that runs short of room while damaged shards of several tenants are set aside', () => {
   const foreign = actorId('beta', 'site~1', 'one', 'notes');
 
   it.each([
     ['the log has everything', false],
     ['a snapshot has', true],
   ])(
-    'leaves all of them where they are when %s [CLU-046]',
+    'leaves all of them in place when %s [CLU-046]',
     async (_, isCut) => {
       const before = world.side('a');
       await before.member.own();
@@ -170,7 +170,7 @@ describe('a volume that becomes short of room while damaged shards of several te
 });
 
 describe('a catalogue that is gone where the log was cut, without a snapshot', () => {
-  it('has the partition refused here, and nothing put away', async () => {
+  it('has the partition refused on this member, and nothing set aside', async () => {
     await truncateLog(world);
     const a = world.side('a');
     rmSync(join(a.folder, 'actors', '.catalogue'), { recursive: true });
@@ -198,7 +198,7 @@ describe('a catalogue with a damaged page, over which LMDB would end the process
     return path;
   }
 
-  it('is found before it is opened, and made anew where the log has everything', async () => {
+  it('is found before it is opened, and rebuilt when the log has everything', async () => {
     const a = world.side('a');
     await a.member.own();
     for (const actor of [one, two]) {
@@ -213,7 +213,7 @@ describe('a catalogue with a damaged page, over which LMDB would end the process
     expect([await keysOf(again, one), await keysOf(again, two)]).toEqual([['early'], ['early']]);
   });
 
-  it('has the partition refused here where nothing else has all of it, and nothing put away', async () => {
+  it('has the partition refused on this member when no other source has all of it, and nothing set aside', async () => {
     await truncateLog(world);
     const a = world.side('a');
     const path = damageRows(a);
@@ -239,7 +239,7 @@ describe('a position that names no catalogue', () => {
   it.each([
     ['and every actor is gone', {}, [one, two, three]],
     ['and says that there were more actors', { actors: 3 }, [two]],
-  ])('%s is not taken for empty where the log was cut', async (_, facts, gone) => {
+  ])('%s is not treated as empty when the log was truncated', async (_, facts, gone) => {
     await truncateLog(world);
     const a = await unnamed(facts);
     for (const actor of gone) rmSync(dirname(pathOf(a, actor)), { recursive: true });
@@ -248,7 +248,7 @@ describe('a position that names no catalogue', () => {
     expect(a.files).toContain('position.json');
   });
 
-  it('says how many actors there are behind a snapshot, until they are listed', async () => {
+  it('reports how many actors there are behind a snapshot, until they are listed', async () => {
     await truncateLog(world);
     const [a, b] = [world.side('a'), world.side('b')];
     await b.member.own();
@@ -272,7 +272,7 @@ describe('a position that names no catalogue', () => {
     expect([position.actors, typeof position.catalogue]).toEqual([undefined, 'string']);
   });
 
-  it('is made anew without a word where the log has everything, and nothing else says that there was an actor', async () => {
+  it('is rebuilt silently when the log has everything, and no other record names the actor', async () => {
     const a = world.side('a');
     await a.member.own();
     await a.host.create(one);

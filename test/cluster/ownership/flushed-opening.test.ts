@@ -163,8 +163,8 @@ afterEach(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-describe('two candidates in class replica-disk, while the third keeper stands still', () => {
-  it('one confirms what the other opened while it waits for the lease itself', async () => {
+describe('two candidates in class replica-disk, while the third replica is paused', () => {
+  it('one confirms the opening of the other while it waits for the lease itself', async () => {
     const [fast, slow] = [new Side('b'), new Side('c', LONG_LEASE_MS)];
     await withoutOwner(fast, slow);
     // What the slow one says of it as a follower is lost, and it hears of no owner.
@@ -180,7 +180,7 @@ describe('two candidates in class replica-disk, while the third keeper stands st
     expect(await waiting).toBe(false);
   });
 
-  it('one whose opening nobody confirms stops waiting when the other has opened it behind that', async () => {
+  it('a candidate whose opening is not confirmed stops waiting when the other has opened the partition after it', async () => {
     const [first, second] = [new Side('b'), new Side('c')];
     await withoutOwner(first, second);
     second.isMute = true;
@@ -191,7 +191,7 @@ describe('two candidates in class replica-disk, while the third keeper stands st
     expect([await opened, await taken]).toEqual([false, true]);
   });
 
-  it('one that is told to give way while its opening is under way does, and leaves no lease to wait for', async () => {
+  it('a candidate that has to give way during its opening does so, and leaves no lease to wait for', async () => {
     const [first, second] = [new Side('b'), new Side('c')];
     await withoutOwner(first, second);
     // Nobody confirms what it opens.

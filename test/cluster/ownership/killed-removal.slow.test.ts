@@ -38,67 +38,70 @@ const make: Record<string, (side: SnapshotSide) => Promise<void>> = {
   },
 };
 
-describe.each(['made', 'forked'])('an actor that was %s and whose folder went before its row', (how) => {
-  /** @param isOld whether the position that is known lies before what made the actor */
-  async function killed(isOld: boolean, isCut: boolean): Promise<void> {
-    const a = world.side('a');
-    await a.member.own();
-    await a.host.create(one);
-    await a.write(one, 'early');
-    if (!isOld) await make[how]?.(a);
-    await a.member.leave();
-    const restorePosition = keep(a, 'position.json');
-    const { sequence } = JSON.parse(readFileSync(join(a.folder, 'position.json'), 'utf8'));
-    const b = world.side('a');
-    await b.member.own();
-    if (isOld) await make[how]?.(b);
-    await b.write(two, 'more');
-    await b.write(one, 'late');
-    await b.member.leave();
-    const restoreCatalogue = keep(b, 'actors/.catalogue');
-    const c = world.side('a');
-    await c.member.own();
-    await c.host.destroyUnder(two);
-    await c.member.leave();
-    restoreCatalogue();
-    restorePosition();
-    if (isCut) await world.stream.link().truncate(sequence);
-  }
-
-  it.each([
-    [true, false],
-    [true, true],
-    [false, false],
-    [false, true],
-  ])(
-    'is no damage to a start that reads of its removal (made behind the position: %s, log cut: %s)',
-    async (isOld, isCut) => {
-      await killed(isOld, isCut);
+describe.each(['made', 'forked'])(
+  'an actor that was %s and whose folder was removed before its row',
+  (how) => {
+    /** @param isOld whether the position that is known lies before what made the actor */
+    async function killed(isOld: boolean, isCut: boolean): Promise<void> {
       const a = world.side('a');
-      await a.caughtUp();
-      await judged(a);
-      expect([a.member.role, a.member.damage.rebuilt, a.member.damage.contained]).toEqual([
-        'following',
-        undefined,
-        undefined,
-      ]);
-      expect([a.store.refused.size, a.store.exists(two), a.requests]).toEqual([0, false, []]);
-      expect(await a.member.own()).toBe(true);
-      await a.write(one, 'after');
-      await a.host.create(two);
-      await a.write(two, 'new');
-    },
-  );
+      await a.member.own();
+      await a.host.create(one);
+      await a.write(one, 'early');
+      if (!isOld) await make[how]?.(a);
+      await a.member.leave();
+      const restorePosition = keep(a, 'position.json');
+      const { sequence } = JSON.parse(readFileSync(join(a.folder, 'position.json'), 'utf8'));
+      const b = world.side('a');
+      await b.member.own();
+      if (isOld) await make[how]?.(b);
+      await b.write(two, 'more');
+      await b.write(one, 'late');
+      await b.member.leave();
+      const restoreCatalogue = keep(b, 'actors/.catalogue');
+      const c = world.side('a');
+      await c.member.own();
+      await c.host.destroyUnder(two);
+      await c.member.leave();
+      restoreCatalogue();
+      restorePosition();
+      if (isCut) await world.stream.link().truncate(sequence);
+    }
 
-  it('is no damage to a start that opens the partition at once', async () => {
-    await killed(true, true);
-    const a = world.side('a');
-    expect(await a.member.own()).toBe(true);
-    await judged(a);
-    expect([a.member.damage.rebuilt, a.member.damage.contained]).toEqual([undefined, undefined]);
-    expect([a.host.exists(one), a.host.exists(two)]).toEqual([true, false]);
-  });
-});
+    it.each([
+      [true, false],
+      [true, true],
+      [false, false],
+      [false, true],
+    ])(
+      'is no damage to a start that reads of its removal (made behind the position: %s, log cut: %s)',
+      async (isOld, isCut) => {
+        await killed(isOld, isCut);
+        const a = world.side('a');
+        await a.caughtUp();
+        await judged(a);
+        expect([a.member.role, a.member.damage.rebuilt, a.member.damage.contained]).toEqual([
+          'following',
+          undefined,
+          undefined,
+        ]);
+        expect([a.store.refused.size, a.store.exists(two), a.requests]).toEqual([0, false, []]);
+        expect(await a.member.own()).toBe(true);
+        await a.write(one, 'after');
+        await a.host.create(two);
+        await a.write(two, 'new');
+      },
+    );
+
+    it('is no damage to a start that opens the partition at once', async () => {
+      await killed(true, true);
+      const a = world.side('a');
+      expect(await a.member.own()).toBe(true);
+      await judged(a);
+      expect([a.member.damage.rebuilt, a.member.damage.contained]).toEqual([undefined, undefined]);
+      expect([a.host.exists(one), a.host.exists(two)]).toEqual([true, false]);
+    });
+  },
+);
 
 describe('an actor that lacks its file and was not removed', () => {
   it('is missed by a member that opens the partition at once', async () => {
@@ -121,7 +124,7 @@ describe('an actor that lacks its file and was not removed', () => {
 });
 
 describe('an actor that lacks its file and has records behind the position', () => {
-  it('keeps a member from owning the partition before it is made anew', async () => {
+  it('keeps a member from owning the partition before it is rebuilt', async () => {
     const a = world.side('a');
     await a.member.own();
     await a.host.create(two);

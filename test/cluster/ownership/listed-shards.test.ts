@@ -64,7 +64,7 @@ describe('an actor that a member should have', () => {
     ['whose file is empty', (a) => truncateSync(a.pathOf(second), 0)],
   ];
 
-  it.each(damages)('%s is missed before anybody asks for it, and made anew', async (_, damage) => {
+  it.each(damages)('%s is reported missing before any read of it, and rebuilt', async (_, damage) => {
     damage(await stopped());
     const again = side('a');
     await again.member.follow();
@@ -73,7 +73,7 @@ describe('an actor that a member should have', () => {
     await expectWhole(again);
   });
 
-  it('whose file is an earlier copy is not served as it was then, and made anew', async () => {
+  it('whose file is an earlier copy is not served from it, but rebuilt', async () => {
     const a = await stopped();
     cpSync(a.pathOf(second).replace('/a/', '/early/'), a.pathOf(second));
     const again = side('a');
@@ -83,7 +83,7 @@ describe('an actor that a member should have', () => {
     await expectWhole(again);
   });
 
-  it('whose file has the same record number of another log is made anew', async () => {
+  it('whose file has the same record number of another log is rebuilt', async () => {
     const a = await stopped();
     const others = new PartitionSides();
     const other = others.side('a');
@@ -127,7 +127,7 @@ describe('a catalogue of a partition', () => {
     ['is an earlier copy', () => cpSync(folderOf('early'), folderOf('a'), { recursive: true })],
   ];
 
-  it.each(damages)('that %s has everything made anew', async (_, damage) => {
+  it.each(damages)('that %s causes a rebuild of everything', async (_, damage) => {
     await stopped();
     damage();
     const again = side('a');
@@ -136,7 +136,7 @@ describe('a catalogue of a partition', () => {
     await expectWhole(again);
   });
 
-  it('that is not there says nothing of a log that lost its end: the position stays that tells of it', async () => {
+  it('that is missing does not hide a log that lost its end: the position that shows it is kept', async () => {
     const a = side('a');
     await a.member.own();
     await a.member.leave();
@@ -186,23 +186,26 @@ describe('a catalogue of a partition', () => {
     ['is removed with all of the partition', (a) => a.folder],
   ];
 
-  it.each(losses)('that %s under an owner is missed, and no actor is taken for none', async (_, pathOf) => {
-    await stopped();
-    const again = side('a');
-    expect(await again.member.own()).toBe(true);
-    const { host } = again;
-    rmSync(pathOf(again), { recursive: true });
-    // What is stored of it must not begin another one.
-    void again.write(first, 'lost').catch(() => undefined);
-    await until(() => {
-      if (again.member.owned !== undefined) expect(isListed(host, second)).toBe(true);
-      return hasRebuilt(again) && again.member.owned === undefined;
-    }, 'the loss is noticed');
-    await until(() => again.member.role === 'following', 'everything is made anew');
-    expect(await again.member.own()).toBe(true);
-    expect(await again.keys(second)).toEqual(['early', 'late']);
-    expect((await again.keys(first)).slice(0, 2)).toEqual(['early', 'late']);
-  });
+  it.each(losses)(
+    'that %s under an owner is reported missing, and no actor is treated as removed',
+    async (_, pathOf) => {
+      await stopped();
+      const again = side('a');
+      expect(await again.member.own()).toBe(true);
+      const { host } = again;
+      rmSync(pathOf(again), { recursive: true });
+      // What is stored of it must not begin another one.
+      void again.write(first, 'lost').catch(() => undefined);
+      await until(() => {
+        if (again.member.owned !== undefined) expect(isListed(host, second)).toBe(true);
+        return hasRebuilt(again) && again.member.owned === undefined;
+      }, 'the loss is noticed');
+      await until(() => again.member.role === 'following', 'everything is made anew');
+      expect(await again.member.own()).toBe(true);
+      expect(await again.keys(second)).toEqual(['early', 'late']);
+      expect((await again.keys(first)).slice(0, 2)).toEqual(['early', 'late']);
+    },
+  );
 
   it.each(losses)('that %s under a follower is missed though nothing is written', async (_, pathOf) => {
     await stopped();
@@ -214,7 +217,7 @@ describe('a catalogue of a partition', () => {
     await expectWhole(again);
   });
 
-  it('misses nobody who was removed, nor what was removed before one of that name was made', async () => {
+  it('does not report actors as missing that were removed, nor removals before an actor of that name was created', async () => {
     const a = await stopped();
     const again = side('a');
     await again.member.own();

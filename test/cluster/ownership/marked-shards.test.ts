@@ -43,7 +43,7 @@ beforeEach(() => {
 
 afterEach(() => sides.close());
 
-it('say the same record of the log at its owner and at a follower', async () => {
+it('name the same record of the log at its owner and at a follower', async () => {
   const a = await owner('a');
   const b = side('b');
   await b.member.follow();
@@ -72,7 +72,7 @@ it('ahead of the stored position keep a member from a log that has another recor
   expect(copy.member.trouble).toMatch(/differs from that of this member/);
 });
 
-it('are made anew where one of them has another record than the log, in the same place', async () => {
+it('are rebuilt when one of them has another record than the log at the same position', async () => {
   const a = await owner('a');
   a.copyPositionTo('copy', false);
   const { length } = sides.stream.messages;
@@ -120,7 +120,7 @@ it('of the version before marks are gone on with, and have one from the next rec
   expect(again.head(actor)).toMatchObject({ sequence, mark });
 });
 
-it('are made anew where nobody can say how far they reach', async () => {
+it('are rebuilt when their position is unknown', async () => {
   const a = await owner('a');
   await a.write(actor, 'second');
   await a.applied();

@@ -12,7 +12,7 @@ import { MemoryStream } from '#test/support/memory-stream.ts';
 import { NAMES, openLog, PARTITION as partition, silentFlush } from '#test/support/superseded-log.ts';
 import { until } from '#test/support/until.ts';
 
-it('has not caught up before the replica was given what the flush journal holds back', async () => {
+it('has not caught up before the replica has the records that the flush journal holds back', async () => {
   const stream = new MemoryStream();
   const log = await openLog(stream, 'm2');
   await log.state(encodeVoters({ old: NAMES, new: NAMES }));

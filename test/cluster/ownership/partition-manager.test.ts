@@ -104,7 +104,7 @@ it('leaves a partition that it waits for to an owner it hears of late, though th
   await fast.leave();
 });
 
-it('builds shards anew for damage that reads meet, and not again at once: what they meet then is in the log', async () => {
+it('rebuilds shards when reads find damage, and does not repeat it at once: damage found then is in the log', async () => {
   const heard = new HeardMembers(1, 'lone');
   heard.pass(4);
   const events: LogEvent[] = [];
@@ -151,7 +151,7 @@ it('builds shards anew for damage that reads meet, and not again at once: what t
   await manager.close();
 });
 
-it('says that it cannot take a partition whose position is damaged here, so that another member takes it', async () => {
+it('announces that it cannot take a partition with a damaged local position, so that another member takes it', async () => {
   const before = memberOf('sick', 10);
   expect(await before.own()).toBe(true);
   await before.leave();
@@ -180,7 +180,7 @@ it('says that it cannot take a partition whose position is damaged here, so that
   await manager.close();
 });
 
-it('says that it cannot take a partition that is in quarantine here', async () => {
+it('announces that it cannot take a partition in local quarantine', async () => {
   const fast = memberOf('fast', 10);
   expect(await fast.own()).toBe(true);
   const heard = new HeardMembers(1, 'sick', 'fast');

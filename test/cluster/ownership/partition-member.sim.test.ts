@@ -36,7 +36,7 @@ describe('a partition with its locks on several members, simulated', { timeout: 
     expect(sum.reads).toBeGreaterThan(SEEDS * 50);
   });
 
-  it('goes the same way for the same seed', async () => {
+  it('is deterministic for a seed', async () => {
     expect(await simulatePartition(7)).toEqual(await simulatePartition(7));
   });
 });

@@ -159,7 +159,7 @@ describe('a partition on several members', () => {
     expect(a.roles).toEqual(['following', 'opening', 'owning', 'following', 'opening', 'owning']);
   });
 
-  it('has no role where its following cannot be begun, says why, and is followed when that is asked again', async () => {
+  it('has no role when following fails to start, reports the reason, and is followed on the next request', async () => {
     const [a, b] = [new Side('a'), new Side('b')];
     await a.member.own();
     await a.member.owned?.host.create(actor);
@@ -181,7 +181,7 @@ describe('a partition on several members', () => {
     await a.caughtUp();
   });
 
-  it('has no role where it cannot be closed, and is followed when that is asked again', async () => {
+  it('has no role when it cannot be closed, and is followed on the next request', async () => {
     const a = new Side('a');
     await a.member.own();
     const host = a.member.owned?.host as ActorHost;
@@ -222,7 +222,7 @@ describe('a partition on several members', () => {
     expect(await a.notes()).toEqual({ k: 'new owner' });
   });
 
-  it('goes to another member when its shards cannot be written here, and is followed again after a rest', async () => {
+  it('moves to another member when its shards cannot be written, and is followed again after a delay', async () => {
     const [a, b] = [new Side('a'), new Side('b')];
     await a.member.own();
     await a.member.owned?.host.create(actor);
@@ -239,7 +239,7 @@ describe('a partition on several members', () => {
     expect([a.member.role, await a.member.own()]).toEqual(['idle', false]);
   });
 
-  it('is not opened any more by a member that was told to let go of it', async () => {
+  it('is no longer opened by a member that had to release it', async () => {
     const a = new Side('a');
     await a.member.follow();
     a.link.isConnected = false;
@@ -273,7 +273,7 @@ describe('a partition on several members', () => {
     ['empty', (file: string) => truncateSync(file, 0)],
     ['cut', (file: string) => truncateSync(file, 8192)],
     ['of another actor', (file: string, other: string) => copyFileSync(other, file)],
-  ] as const)('makes a shard anew that is %s, as a follower and as an owner', async (_how, damage) => {
+  ] as const)('rebuilds a shard that is %s, as a follower and as an owner', async (_how, damage) => {
     const other = actorId('acme', 'site~1', 'other', 'notes');
     const [a, b] = [new Side('a'), new Side('b')];
     await a.member.own();
@@ -345,7 +345,7 @@ describe('a partition on several members', () => {
     expect(existsSync(join(root, 'a', 'actors', 'acme'))).toBe(true);
   });
 
-  it('is read from where it is followed, while its owner is gone and while another one waits to own it', async () => {
+  it('is read from its followers while its owner is gone and another member waits to own it', async () => {
     const [a, b] = [new Side('a'), new Side('b')];
     expect(b.member.reads).toBeUndefined();
     await a.member.own();
@@ -380,7 +380,7 @@ describe('a partition on several members', () => {
     expect(b.member.reads).toBeUndefined();
   });
 
-  it('has what was acknowledged after its member starts anew, from disk and from the log', async () => {
+  it('has what was acknowledged after its member restarts, from disk and from the log', async () => {
     const first = new Side('a');
     await first.member.own();
     await first.member.owned?.host.create(actor);
@@ -401,7 +401,7 @@ describe('a partition on several members', () => {
     expect(Object.keys(await third.notes())).toHaveLength(30);
   });
 
-  it('lets only one of many own it who try at once', async () => {
+  it('has only one owner when many members try to open it at once', async () => {
     const all = ['a', 'b', 'c', 'd'].map((name) => new Side(name));
     for (let round = 0; round < 5; round++) {
       const won = await Promise.all(all.map(({ member }) => member.own()));
@@ -414,7 +414,7 @@ describe('a partition on several members', () => {
     }
   });
 
-  it('is let go of in time while the servers answer nothing, whatever waits for them', async () => {
+  it('is released in time while the servers do not answer, with calls waiting for them', async () => {
     const a = new Side('a');
     await a.member.own();
     await a.member.owned?.host.create(actor);
@@ -431,7 +431,7 @@ describe('a partition on several members', () => {
     // Less than a log that closes waits for its servers when nobody hurries it.
   }, 8_000);
 
-  it('is left to newer members by one that meets a record of their format, and says what to do [CLU-043]', async () => {
+  it('is left to newer members when a record of their format is found, with the remedy [CLU-043]', async () => {
     const [a, b] = [new Side('a'), new Side('b')];
     await a.member.own();
     await a.member.owned?.host.create(actor);
@@ -457,7 +457,7 @@ describe('a partition on several members', () => {
     expect(stream.messages).toHaveLength((quarantinedAt(quarantined.cause) ?? 0) as number);
   });
 
-  it('refuses a damaged position and says what to do', async () => {
+  it('refuses a damaged position and names the remedy', async () => {
     const side = new Side('a');
     await side.member.own();
     await side.member.leave();

@@ -28,7 +28,7 @@ beforeEach(async () => {
   await positions.load();
 });
 
-it('forgets a position before anything it is of is put away: what is gone would be taken for read', async () => {
+it('forgets a position before it removes the rows, which would count as read otherwise', async () => {
   const before = await found();
   await positions.removeWith(async () => {
     expect([before, await found()]).toEqual([
@@ -39,7 +39,7 @@ it('forgets a position before anything it is of is put away: what is gone would 
   expect([positions.current, ...(await found())]).toEqual([undefined, undefined, undefined, undefined]);
 });
 
-it('stands where it stood when nothing could be put away', async () => {
+it('keeps its position when nothing could be removed', async () => {
   const refusal = new ServiceError('STORAGE_FULL');
   await expect(positions.removeWith(() => Promise.reject(refusal))).rejects.toBe(refusal);
   expect([positions.current, ...(await found())]).toEqual([position, position, 'listed', 3]);

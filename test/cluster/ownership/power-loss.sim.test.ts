@@ -52,7 +52,7 @@ describe('members whose servers and machines lose their power, simulated', {
     expect(results.filter(({ cuts }) => cuts === 0).length).toBeGreaterThan(SEEDS / 3);
   });
 
-  it('goes the same way for the same seed', async () => {
+  it('is deterministic for a seed', async () => {
     expect(await simulatePower(7, 'replica-disk')).toEqual(await simulatePower(7, 'replica-disk'));
   });
 });

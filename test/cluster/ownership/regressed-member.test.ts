@@ -112,7 +112,7 @@ const CONFIRMED_MS = 1.9 * REGRESSION_CONFIRM_MS;
 /** Enough for another server to lead, which it is asked for after 15 seconds and up to a tenth of that. */
 const MENDED_MS = 60_000;
 
-it('an owner whose log went back brings back what it has as soon as it believes that, and goes on', async () => {
+it('an owner whose log regressed restores what it has once that is confirmed, and goes on', async () => {
   loseEnd();
   const { host } = member.owned as NonNullable<typeof member.owned>;
   const write = host.command(actor, { type: 'Write', key: 'fourth', text: 'fourth' }, { caller });
@@ -126,7 +126,7 @@ it('an owner whose log went back brings back what it has as soon as it believes 
   expect(Object.keys(notes)).toEqual(['first', 'second', 'third']);
 });
 
-it('a follower that is to open a log that went back does not look at it for as long again', async () => {
+it('a follower that has to open a log that regressed does not wait again before its check', async () => {
   await within(member.follow());
   loseEnd();
   await within(member.leave());
@@ -139,7 +139,7 @@ it('a follower that is to open a log that went back does not look at it for as l
   await become('following', MENDED_MS);
 });
 
-it('a candidate that finds a log that went back does not look at it for as long again', async () => {
+it('a candidate that finds a log that regressed does not wait again before its check', async () => {
   await within(member.follow());
   while (member.sequence < stream.messages.length) await step(20);
   loseEnd();

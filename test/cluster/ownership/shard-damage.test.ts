@@ -7,7 +7,7 @@ import { TestClock } from '#test/support/test-clock.ts';
 /** Everything up to the next timer. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-it('takes a partition down after longer and longer waits when what is there cannot be put away [CLU-046]', async () => {
+it('stops a partition after growing delays when its damaged files cannot be set aside [CLU-046]', async () => {
   const clock = new TestClock();
   const cause = new ServiceError('DATA_CORRUPTED');
   const swaps: number[] = [];
@@ -37,7 +37,7 @@ it('takes a partition down after longer and longer waits when what is there cann
   expect(waits).toEqual([10, 20, 40, 80, 160, 300]);
 });
 
-it('makes a partition anew after longer and longer waits on a disk that damages it each time [CLU-046]', async () => {
+it('rebuilds a partition after growing delays on a disk that damages it each time [CLU-046]', async () => {
   const clock = new TestClock();
   const cause = new ServiceError('DATA_CORRUPTED');
   const rebuilds: number[] = [];
@@ -69,7 +69,7 @@ it('makes a partition anew after longer and longer waits on a disk that damages 
   expect(waits).toEqual([10, 20, 40, 80, 160, 300, 300]);
 });
 
-it('brings no snapshot for a partition that was let go of meanwhile', async () => {
+it('fetches no snapshot for a partition that was released meanwhile', async () => {
   const clock = new TestClock();
   const nothing = { current: undefined, newest: undefined } as never;
   let brought = 0;
@@ -160,7 +160,7 @@ it.each<[string, Known, isMade: boolean]>([
     false,
   ],
   ['that has no room to keep what is damaged', { canClear: false }, false],
-])('makes a partition anew only where that brings everything back: one %s', async (_, known, isMade) => {
+])('rebuilds a partition only if that restores everything: one %s', async (_, known, isMade) => {
   const damage = damageOf(known);
   let clears = 0;
   const clear = async (): Promise<void> => {

@@ -5,7 +5,7 @@ import { SIMULATION_MS_MAX } from '#test/sim/simulation-time.ts';
 const FIRST_SEED = 7;
 const SEEDS = 6;
 
-describe('members of which one stands still and a second one for a while, simulated', {
+describe('members of which one is paused, and a second one for some time, simulated', {
   timeout: SIMULATION_MS_MAX,
 }, () => {
   it(`take writes again as soon as two are there, under ${SEEDS} seeds`, async () => {
@@ -21,7 +21,7 @@ describe('members of which one stands still and a second one for a while, simula
     expect(epochs).toBeGreaterThan(SEEDS * 3);
   });
 
-  it('goes the same way for the same seed', async () => {
+  it('is deterministic for a seed', async () => {
     expect(await simulateStandstill(7)).toEqual(await simulateStandstill(7));
   });
 });

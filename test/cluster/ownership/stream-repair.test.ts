@@ -75,7 +75,7 @@ it('has another server lead when that does not help, until each server with a co
   expect(isWhole).toBe(true);
 });
 
-it('asks again at once when nobody could be asked, and later and later when the same server leads on', async () => {
+it('retries at once when no server could be asked, and after growing delays while the same server leads', async () => {
   attempts = ['the stream ends at 3'];
   leaders = [undefined, undefined, 's1'];
   await pass(4000);
@@ -88,7 +88,7 @@ it('asks again at once when nobody could be asked, and later and later when the 
   expect(doubted.length).toBe(length);
 });
 
-it('leaves a stream alone that holds something else, says so once, and goes on when it is what it was', async () => {
+it('leaves a stream with other content alone, reports it once, and goes on when the content is restored', async () => {
   const other = logRegressed(PARTITION, 'other-record', 'record 3 is another');
   attempts = [other, other, other, undefined];
   await pass(60);
@@ -97,7 +97,7 @@ it('leaves a stream alone that holds something else, says so once, and goes on w
   expect(isWhole).toBe(true);
 });
 
-it('ends with what only an operator can decide, and when nobody wants to know any more', async () => {
+it('ends at damage that only an operator can resolve, and when it is stopped', async () => {
   const damaged = logCorrupted(PARTITION, 3, 'it does not verify');
   attempts = [damaged];
   await pass(60);

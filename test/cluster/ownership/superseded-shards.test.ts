@@ -138,7 +138,7 @@ async function whileTimeGoes(isSo: () => boolean, what: string): Promise<void> {
   }, what);
 }
 
-it('are put away when the log has every record [CLU-046]', async () => {
+it('are set aside when the log has every record [CLU-046]', async () => {
   await quarantined();
   await whileTimeGoes(() => putAway().length === 1, 'they are put away');
 });
@@ -155,7 +155,7 @@ it('stay where the log was cut and no snapshot is there, until one is [CLU-046]'
   await whileTimeGoes(() => putAway().length === 1, 'they are put away');
 });
 
-it('stay when the volume becomes short of room while they are put away, until it is not [CLU-046]', async () => {
+it('are kept while the volume is short of room to set them aside [CLU-046]', async () => {
   pressures = [false, true];
   await quarantined();
   await whileTimeGoes(() => pressures.length === 0, 'it is short of room');

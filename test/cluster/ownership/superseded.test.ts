@@ -105,7 +105,7 @@ it('knows that its end was never acknowledged when a majority of the others has 
   });
 });
 
-it('knows nothing of it as long as one of them does not say so', async () => {
+it('does not assume one while one of the members does not confirm it', async () => {
   const [all, before] = [status('m3'), status('m3', COMMON)];
   expect(await judged(status('m2'))).toBeUndefined();
   expect(await judged(status('m2'), before)).toBeUndefined();
@@ -116,7 +116,7 @@ it('knows nothing of it as long as one of them does not say so', async () => {
   expect(await judged(status('m2'), { ...all, member: 'm4' })).toBeUndefined();
 });
 
-it('asks those who kept the log before its end named others', async () => {
+it('asks the voters from before its end named others', async () => {
   // In the end of this member m1, m4 and m5 are to keep it; nobody of the others ever had that.
   const named = encodeVoters({ old: NAMES, new: ['m1', 'm4', 'm5'] });
   await begin(named);
@@ -125,7 +125,7 @@ it('asks those who kept the log before its end named others', async () => {
   expect(await judged(status('m2'), status('m4'), status('m5'))).toBeUndefined();
 });
 
-it('knows nothing of an end that nobody is named to keep', async () => {
+it('does not assume one for an end without named voters', async () => {
   // Then the servers alone acknowledge.
   await begin(encodeVoters(noVoters));
   expect(await judged(status('m2'), status('m3'))).toBeUndefined();
@@ -178,7 +178,7 @@ it('learns nothing from another stream of the same name', async () => {
   expect(await judged(...told)).toBeUndefined();
 });
 
-it('keeps a copy of what it gives up, and what is before it', async () => {
+it('keeps a copy of the end that it removes and of what precedes it', async () => {
   const side = await replica([status('m2'), status('m3')]);
   const end = (await side.superseded()) as SupersededEnd;
   let atForgetting: readonly string[] = [];
@@ -198,7 +198,7 @@ it('keeps a copy of what it gives up, and what is before it', async () => {
   await side.close();
 });
 
-it('opens its journal for nobody who asks while it loses its end', async () => {
+it('does not open its journal for callers while the end is removed', async () => {
   files = new FaultyFileSystem();
   const side = await replica([status('m2'), status('m3')]);
   const decoder = new BatchDecoder(PARTITION);
@@ -222,7 +222,7 @@ it('opens its journal for nobody who asks while it loses its end', async () => {
   await side.close();
 });
 
-it('has what it took behind the place where it was cut when it is opened again', async () => {
+it('has what it took after the truncation when it is reopened', async () => {
   const side = await replica([status('m2'), status('m3')]);
   await side.setAside((await side.superseded()) as SupersededEnd, async () => {});
   const decoder = new BatchDecoder(PARTITION);

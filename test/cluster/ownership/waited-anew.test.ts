@@ -160,13 +160,13 @@ it('a candidate has waited already while it followed', async () => {
   expect(await waited()).toBeLessThan(LEASE_MS / 2);
 });
 
-it('a candidate waits anew when the stream was shorter at first: it may have lost what renewed a lease', async () => {
+it('a candidate waits again when the stream was shorter at first: it may have lost what renewed a lease', async () => {
   clock.advance(LEASE_MS);
   link.shorter = 1;
   expect(await waited()).toBeGreaterThanOrEqual(LEASE_MS);
 });
 
-it('a candidate waits anew when nobody answered at first: the servers may have lost what renewed a lease', async () => {
+it('a candidate waits again when no server answered at first: the servers may have lost what renewed a lease', async () => {
   clock.advance(LEASE_MS);
   link.unanswered = 1;
   expect(await waited()).toBeGreaterThanOrEqual(LEASE_MS);
@@ -179,7 +179,7 @@ it('time in which the log was not followed does not count: what was stored meanw
   expect(await waited()).toBeGreaterThanOrEqual(LEASE_MS);
 });
 
-it('a follower says nothing of what is not in its flush journal on the disk', async () => {
+it('a follower reports nothing that is not in its flush journal on the disk', async () => {
   await within(member.leave());
   await follow();
   const before = (await member.status())?.sequence;
@@ -193,7 +193,7 @@ it('a follower says nothing of what is not in its flush journal on the disk', as
   await until(async () => (await member.status())?.sequence === end().sequence, 'it is on the disk');
 });
 
-it('a follower that cannot go on with the log confirms nothing of it any more', async () => {
+it('a follower that cannot continue the log no longer confirms any of it', async () => {
   expect(answering.size).toBe(1);
   stream.append(stream.messages.length, Buffer.from('no record'));
   await until(() => member.role === 'quarantined', 'it is in quarantine');

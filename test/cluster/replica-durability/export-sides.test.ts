@@ -11,7 +11,7 @@ import { systemRandom } from '#runtime/base/random.ts';
 import { FaultyFileSystem } from '#test/support/faulty-file-system.ts';
 import { MemoryStream } from '#test/support/memory-stream.ts';
 
-it('writes both sides of a log that went back, message by message', async () => {
+it('writes both sides of a regressed log, message by message', async () => {
   const stream = new MemoryStream();
   const files = new FaultyFileSystem();
   const journal = await FlushJournal.open({

@@ -56,7 +56,7 @@ function range(first: number, last: number): number[] {
 }
 
 describe('a flush journal', () => {
-  it('has every message byte by byte after it was opened anew, over several segments', async () => {
+  it('has every message byte by byte after it is reopened, over several segments', async () => {
     const files = new FaultyFileSystem();
     const journal = await open(files);
     for (let first = 5; first < 45; first += 4) {
@@ -99,7 +99,7 @@ describe('a flush journal', () => {
     return files;
   }
 
-  it('tells nothing that is behind a segment that is missing', async () => {
+  it('reports nothing behind a missing segment', async () => {
     const files = await ofSegments();
     const [, second] = files.paths() as [string, string];
     const journal = await open(files);
@@ -115,7 +115,7 @@ describe('a flush journal', () => {
     await journal.close();
   });
 
-  it('tells damage of the beginning of a segment', async () => {
+  it('distinguishes damage from the beginning of a segment', async () => {
     const files = await ofSegments();
     const file = await files.open(files.paths()[1] as string, 'read-write');
     await file.write(Buffer.alloc(16), 0, 16, 0);
@@ -159,7 +159,7 @@ describe('a flush journal', () => {
   });
 
   it.each<CrashMode>(['drop-unsynced', 'torn', 'process-kill'])(
-    'loses nothing it said to have when the power goes (%s), wherever that is',
+    'loses nothing that it reported as flushed in a power failure (%s), at any point',
     async (mode) => {
       for (let at = 1; at < 40; at += 1) {
         const files = new FaultyFileSystem();
@@ -187,7 +187,7 @@ describe('a flush journal', () => {
     },
   );
 
-  it('tells damage from an unfinished write', async () => {
+  it('distinguishes damage from an unfinished write', async () => {
     const files = new FaultyFileSystem();
     const journal = await open(files, { segmentBytesMax: 1 << 20 });
     for (let sequence = 1; sequence <= 5; sequence += 1) {
@@ -204,7 +204,7 @@ describe('a flush journal', () => {
     await expect(open(files)).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
   });
 
-  it('says nothing any more once the disk failed, and does not believe afterwards what may be nowhere', async () => {
+  it('reports nothing more after a disk failure, and does not rely later on what may be lost', async () => {
     const files = new FaultyFileSystem();
     const failures: unknown[] = [];
     const journal = await open(files, {
@@ -241,7 +241,7 @@ describe('a flush journal', () => {
     ['replaced', (files) => files.put(newest(files), files.content(newest(files)))],
     ['emptied', (files) => files.cut(newest(files), 0)],
     ['cut', (files) => files.cut(newest(files), 200)],
-  ])('tells of nothing that was written to a file that was %s', async (_, change) => {
+  ])('reports nothing that was written to a file that was %s', async (_, change) => {
     const files = new FaultyFileSystem();
     const failures: unknown[] = [];
     // Its clock stands still: what is looked at now and then is not looked at again.
@@ -265,7 +265,7 @@ describe('a flush journal', () => {
     expect([0, 1, 2, 3, 'DATA_CORRUPTED']).toContain(left);
   });
 
-  it('tells of nothing that is in a file that was removed while it was written', async () => {
+  it('reports nothing from a file that was removed while it was written', async () => {
     let during = (): void => {};
     const files = new FaultyFileSystem(async () => {
       await new Promise((resolve) => setImmediate(resolve));
@@ -304,7 +304,7 @@ describe('a flush journal', () => {
     }
   });
 
-  it('keeps its window, whatever was released, and what was not released, whatever its window', async () => {
+  it('keeps its window even if records were released, and unreleased records beyond its window', async () => {
     const files = new FaultyFileSystem();
     let nowMs = 1_000_000;
     let wallMs = nowMs;
@@ -345,7 +345,7 @@ describe('a flush journal', () => {
     await journal.close();
   });
 
-  it('drops nothing young however much it is, says that it is full, and is not any more when it is old', async () => {
+  it('drops no recent records at any size, reports that it is full, and no longer when they are old', async () => {
     let nowMs = 0;
     const clock = { ...systemClock, monotonicMs: () => nowMs };
     const window = { keepMs: 60_000, keepBytesMin: 0, keepBytesMax: 3000 };
@@ -370,7 +370,7 @@ describe('a flush journal', () => {
     await journal.close();
   });
 
-  it('begins anew behind a gap, and knows only then no more who keeps the partition', async () => {
+  it('starts again behind a gap, and only then no longer knows the voters of the partition', async () => {
     const files = new FaultyFileSystem();
     const journal = await open(files);
     const voters = { old: ['a', 'b'], new: ['a', 'b'] };
@@ -401,7 +401,7 @@ describe('a flush journal', () => {
     expect(await sequencesOf(again, 10, 12)).toEqual(range(10, 12));
   });
 
-  it('has nothing from before a gap when the power goes while that is removed', async () => {
+  it('has nothing from before a gap after a power failure during its removal', async () => {
     let left = 0;
     for (let at = 1; at < 30; at += 1) {
       const files = new FaultyFileSystem();
@@ -425,7 +425,7 @@ describe('a flush journal', () => {
     expect(left).toBeGreaterThan(0);
   });
 
-  it('has on its disk what it says after an opening, also what the process before it had not brought there', async () => {
+  it('has what it reports after an opening on its disk, including what the previous process had not flushed', async () => {
     const files = new FaultyFileSystem();
     const journal = await open(files, { segmentBytesMax: 1 << 20 });
     add(journal, 1, 3);

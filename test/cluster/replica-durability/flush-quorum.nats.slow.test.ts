@@ -137,7 +137,7 @@ describe('the owner of a partition in class replica-disk', () => {
     await kept.dispose();
   });
 
-  it('acknowledges nothing without a follower, refuses new writes after a while, and goes on with one [CLU-008]', async () => {
+  it('acknowledges nothing without a follower, refuses new writes after a while, and resumes with one [CLU-008]', async () => {
     kept = await KeptPartition.make();
     log = await kept.open();
     await log.append(numberedEntry('a', 1));
@@ -174,7 +174,7 @@ describe('the owner of a partition in class replica-disk', () => {
     expect(await log.append(numberedEntry('a', 4))).toBe(log.lastSequence);
   });
 
-  it('is let go of quickly when no follower is there, and says that it does not know', async () => {
+  it('is released quickly without a follower, and reports an unknown outcome', async () => {
     kept = await KeptPartition.make();
     log = await kept.open();
     kept.told.isHeldBack = true;

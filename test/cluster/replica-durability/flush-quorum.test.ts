@@ -220,7 +220,7 @@ describe('a write in class replica-disk', () => {
     expect(quorum.confirmed).toBe(1);
   });
 
-  it('needs a follower, where the owner is the only keeper', async () => {
+  it('needs a follower when the owner is the only voter', async () => {
     const quorum = await open({ old: ['m1'], new: ['m1'] });
     // Whoever tells all members is heard by itself.
     tell('m1', 1);
@@ -243,7 +243,7 @@ describe('a write in class replica-disk', () => {
     expect(quorum.confirmed).toBe(1);
   });
 
-  it('is confirmed by nobody who has another record at its place', async () => {
+  it('is not confirmed by a member that has another record at its position', async () => {
     const quorum = await open({ old: [], new: ['m1', 'm2', 'm3'] });
     tell('m2', 1, Buffer.alloc(CHAIN_BYTES, 7));
     await calm();
@@ -295,7 +295,7 @@ describe('a write in class replica-disk', () => {
     expect([quorum.waitedMs, quorum.refusal()]).toEqual([0, undefined]);
   });
 
-  it('makes nobody an owner whose opening is cancelled before it is confirmed, or was before it was stored', async () => {
+  it('makes no member the owner if its opening is cancelled before it is confirmed or stored', async () => {
     const quorum = await open({ old: [], new: ['m1', 'm2', 'm3'] });
     const cancelled = new AbortController();
     const opened = new Map<string, boolean>();
@@ -316,7 +316,7 @@ describe('a write in class replica-disk', () => {
     ]);
   });
 
-  it('is confirmed by nobody before voters are named, who are two at least', async () => {
+  it('is not confirmed before voters are named, who are at least two', async () => {
     let wanted = ['m1'];
     const quorum = await open(noVoters, () => wanted);
     const named = () => stream.messages.flatMap(({ bytes }) => votersIn(bytes) ?? []);
@@ -357,7 +357,7 @@ describe('a write in class replica-disk', () => {
     await log.close();
   });
 
-  it('is behind what the log lets go of until the voters have it, even when the log has ended', async () => {
+  it('is not in the released part of the log until the voters have it, even when the log has ended', async () => {
     await open({ old: [], new: ['m1', 'm2', 'm3'] });
     tell('m2', 1);
     await calm();

@@ -121,7 +121,7 @@ it('keeps the flush journal of another class until the servers have flushed what
   await side.close();
 });
 
-it('tells the others of what the journal of another class has, and gives a stream its end back', async () => {
+it('reports the journal of another class to the other members, and restores the end of a stream', async () => {
   await keep();
   const mark = end();
   stream.messages.pop();
@@ -135,7 +135,7 @@ it('tells the others of what the journal of another class has, and gives a strea
   expect(await replica([]).mend(position)).toBeUndefined();
 });
 
-it('believes nothing of voters that its journal knows when the log went on without it', async () => {
+it('ignores the voters of its journal when the log went on without it', async () => {
   await keep();
   const before = end();
   for (const voters of [before, undefined]) {
@@ -172,7 +172,7 @@ it('has another server lead when the one that does lacks what this member has, a
   await side.close();
 });
 
-it('says whom class replica-disk lacks, and nothing in another class or when enough answer', async () => {
+it('names the members that class replica-disk lacks, and none in another class or when enough answer', async () => {
   const position = { epoch: 0, sequence: 0 };
   const alone = replica([], 'replica-disk');
   expect(alone.missingVoters).toBeUndefined();
@@ -194,7 +194,7 @@ it('says whom class replica-disk lacks, and nothing in another class or when eno
   for (const each of [many, enough]) await each.close();
 });
 
-it('names nobody as voters in a class without journals, where some are known', async () => {
+it('names no voters in a class without journals, even if some are known', async () => {
   await keep();
   const side = replica();
   await side.open(undefined);
@@ -235,7 +235,7 @@ function replace(sequence: number): void {
 
 const behind = { member: 'm2', identity: 'memory', epoch: 1, sequence: 1, chain: '', voters: undefined };
 
-it('gives nothing back while another member has more, or too few have told, or what is there differs', async () => {
+it('restores nothing while another member has more, too few have reported, or the stream differs', async () => {
   await keep();
   const mark = end();
   stream.messages.pop();
@@ -347,7 +347,7 @@ it('believes no stream that has another record than one of its shards has', asyn
   await side.close();
 });
 
-it('says in a class without journals how far its shards reach, and goes on with no stream that ends before', async () => {
+it('reports in a class without journals how far its shards reach, and follows no stream that ends before', async () => {
   const first = replica();
   await first.open(undefined);
   await first.beforeShards(end().sequence, end, 'actor');

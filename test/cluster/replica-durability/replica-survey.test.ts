@@ -40,12 +40,12 @@ it('counts no member that has nothing of the partition, as after its disk was lo
   expect(await asked(VOTERS, noReplicaStatus('m2'), status('m3'))).toMatchObject({ isEnough: true });
 });
 
-it('believes its own journal of the voters, whoever else was told of others', async () => {
+it('prefers the voters of its own journal to those that others report', async () => {
   const result = await asked(VOTERS, status('m4', { voters: OTHERS, sequence: 21 }));
   expect(result).toMatchObject({ voters: VOTERS, isEnough: false });
 });
 
-it('learns the voters of whoever has most of the log, and of nobody who has less than itself', async () => {
+it('learns the voters from the member with most of the log, and from no member that has less than itself', async () => {
   const [older, newer] = [status('m2', { voters: OTHERS }), status('m3', { voters: VOTERS, sequence: 21 })];
   for (const told of [
     [older, newer],

@@ -12,7 +12,7 @@ it('asks majorities of the old and of the new voters while they change', () => {
   expect(isMajority({ old: even, new: even }, new Set(['a', 'b']))).toBe(false);
 });
 
-it('takes for reached what more than half have', () => {
+it('counts a sequence as reached when more than half have it', () => {
   const reached = new Map([
     ['a', 9],
     ['b', 7],

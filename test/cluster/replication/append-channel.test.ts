@@ -68,12 +68,12 @@ function refusal(code: number, description: string): string {
 }
 
 describe('an append', () => {
-  it('is stored where its stream says so', async () => {
+  it('is stored at the position that its stream answers', async () => {
     expect(await outcomeOf('{"stream":"LOG_3","seq":7}')).toEqual({ kind: 'stored', sequence: 7 });
   });
 
   it.each([10_071, 10_164])(
-    'has nothing behind it where another one is there, or comes there: %i',
+    'is refused for a wrong sequence when another record exists or arrives at its position: %i',
     async (code) => {
       expect(await outcomeOf(refusal(code, 'wrong last sequence'))).toEqual({ kind: 'wrong-sequence' });
     },

@@ -23,7 +23,7 @@ function member(aheadMs: number, underWayMs = 0) {
   return { clock, log, moment, streamMs };
 }
 
-describe('the clock for whoever writes a log', () => {
+describe('the clock for writers of a log', () => {
   it('is that of the machine as long as nothing is known of the stream', () => {
     const clock = new TestClock();
     const log = new LogClock(clock);

@@ -83,7 +83,7 @@ describe('what counts in a log', () => {
     writer.decoder.take(message);
   });
 
-  it('begins with an opening and goes on along the chain', () => {
+  it('begins with an opening and continues along the chain', () => {
     const writer = new Writer();
     expect(writer.take(writer.opening(1))).toMatchObject({ kind: 'opened', opening: { member: 'm1' } });
     expect(numbersOf(writer.batch([1, 2]))).toEqual([1, 2]);
@@ -145,7 +145,7 @@ describe('what counts in a log', () => {
     expect(steps.at(-1)).toMatchObject({ batch: { firstSequence: 4 } });
   });
 
-  it('follows from the log alone: who begins in the middle comes to the same', () => {
+  it('follows from the log alone: a reader that begins in the middle gets the same result', () => {
     const writer = opened();
     writer.batch([1]);
     const middle = writer.state;

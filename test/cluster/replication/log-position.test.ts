@@ -85,11 +85,11 @@ it.each<[string, Partial<LogPosition>]>([
   ['of another stream', { identity: 'another' }],
   ['of another epoch', { epoch: 9 }],
   ['with another chain', { chain: Buffer.alloc(16, 1) }],
-])('does not go on from a record %s', async (_, changed) => {
+])('does not resume after a record %s', async (_, changed) => {
   expect(await toldAt(changed)).toMatchObject({ code: 'DATA_CORRUPTED' });
 });
 
-it('says that a log begins behind where somebody stands, and that it has not its beginning', async () => {
+it('reports that a log begins behind a known position, or lacks its beginning', async () => {
   await link.truncate(position.sequence + 1);
   expect(await toldAt({})).toMatchObject({ code: 'NOT_FOUND' });
   expect(await toldAt({ sequence: 0 })).toMatchObject({ code: 'NOT_FOUND' });

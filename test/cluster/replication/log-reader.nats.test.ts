@@ -57,7 +57,7 @@ function numbersOf(news: readonly LogNews[]): number[] {
 }
 
 describe('following a log', () => {
-  it('tells what is there and what comes, in order, and who owns it', async () => {
+  it('delivers stored and new records in order, with the owner', async () => {
     const partition = await newPartition(client, 1);
     const first = await client.open(partition, 'm1');
     for (const number of [1, 2, 3]) await first.append(numberedEntry(ACTOR, number));
@@ -77,7 +77,7 @@ describe('following a log', () => {
     await second.close();
   });
 
-  it('goes on where it stood, and its position opens the partition', async () => {
+  it('goes on at its last position, with which the partition can be opened', async () => {
     const partition = await newPartition(client, 1);
     const log = await client.open(partition, 'm1');
     for (let number = 0; number < 20; number += 1) await log.append(numberedEntry(ACTOR, number));
@@ -93,7 +93,7 @@ describe('following a log', () => {
     await next.close();
   });
 
-  it('goes on when the servers come back', async () => {
+  it('resumes when the servers come back', async () => {
     const partition = await newPartition(client, 1);
     const log = await client.open(partition, 'm1');
     await log.append(numberedEntry(ACTOR, 1));
@@ -139,7 +139,7 @@ describe('following a log', () => {
     await log.close();
   });
 
-  it('stops where the stream is deleted under it, instead of beginning anew', async () => {
+  it('stops when the stream is deleted during the read, instead of starting again', async () => {
     const partition = await newPartition(client, 1);
     const log = await client.open(partition, 'm1');
     await log.append(numberedEntry(ACTOR, 1));

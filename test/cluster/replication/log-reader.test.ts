@@ -107,8 +107,8 @@ class LostConsumer extends MemoryLink {
   }
 }
 
-describe('a record that does not verify where it is followed', () => {
-  it('is taken from the leader, and everything is told once', async () => {
+describe('a record that does not verify while it is followed', () => {
+  it('is read from the leader, and every record is delivered once', async () => {
     const clock = new TestClock();
     const stream = new MemoryStream();
     const log = await opened(stream, clock);
@@ -137,7 +137,7 @@ describe('a record that does not verify where it is followed', () => {
   });
 });
 
-it('tells everything once, also what a consumer delivers again', async () => {
+it('delivers every record once, even if a consumer redelivers it', async () => {
   const clock = new TestClock();
   const stream = new MemoryStream();
   const log = await opened(stream, clock);
@@ -197,8 +197,8 @@ it('ends when what it reads cannot be kept, also while the leader does not answe
   await reading;
 });
 
-describe('when a reader received what it stands at', () => {
-  it('is now when it begins behind a position of which nobody knows, for the owner may have a lease', async () => {
+describe('the time at which a reader received its position', () => {
+  it('is the current time after a position without a known time, because the owner may have a lease', async () => {
     const clock = new TestClock();
     const stream = new MemoryStream();
     const log = await opened(stream, clock);
@@ -268,7 +268,7 @@ describe('when a reader received what it stands at', () => {
   });
 });
 
-it('goes on with no other stream of the same name, though that has what this one had', async () => {
+it('resumes with no other stream of the same name, even if it has the same records', async () => {
   const clock = new TestClock();
   const stream = new MemoryStream();
   const log = await opened(stream, clock);
@@ -294,7 +294,7 @@ it('goes on with no other stream of the same name, though that has what this one
   await reading;
 });
 
-it('stands nowhere in the middle of a batch, whose beginning whoever went on there would miss', async () => {
+it('has no position inside a batch, where a resumed reader would miss its beginning', async () => {
   const clock = new TestClock();
   const stream = new MemoryStream();
   const log = await opened(stream, clock, 1000);

@@ -35,7 +35,7 @@ async function readings(stream: LogStream, last: number): Promise<readonly (read
 }
 
 describe('what members store in a stream', () => {
-  it('is told from what others put there, however it is read', async () => {
+  it('is distinguished from messages of others, for every way to read them', async () => {
     const partition = await newPartition(client, 1);
     const stream = client.stream(partition, testLogSeal());
     for (const [at, text] of ['one', 'two'].entries())

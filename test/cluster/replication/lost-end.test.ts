@@ -97,8 +97,8 @@ beforeEach(async () => {
   expect(stream.messages).toHaveLength(LENGTH);
 });
 
-describe('a stream that lost its end and has grown again to where it was', () => {
-  it('gets no further epoch of an owner who finds out what became of an append', async () => {
+describe('a stream that lost its end and has grown to its former length', () => {
+  it('gets no further epoch from an owner that resolves the outcome of an append', async () => {
     link.beforeAppend = () => {
       link.isConnected = false;
     };
@@ -120,7 +120,7 @@ describe('a stream that lost its end and has grown again to where it was', () =>
     expect(stream.messages).toHaveLength(LENGTH);
   });
 
-  it('is opened by nobody, even when that happens at the last moment', async () => {
+  it('is opened by no member, even when that happens at the last moment', async () => {
     link.beforeAppend = replaceEnd;
     const refused = expect(open('m2')).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
     await pass(2 * LEASE_MS);
@@ -148,7 +148,7 @@ it('a log takes nothing more behind an append that was not answered for as long 
   await expect(log.append(numberedEntry('a', 5))).resolves.toBeGreaterThan(LENGTH);
 });
 
-it('a log is opened by nobody while another replica has more of it', async () => {
+it('a log is opened by no member while another replica has more of it', async () => {
   const more: ReplicaPosition = { member: 'm3', identity: 'memory', epoch: 1, sequence: LENGTH + 1 };
   const replicas = { ask: () => Promise.resolve([more]) };
   const refused = expect(open('m2', { replicas })).rejects.toThrow('m3 has 4');
@@ -157,7 +157,7 @@ it('a log is opened by nobody while another replica has more of it', async () =>
   expect(stream.messages).toHaveLength(LENGTH);
 });
 
-it('a log is opened by nobody while another replica knows it as another stream', async () => {
+it('a log is opened by no member while another replica knows it as another stream', async () => {
   const replicas = { ask: async () => [{ member: 'm3', identity: 'another', epoch: 1, sequence: 1 }] };
   const opening = expect(open('m2', { replicas })).rejects.toThrow(/m3 knows it as 'another'/);
   await settle();
@@ -180,7 +180,7 @@ it('a log that another replica was ahead of for a moment, time and again, is not
   expect((await opening).epoch).toBe(2);
 });
 
-it('an empty log that is deleted and made anew at the last moment is opened by nobody', async () => {
+it('an empty log that is deleted and recreated at the last moment is opened by no member', async () => {
   stream = new MemoryStream();
   link = new DisturbedLink(stream);
   link.beforeAppend = () => {
@@ -208,7 +208,7 @@ describe('a candidate', () => {
     expect((await opening).epoch).toBe(2);
   });
 
-  it('waits anew when the servers were away, which may have lost what renewed a lease', async () => {
+  it('waits again when the servers were away, which may have lost what renewed a lease', async () => {
     const { length } = stream.messages;
     // When the lease was waited out, right before the opening goes out.
     const ask = async (): Promise<readonly ReplicaPosition[]> => {
@@ -246,7 +246,7 @@ describe('a candidate', () => {
     expect((await opening).epoch).toBe(2);
   });
 
-  it('waits for a whole lease where nobody knows when the end was received', async () => {
+  it('waits for a whole lease when the time at which the end was received is unknown', async () => {
     const opening = open('m2', { position: keptOf(await longKnown()) });
     await pass(LEASE_MS - 500);
     expect(stream.messages).toHaveLength(LENGTH);
@@ -257,7 +257,7 @@ describe('a candidate', () => {
   it.each<[string, number]>([
     ['at first', 0],
     ['while it waits', LEASE_MS - 1_000],
-  ])('waits anew when the log was shorter %s, which may have lost what renewed a lease', async (_, ms) => {
+  ])('waits again when the log was shorter %s, which may have lost what renewed a lease', async (_, ms) => {
     const position = ms === 0 ? await longKnown() : undefined;
     const lose = (): (() => void) => {
       const end = stream.messages.splice(LENGTH - 1);
@@ -275,7 +275,7 @@ describe('a candidate', () => {
     expect((await opening).epoch).toBe(2);
   });
 
-  it('waits anew when the log was shorter at the last moment', async () => {
+  it('waits again when the log was shorter at the last moment', async () => {
     let giveBack = (): void => {};
     const ask = vi
       .fn(async (): Promise<readonly ReplicaPosition[]> => [])
@@ -308,7 +308,7 @@ describe('a candidate', () => {
     expect(stream.messages).toHaveLength(LENGTH + 1);
   });
 
-  it('gives up a log that is full', async () => {
+  it('abandons a log that is full', async () => {
     let sent = 0;
     link.append = async () => {
       sent += 1;
@@ -320,7 +320,7 @@ describe('a candidate', () => {
     await refused;
   });
 
-  it('counts no time in which another server came to lead, for nobody could renew a lease', async () => {
+  it('does not count a time in which another server became leader, when no owner could renew a lease', async () => {
     link.leader = () => `s${clock.monotonicMs()}`;
     const opening = open('m2');
     await pass(3 * LEASE_MS);
@@ -331,7 +331,7 @@ describe('a candidate', () => {
   });
 });
 
-describe('an owner that cannot trust what the stream says', () => {
+describe('an owner that cannot trust the state of the stream', () => {
   it('stops when a record of its epoch is there that it did not write', async () => {
     link.beforeAppend = () => {
       link.isConnected = false;
@@ -375,7 +375,7 @@ describe('an owner that finds out what became of an append', () => {
     expect(log.epoch).toBe(2);
   });
 
-  it('ends when others went on and the beginning of what they wrote is gone', async () => {
+  it('ends when others continued and the beginning of their records is gone', async () => {
     link.beforeAppend = () => {
       link.isConnected = false;
     };

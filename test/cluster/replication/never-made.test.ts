@@ -30,7 +30,7 @@ function wasNever(actor: string): Promise<boolean> {
   return wasNeverMade(stream.link(), SIDE_PARTITION, actor, systemClock);
 }
 
-it('tells an actor that never was from one that the log has, whatever the disk says', async () => {
+it('distinguishes an actor that never existed from one in the log, independent of the disk', async () => {
   expect(await wasNever(first)).toBe(true);
   await side.member.own();
   expect(await wasNever(first)).toBe(true);

@@ -68,7 +68,7 @@ describe('opening a partition', () => {
     await second.close();
   });
 
-  it('gives every batch behind the position to who applies them, before it opens', async () => {
+  it('passes every batch behind the position to its consumer, before it opens', async () => {
     const partition = await newPartition(client, 1);
     const position = await written(partition);
     const taken: number[] = [];
@@ -82,7 +82,7 @@ describe('opening a partition', () => {
     await log.close();
   });
 
-  it('is given up when it is not wanted any more', async () => {
+  it('is cancelled when it is no longer wanted', async () => {
     const partition = await newPartition(client, 1);
     await client.open(partition, 'm1');
     const signal = AbortSignal.timeout(20);
@@ -148,7 +148,7 @@ describe('opening a partition', () => {
 });
 
 describe('an owner', () => {
-  it('stops for good, and says why, when something else writes into its log', async () => {
+  it('stops permanently, with the reason, when another client writes into its log', async () => {
     const partition = await newPartition(client, 1);
     const events: LogEvent[] = [];
     const log = await client.open(partition, 'm1', { report: (event) => events.push(event) });
@@ -163,7 +163,7 @@ describe('an owner', () => {
     expect((await client.stream(partition).state()).lastSequence).toBe(2);
   });
 
-  it('refuses entries while there is no space, and goes on when there is', async () => {
+  it('refuses entries while there is no space, and resumes when there is', async () => {
     const partition = await newPartition(client, 1, 64 * 1024);
     const log = await client.open(partition, 'm1');
     const entries = Array.from({ length: 20 }, (_, number) => numberedEntry(ACTOR, number, 10_000));
@@ -205,7 +205,7 @@ describe('an owner', () => {
     await log.close();
   });
 
-  it('finds out what became of its appends when the server comes back, and has lost nothing', async () => {
+  it('resolves the outcome of its appends when the server comes back, and has lost nothing', async () => {
     const partition = await newPartition(client, 1);
     const log = await client.open(partition, 'm1', { leaseMs: 4000 });
     await log.append(numberedEntry(ACTOR, 0));

@@ -121,7 +121,7 @@ describe('a partition whose servers fail', () => {
     await reopened.close();
   });
 
-  it('loses and doubles nothing when the leader of its stream stands still and comes back', async () => {
+  it('loses and duplicates nothing when the leader of its stream is paused and resumes', async () => {
     const partition = await newPartition(client, 3);
     const log = await client.open(partition, 'm1');
     const appender = new Appender(log, 16);
@@ -212,7 +212,7 @@ describe('two members that open one partition at once', () => {
     await other.close();
   });
 
-  it('takes nothing more from an owner that another one replaced, whatever it had under way [CLU-004]', async () => {
+  it('accepts nothing more from a replaced owner, including its pending writes [CLU-004]', async () => {
     const partition = await newPartition(client, 3);
     const other = await logClient(cluster());
     const first = await client.open(partition, 'm1');

@@ -38,7 +38,7 @@ describe('a partition log that several members contend for, simulated', {
     expect(sum.coldStarts).toBeGreaterThan(SEEDS / 10);
   });
 
-  it('goes the same way for the same seed', async () => {
+  it('is deterministic for a seed', async () => {
     expect(await simulateLog(7)).toEqual(await simulateLog(7));
   });
 });

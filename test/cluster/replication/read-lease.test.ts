@@ -39,7 +39,7 @@ describe('the read lease of an owner', () => {
     expect(lease.isValid()).toBe(false);
   });
 
-  it('never becomes shorter by an answer that comes late', () => {
+  it('is never shortened by a late answer', () => {
     const { clock, lease } = leased();
     const early = lease.moment();
     clock.advance(2000);
@@ -49,7 +49,7 @@ describe('the read lease of an owner', () => {
     expect(lease.validUntilMs).toBe(until);
   });
 
-  it('ends when wall time went on while the machine slept, and not when the wall clock is set back', () => {
+  it('ends when wall time advanced while the machine slept, and not when the wall clock is set back', () => {
     const { clock, lease } = leased();
     clock.setWall(clock.wallMs() - 3_600_000);
     expect(lease.isValid()).toBe(true);
@@ -57,7 +57,7 @@ describe('the read lease of an owner', () => {
     expect(lease.isValid()).toBe(false);
   });
 
-  it('ends by whichever clock says that more time has passed', () => {
+  it('ends by the clock that shows more elapsed time', () => {
     const { clock, lease } = leased();
     clock.advance(2_000);
     clock.setWall(clock.wallMs() + 1_599);

@@ -51,7 +51,7 @@ describe('a record of the replicated log', () => {
     );
   });
 
-  it('of a format nobody wrote or a newer version wrote is refused, the newer one as such [CLU-043]', () => {
+  it('of an unknown format or a newer version is refused, the newer one with its own error [CLU-043]', () => {
     const { bytes } = encodeRecord(simple, Buffer.from('the entries'));
     const of = (format: number) => decodeRecord(Buffer.from(bytes).fill(format, 4, 5));
     expect(of(RECORD_FORMAT)).toHaveProperty('body');
@@ -87,7 +87,7 @@ describe('a record of the replicated log', () => {
     expect(() => encodeRecord(simple, Buffer.alloc(BODY_BYTES_MAX + 1))).toThrow(InvariantError);
   });
 
-  it('keeps who opened an epoch, and what a manifest says', () => {
+  it('preserves the opener of an epoch, and the content of a manifest', () => {
     const opening = { member: 'höst:8080', nonce: Buffer.alloc(16, 5) };
     expect(decodeOpening(encodeOpening(opening))).toEqual(opening);
     expect(decodeManifest(encodeManifest({ bytes: 1_000_000, crc: 0xffffffff }))).toEqual({

@@ -28,7 +28,7 @@ function looked(files: MemoryShardFiles): ShardPositions {
   return positions;
 }
 
-it('finds the newest record that a shard tells of, of those that were given something', async () => {
+it('finds the newest record named by a shard, among the shards that received one', async () => {
   const files = new MemoryShardFiles();
   const positions = looked(files);
   expect(positions.newest).toBeUndefined();
@@ -45,7 +45,7 @@ it('finds the newest record that a shard tells of, of those that were given some
   expect(looked(files.crash()).newest).toEqual(at(4));
 });
 
-it('knows a record that made or removed an actor although no shard tells of it', async () => {
+it('knows a record that created or removed an actor without a shard that names it', async () => {
   const files = new MemoryShardFiles();
   const positions = looked(files);
   await positions.cover(3, at(3), 'a');
@@ -92,7 +92,7 @@ it('looks at no shard again that the stored position is ahead of, and that got n
   expect(last.looks).toBe(0);
 });
 
-it('begins anew with another stream, and when the shards were replaced', async () => {
+it('starts again with another stream, and when the shards were replaced', async () => {
   const files = new MemoryShardFiles();
   const positions = looked(files);
   await positions.cover(5, at(5), 'a');
@@ -140,7 +140,7 @@ it('knows how far a shard was ahead of the position before the position is store
   expect(left.catalogue?.get('a')).toEqual({ created: 0, floor: 5 });
 });
 
-it('lists nobody whose shard is ahead and who is removed', async () => {
+it('lists no removed actor whose shard is ahead', async () => {
   const files = new MemoryShardFiles();
   await (await opened(files)).cover(5, at(5), 'a');
   await files.catalogue?.note({ actors: new Map([['a', null]]) }, 6);
@@ -184,7 +184,7 @@ it('does not use a catalogue of another name than the position was stored with',
   expect(again.name).toBe(positions.name);
 });
 
-it('goes on with no catalogue that was put in the place of its own while it could not be written', async () => {
+it('does not use a catalogue that replaced its own while it could not be written', async () => {
   const files = new ReplacedFiles();
   const positions = await opened(files);
   const other = new MemoryShardFiles();
@@ -277,7 +277,7 @@ it('does not look at what is about to be replaced, and looks at what replaced it
   expect(positions.newest).toEqual(at(4));
 });
 
-it('verifies the catalogue once before it is looked at, again where it was damaged or replaced', async () => {
+it('verifies the catalogue once before its first read, and again when it was damaged or replaced', async () => {
   const files = new MemoryShardFiles();
   const before = looked(files);
   await before.cover(2, at(2), 'a');
@@ -331,7 +331,7 @@ describe('a catalogue that is not there', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('is not made by a look: then nobody would know that there was no list', async () => {
+  it('is not created by a read, which would hide that there was no list', async () => {
     await positions.verify();
     positions.inspect();
     expect(store.hasCatalogue()).toBe(false);

@@ -25,7 +25,7 @@ beforeEach(() => {
   for (const sequence of [0, 1, 2]) stream.append(sequence, Buffer.from([sequence]));
 });
 
-it('asks again while nobody knows of the stream, where any stream would do', async () => {
+it('retries while no server knows the stream, where any stream would do', async () => {
   const link = new UnawareLink(stream);
   const reached = stateReaching(link, PARTITION, { identity: '', sequence: 0 }, clock);
   await settle();
@@ -34,7 +34,7 @@ it('asks again while nobody knows of the stream, where any stream would do', asy
   expect(await reached).toMatchObject({ identity: 'memory', lastSequence: 3, isAtOnce: false });
 });
 
-it('says at once that a log begins behind what is wanted of it', async () => {
+it('reports at once that a log begins behind the requested position', async () => {
   stream.firstSequence = 3;
   const known = { identity: 'memory', sequence: 3 };
   let told: unknown;

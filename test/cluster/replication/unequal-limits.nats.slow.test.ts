@@ -52,7 +52,7 @@ async function leaderOf(partition: number): Promise<string> {
   }
 }
 
-it('refuses nothing that is in the log, and goes on, where the server that leads has less space than the others', async () => {
+it('refuses no stored record, and goes on, when the leading server has less space than the others', async () => {
   // Without a bound of its own: a stream is made on no server that could not hold it whole.
   const partition = await newPartition(client, 3, -1);
   while ((await leaderOf(partition)) !== LIMITED)

@@ -89,7 +89,7 @@ describe('a frame of an answer', () => {
     expect(decodeFrame(encodeFrame(FrameKind.value, false, 1))).not.toHaveProperty('head');
   });
 
-  it('tells the date of an answer once, in front of whatever it is', () => {
+  it('carries the date of an answer once, before any kind of content', () => {
     const long = new JsonText('x'.repeat(FRAME_BODY_BYTES_MAX + 1));
     for (const [answer, kind, bodies] of [
       [new JsonText('{"a":1}'), FrameKind.text, ['{"a":1}']],

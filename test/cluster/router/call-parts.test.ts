@@ -13,7 +13,7 @@ function callOf(bytes: number, fill = 7): Buffer {
 }
 
 describe('a call in parts', () => {
-  it('is whole again whatever comes in between, in messages NATS takes', () => {
+  it('is reassembled among other messages, in sizes that NATS accepts', () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 3 * MIB }), { minLength: 1, maxLength: 4 });
     fc.assert(
       fc.property(sizes, fc.infiniteStream(fc.nat()), (lengths, choices) => {
@@ -50,7 +50,7 @@ describe('a call in parts', () => {
     expect(messagesOf(callOf(0 + 1))).toEqual([callOf(1)]);
   });
 
-  it('that lacks one is dropped, whichever it is, and is whole when it is sent again', () => {
+  it('is dropped when any part is missing, and is complete when it is sent again', () => {
     const call = callOf(3 * MIB);
     const messages = messagesOf(call);
     for (const lost of messages.keys()) {
@@ -63,7 +63,7 @@ describe('a call in parts', () => {
     }
   });
 
-  it('is refused once when it is too large, and what still comes of it is dropped', () => {
+  it('is refused once when it is too large, and its remaining parts are dropped', () => {
     const assembly = new CallAssembly();
     const messages = messagesOf(callOf(129 * MIB));
     let refusals = 0;

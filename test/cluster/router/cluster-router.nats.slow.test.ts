@@ -111,7 +111,7 @@ async function noteHost() {
 
 describe('a command that is sent to the owner of its actor', () => {
   it(
-    'goes to the next owner under the same id when the first one falls silent',
+    'is sent to the next owner under the same id when the first one falls silent',
     async () => {
       const first: Call[] = [];
       const silent = connection.subscribe(subjectOf('m2'), {
@@ -129,7 +129,7 @@ describe('a command that is sent to the owner of its actor', () => {
     SILENCE_MS * 5,
   );
 
-  it('goes to the next owner when the writes of the first one have stopped', async () => {
+  it('is sent to the next owner when the writes of the first one have stopped', async () => {
     const first = member('m2', () => {
       owner = 'm3';
       throw new ServiceError('WRITES_STOPPED');
@@ -143,7 +143,7 @@ describe('a command that is sent to the owner of its actor', () => {
     expect(next[1]?.id).toMatchObject({ slot: 0, number: 2 });
   });
 
-  it('is answered 503 with the owner to ask when nobody takes it in time', async () => {
+  it('is answered 503 with the owner to ask when no member takes it in time', async () => {
     member('m2', () => {
       throw new ServiceError('NOT_OWNER');
     });
@@ -156,7 +156,7 @@ describe('a command that is sent to the owner of its actor', () => {
   });
 
   it(
-    'says that nobody knows when an owner fell silent and nobody else took it in time',
+    'has an unknown outcome when an owner fell silent and no other member took it in time',
     async () => {
       const silent = connection.subscribe(subjectOf('m2'), {
         callback: () => {
@@ -171,8 +171,8 @@ describe('a command that is sent to the owner of its actor', () => {
   );
 });
 
-describe('a command that was sent, and that somebody says nobody took', () => {
-  it('is done once, also when this member is the owner by then: not only servers can say so', async () => {
+describe('a command that was sent, with a forged no-responders reply', () => {
+  it('is done once, also when this member has become the owner, because any client can send such a reply', async () => {
     const { actor, host, close } = await noteHost();
     const revisions: unknown[] = [];
     const done = Promise.withResolvers<void>();

@@ -88,7 +88,7 @@ describe('a local read', () => {
     expect(askedOwner).toBe(0);
   });
 
-  it('waits for what its caller has seen, and does not ask the owner when that comes', async () => {
+  it('waits for the revision its caller has seen, and does not ask the owner when it arrives', async () => {
     await write('old');
     await follow();
     const seen = parseRevision(await write('new'));
@@ -144,7 +144,7 @@ describe('a local read', () => {
     expect(await long).toEqual({ k: 'here' });
   });
 
-  it('ends when its caller goes away', async () => {
+  it('ends when its caller disconnects', async () => {
     source = 'changing';
     const controller = new AbortController();
     const answer = reads.local(

@@ -46,7 +46,7 @@ describe('a message between members', () => {
     );
   });
 
-  it('is the same in pieces, whatever their size', () => {
+  it('is the same in pieces of any size', () => {
     fc.assert(
       fc.property(values, fc.constantFrom(1, 5, 20, 100), (value, step) => {
         const text = [...messagePieces(value, step)].join('');

@@ -96,7 +96,7 @@ async function answerTo(message: unknown): Promise<unknown> {
 }
 
 describe('a call to the owner of a partition', () => {
-  it('brings the message and who asks, and brings the answer back', async () => {
+  it('delivers the message with its caller, and returns the answer', async () => {
     handle = (call, who) => ({ message: call.message, actor: call.actor, who: who.principal });
     expect(await answerTo({ type: 'Read', at: [1, null] })).toEqual({
       message: { type: 'Read', at: [1, null] },
@@ -157,7 +157,7 @@ describe('a call to the owner of a partition', () => {
     expect(asked).toBe(2);
   }, 20_000);
 
-  it('brings an error back with its code, field and details, and nothing of what is inside', async () => {
+  it('returns an error with its code, field and details, and no internal information', async () => {
     handle = ({ message }) => {
       if (message === 'inside') throw new Error('secret path /etc');
       throw new ServiceError('VALIDATION_FAILED', 'Too long', { field: 'name', details: { max: 3 } });
@@ -190,7 +190,7 @@ describe('a call to the owner of a partition', () => {
     expect(await answerTo('as usual')).toBe(1);
   });
 
-  it('brings the date of an answer, in one piece, in many and in a stream, and answers that nothing was done', async () => {
+  it('returns the date of an answer, in one piece, in many and in a stream, and answers that nothing was done', async () => {
     const large = new JsonText(JSON.stringify('ü'.repeat(1_000_000)));
     async function* pieces() {
       yield '[1,';
@@ -212,7 +212,7 @@ describe('a call to the owner of a partition', () => {
     expect(reported).toEqual([]);
   });
 
-  it('says that nothing was done where the member asked is not there, or does not own the partition', async () => {
+  it('reports that nothing was done when the called member is absent, or does not own the partition', async () => {
     expect(await ask('x', { member: 2 })).toEqual({ kind: 'elsewhere' });
     handle = () => {
       throw new ServiceError('NOT_OWNER');
@@ -263,7 +263,7 @@ describe('a call to the owner of a partition', () => {
     expect(seen).toEqual(['first']);
   });
 
-  it('is given up by its caller and by its deadline, and the owner hears of both', async () => {
+  it('is cancelled by its caller and by its deadline, and the owner is notified of both', async () => {
     const aborted: unknown[] = [];
     handle = (_call, { signal }) =>
       new Promise((_resolve, reject) => {
@@ -283,7 +283,7 @@ describe('a call to the owner of a partition', () => {
     expect(aborted).toEqual(['REQUEST_CANCELLED', 'REQUEST_CANCELLED']);
   });
 
-  it('is one call when it is sent again under its id: who asked last hears the answer, from its beginning', async () => {
+  it('is one call when it is sent again under its id: the last caller gets the answer, from its beginning', async () => {
     const { promise, resolve } = Promise.withResolvers<JsonText>();
     const signals: AbortSignal[] = [];
     handle = (_call, { signal }) => {
@@ -309,7 +309,7 @@ describe('a call to the owner of a partition', () => {
     still.unsubscribe();
   });
 
-  it('is given up by who asked again, as by who asked first', async () => {
+  it('is cancelled for a repeated call as for the first one', async () => {
     let asked = 0;
     const aborted = Promise.withResolvers<unknown>();
     handle = (_call, { signal }) => {
@@ -368,7 +368,7 @@ describe('a call to the owner of a partition', () => {
     flooded.close();
   });
 
-  it('goes on while its caller is on its way to another server, and ends when the caller stays away', async () => {
+  it('goes on while its caller moves to another server, and ends when the caller does not return', async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const signals: AbortSignal[] = [];
     handle = (_call, { signal }) => {
@@ -426,7 +426,7 @@ describe('a call to the owner of a partition', () => {
     again.close();
   }, 20_000);
 
-  it('is lost when a piece of its answer is, however much more comes: half an answer is none', async () => {
+  it('is lost when a piece of its answer is lost, with any number of further pieces', async () => {
     const pieces = (kind: FrameKind): Uint8Array[] =>
       [0, 1, 2].map((number) => encodeFrame(kind, number === 2, number, Buffer.from('"piece"')));
     let toSend: Uint8Array[] = [];
@@ -460,7 +460,7 @@ describe('a call to the owner of a partition', () => {
     heard.unsubscribe();
   });
 
-  it('is told on although what its caller said of some pieces was lost', async () => {
+  it('is delivered to its end although acknowledgements of its caller were lost', async () => {
     handle = () => new JsonText(JSON.stringify('x'.repeat(20_000_000)));
     const frames: Frame[] = [];
     let control = '';
@@ -502,7 +502,7 @@ describe('a call to the owner of a partition', () => {
     inbox.unsubscribe();
   });
 
-  it('waits as long as the owner says that it works, and is lost when the owner falls silent', async () => {
+  it('waits while the owner reports progress, and is lost when the owner falls silent', async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     handle = () => promise;
     const slow = ask('slow');

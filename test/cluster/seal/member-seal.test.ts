@@ -28,14 +28,14 @@ function* bitFlips(bytes: Uint8Array): Generator<Buffer, void> {
 }
 
 describe('a sealed call', () => {
-  it('brings its message to the member it was made for', () => {
+  it('delivers its message to its receiver', () => {
     const { callTo, owner } = pair();
     const sealed = callTo().seal('inbox.1', message);
     expect(textOf(owner.seal.openCall('m2', 'inbox.1', sealed)?.message)).toBe(message.toString());
     expect(owner.refused).toEqual([]);
   });
 
-  it('cannot be made to anybody who was not heard, or not for long', () => {
+  it('cannot be addressed to a member that was not heard, or not recently', () => {
     const clock = new TestClock();
     const { caller } = pair({ clock });
     expect(caller.seal.callTo('m3')).toBeUndefined();
@@ -52,7 +52,7 @@ describe('a sealed call', () => {
     expect(owner.refused).toEqual(['call replayed m1']);
   });
 
-  it('is of no use to another member, elsewhere, or to another life of its receiver', () => {
+  it('is refused by another member, on another subject, and by another process of its receiver', () => {
     const { callTo, owner } = pair();
     const sealed = callTo().seal('inbox.1', message);
     expect(owner.seal.openCall('m3', 'inbox.1', sealed)).toBeUndefined();
@@ -63,7 +63,7 @@ describe('a sealed call', () => {
     expect(owner.refused).toEqual(['call forged m1']);
   });
 
-  it('is of no use later, by the clock of its receiver alone', () => {
+  it('is refused later, by the clock of its receiver alone', () => {
     const clock = new TestClock();
     const { callTo, owner } = pair({ clock });
     const [first, second] = [callTo().seal('inbox.1', message), callTo().seal('inbox.2', message)];
@@ -74,7 +74,7 @@ describe('a sealed call', () => {
     expect(owner.refused).toEqual(['call late m1']);
   });
 
-  it('is taken although the clocks of sender and receiver say something else', () => {
+  it('is accepted although the clocks of sender and receiver differ', () => {
     const [ahead, behind] = [new TestClock(), new TestClock()];
     ahead.advance(10 * 365 * 86_400_000);
     const caller = testSeal('m1', { clock: ahead });
@@ -141,7 +141,7 @@ describe('an answer', () => {
     expect(caller.refused).toEqual(['answer replayed m2']);
   });
 
-  it('is of no use for another call, another caller, or with another place to talk back to', () => {
+  it('is refused for another call, another caller, or with another control subject', () => {
     const { answers, call, caller, owner } = answered();
     const sealed = answers.seal('inbox.1', 'control.1', frame);
     expect(call.open('inbox.2', 'control.1', sealed)).toBeUndefined();
@@ -154,7 +154,7 @@ describe('an answer', () => {
     expect(textOf(call.open('inbox.1', 'control.1', sealed))).toBe('answer');
   });
 
-  it('is of no use from another member, although that one has the key', () => {
+  it('is refused from another member, although that one has the key', () => {
     const { call, caller } = answered();
     const other = testSeal('m3');
     hearPulse(caller.seal, other.seal);
@@ -174,7 +174,7 @@ describe('an answer', () => {
     expect(textOf(call.open('inbox.1', 'control.1', sealed))).toBe('answer');
   });
 
-  it('that nobody waits for is declined where a member sent it, and nothing is sent for anybody else', () => {
+  it('that no caller waits for is declined to a member, and nothing is sent to others', () => {
     const { answers, caller, owner } = answered();
     const sealed = answers.seal('inbox.9', 'control.1', frame);
     const opened = caller.seal.openAny('inbox.9', 'control.1', sealed);
@@ -195,7 +195,7 @@ describe('an answer', () => {
   });
 });
 
-describe('what all members are told', () => {
+describe('a broadcast to all members', () => {
   const data = Buffer.from('{"member":"m1","epoch":7}');
   const news = (seal: MemberSeal, replyTo = '') => ({
     subject: 'grove.flushed.000',
@@ -214,7 +214,7 @@ describe('what all members are told', () => {
     expect(to.refused).toEqual(['message replayed m1']);
   });
 
-  it('is of nobody else whose name begins or ends with that of its sender', () => {
+  it('is attributed to no member whose name begins or ends with that of its sender', () => {
     const [from, to] = [testSeal('m1'), testSeal('m2')];
     const told = news(from.seal);
     const bytes = Buffer.from(told.seal, 'base64url');
@@ -234,7 +234,7 @@ describe('what all members are told', () => {
     expect(to.seal.openNews(told, new ReplayGuard())).toMatchObject({ name: 'm1' });
   });
 
-  it('is of no use on another subject, with another place for answers, changed, or with another key', () => {
+  it('is refused on another subject, with another reply subject, changed, or with another key', () => {
     const [from, to, foreign] = [
       testSeal('m1'),
       testSeal('m2'),
@@ -276,7 +276,7 @@ describe('what all members are told', () => {
     expect(to.seal.openNews({ ...told, seal: 'AAAA' }, new ReplayGuard())).toBeUndefined();
   });
 
-  it('says of a member that seals no more that it is to be called without', () => {
+  it('announces that a member no longer seals and has to be called without a seal', () => {
     const { caller } = pair({ acceptsUnsigned: true });
     expect(textOf(caller.seal.callTo('m2')?.seal('inbox.1', message))).not.toBe(message.toString());
     caller.seal.forget('m2');

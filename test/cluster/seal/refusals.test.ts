@@ -16,7 +16,7 @@ function refusals() {
 }
 
 describe('what was refused', () => {
-  it('is counted each time, noticed once, and told as an alarm for some minutes', () => {
+  it('is counted each time, logged once, and reported as an alarm for some minutes', () => {
     const { clock, count, made, noticed } = refusals();
     made.note('call', 'forged', 'm2');
     made.note('call', 'forged', 'm2');
@@ -32,14 +32,14 @@ describe('what was refused', () => {
     expect(noticed).toHaveLength(3);
   });
 
-  it('is no alarm where members and connections that stand still bring it about as well', () => {
+  it('is no alarm when paused members and connections cause it as well', () => {
     const { count, made, noticed } = refusals();
     made.note('call', 'late', 'm2');
     made.note('call', 'misdirected', 'm2');
     expect([count(), noticed.length, made.alarms]).toEqual([2, 2, []]);
   });
 
-  it('takes neither memory nor the terminal of whoever reads it for names somebody makes up', () => {
+  it('bounds the memory and escapes the terminal output of made-up sender names', () => {
     const { made, noticed } = refusals();
     for (let each = 0; each < 100; each++)
       made.note('call', 'forged', `\u001b[31m${each}${'x'.repeat(1000)}`);

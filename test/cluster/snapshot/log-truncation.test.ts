@@ -49,7 +49,7 @@ describe('a log', () => {
     expect([await cut('memory', 'earlier'), stream.firstSequence]).toEqual([undefined, 1]);
   });
 
-  it('is not cut when it was made anew since it was looked at', async () => {
+  it('is not truncated when it was recreated after the check', async () => {
     expect([await cut('earlier', 'earlier'), stream.firstSequence]).toEqual([undefined, 1]);
   });
 });

@@ -94,7 +94,7 @@ describe('the index of snapshots', () => {
     expect((await one.read(3)).records).toEqual([recordOf(3, 8)]);
   });
 
-  it('is changed by one of those who read the same, whatever others do to other partitions meanwhile', async () => {
+  it('is changed by one of several concurrent writers, independent of changes to other partitions', async () => {
     const [one, other] = await newIndex();
     const attempts = Array.from({ length: 20 }, (_, at) =>
       (at % 2 === 0 ? one : other).replace(at < 8 ? 5 : at, 0, [recordOf(at < 8 ? 5 : at, 100 + at)]),
@@ -106,7 +106,7 @@ describe('the index of snapshots', () => {
     expect((await other.read(5)).records).toEqual([recordOf(5, 100 + winner)]);
   });
 
-  it('tells who repeats a change whose answer was lost that it happened', async () => {
+  it('confirms a repeated change whose answer was lost', async () => {
     const [one, other] = await newIndex();
     expect(await one.replace(1, 0, [recordOf(1, 9)])).toBe(true);
     expect(await one.replace(1, 0, [recordOf(1, 9)])).toBe(true);
@@ -152,7 +152,7 @@ describe('the log of a partition', () => {
     await again.close();
   });
 
-  it('tells by halves how much of it is old enough', async () => {
+  it('finds by bisection how much of it is old enough', async () => {
     const partition = await newPartition(client, 1);
     const stream = client.stream(partition);
     const log = await client.open(partition, 'a');

@@ -120,7 +120,7 @@ describe('a snapshot of a partition', () => {
     expect(JSON.stringify((await fresh.rows())[fork])).not.toContain(Buffer.from('behind').toString('hex'));
   });
 
-  it('stores again only what has changed, whoever took the one before', async () => {
+  it('stores only what has changed, also after a snapshot of another member', async () => {
     const [owner, follower] = await ownerAndFollower();
     await follower.snapshot();
     const before = await world.stored();
@@ -151,7 +151,7 @@ describe('a snapshot of a partition', () => {
     }
   });
 
-  it('does not count when another one was told of first', async () => {
+  it('does not count when another one was announced first', async () => {
     const [owner, follower] = await ownerAndFollower();
     const both = await Promise.all([owner.snapshot(), follower.snapshot()]);
     const counting = both.filter((record) => record !== undefined);
@@ -169,7 +169,7 @@ describe('a snapshot of a partition', () => {
 });
 
 describe('a damaged snapshot', () => {
-  it('is told of and never begun with: the one before is, with more of the log [CLU-010]', async () => {
+  it('is reported and never used: the previous one is, with more of the log [CLU-010]', async () => {
     const [owner, follower] = await ownerAndFollower();
     const first = await follower.snapshot();
     await owner.write(one, 'between');
@@ -208,7 +208,7 @@ describe('a damaged snapshot', () => {
     await expectSame(owner, follower, fresh);
   });
 
-  it('costs a member that has something nothing of it, and can be given up', async () => {
+  it('leaves the existing data of a member unchanged, and can be cancelled', async () => {
     const [owner, follower] = await ownerAndFollower();
     const late = world.side('c');
     await late.caughtUp();
@@ -230,7 +230,7 @@ describe('a damaged snapshot', () => {
 });
 
 describe('a member whose log was cut', () => {
-  it('begins with a snapshot when it comes back, and has nothing any more that was removed meanwhile', async () => {
+  it('starts from a snapshot when it comes back, and no longer has what was removed meanwhile', async () => {
     const [owner, follower] = await ownerAndFollower();
     const late = world.side('c');
     await late.caughtUp();
@@ -277,7 +277,7 @@ describe('a member whose log was cut', () => {
     await expectSame(fresh, follower);
   });
 
-  it('reads on where it stood when that is still there, and takes no snapshot for it', async () => {
+  it('resumes at its position when the log still has it, without a snapshot', async () => {
     const [owner, follower] = await ownerAndFollower();
     const late = world.side('c');
     await late.caughtUp();
@@ -295,7 +295,7 @@ describe('a member whose log was cut', () => {
 });
 
 describe('what a process left that died while it began with a snapshot', () => {
-  it('is thrown away, and it begins anew', async () => {
+  it('is discarded, and the start begins again', async () => {
     const [owner, follower] = await ownerAndFollower();
     const record = await follower.snapshot();
     await world.stream.link().truncate(record?.position.sequence as number);

@@ -27,7 +27,7 @@ const actor = fc
 const common = { partition: fc.nat(255), position, takenAtMs: fc.nat(), member: fc.string() };
 
 describe('a manifest of a snapshot', () => {
-  it('comes back as it was', () => {
+  it('is unchanged after encoding and decoding', () => {
     fc.assert(
       fc.property(fc.record({ ...common, actors: fc.array(actor) }), (manifest) => {
         expect(decodeManifest(encodeManifest(manifest))).toEqual(manifest);

@@ -37,7 +37,7 @@ async function snapshotOfAll(): Promise<SnapshotRecord> {
   return record;
 }
 
-it('does not put a snapshot in the place of the actors that the log does not go on from any more [CLU-010]', async () => {
+it('does not replace actors with a snapshot that the log no longer continues [CLU-010]', async () => {
   const side = world.side('c');
   const { restore, store } = side;
   expect(await restore.bring(signal)).toBe(true);
@@ -61,7 +61,7 @@ it('does not bring a snapshot again that lies beside the actors', async () => {
   expect(await restore.replace()).toEqual(first.position);
 });
 
-it('brings nothing beside actors that are damaged where there is no room to put them away', async () => {
+it('fetches nothing beside damaged actors without room to set them aside', async () => {
   const files: FileSystem = {
     ...realFileSystem,
     syncDirectory: async (path) => {

@@ -105,7 +105,7 @@ describe('a snapshot that takes the place of damaged shards', () => {
     expect(again.kept).toEqual(['damaged', 'damaged']);
   });
 
-  it('says which record is damaged, and believes nothing of it', async () => {
+  it('reports which record is damaged, and uses none of it', async () => {
     const again = await diedAt('after-snapshot-adopt');
     const path = join(again.folder, 'actors/.swap.json');
     writeFileSync(path, '{"format":1}');

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { snapshotTaker } from '#cluster/snapshot/snapshot-taker.ts';
 
-describe('who takes the next snapshot', () => {
+describe('the member that takes the next snapshot', () => {
   it.each([
     ['the first follower', { owner: 'a', warmFollowers: ['b', 'c'] }, undefined, 'b'],
     ['another follower than last time', { owner: 'a', warmFollowers: ['b', 'c'] }, 'b', 'c'],

@@ -97,7 +97,7 @@ describe('a snapshot', () => {
     expect([...first].filter((hash) => !stored.has(hash))).toEqual([]);
   });
 
-  it('is not told of when what was stored of it cannot be read', async () => {
+  it('is not announced when a stored part of it cannot be read', async () => {
     const before = await world.records();
     const put = world.blobs.put.bind(world.blobs);
     let puts = 0;

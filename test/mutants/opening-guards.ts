@@ -57,14 +57,14 @@ export const openingGuards: readonly GuardMutant[] = [
     tests: openingTest,
   },
   {
-    guard: 'a replica that was ahead for a moment says nothing of the next time',
+    guard: 'a replica that was ahead once does not count at the next check',
     file: 'cluster/replication/partition-opening.ts',
     from: 'if (this.#ahead !== undefined && !isAhead(this.#ahead.position, state)) this.#ahead = undefined;',
     to: '',
     tests: openingTest,
   },
   {
-    guard: 'an opening begins its wait anew after a break at the last moment',
+    guard: 'an opening restarts its wait after a break at the last moment',
     file: 'cluster/replication/partition-opening.ts',
     from: 'if (this.#breaks > breaks) continue;',
     to: '',
@@ -99,7 +99,7 @@ export const openingGuards: readonly GuardMutant[] = [
     tests: logReaderTest,
   },
   {
-    guard: 'a follower goes on behind nothing that it could not keep',
+    guard: 'a follower continues behind nothing that it could not store',
     file: 'cluster/replication/log-reader.ts',
     from: 'if (this.#decoder.fold.state.sequence !== sequence) throw error;',
     to: '',
@@ -113,7 +113,7 @@ export const openingGuards: readonly GuardMutant[] = [
     tests: ['test/cluster/replica-durability/flushed-replica.test.ts'],
   },
   {
-    guard: 'an opening that was cancelled before it was stored waits for nobody',
+    guard: 'an opening that was cancelled before it was stored waits for no confirmation',
     file: 'cluster/replica-durability/flush-quorum.ts',
     from: '    if (signal.aborted) giveUp();\n    else this.begin(log);',
     to: '    this.begin(log);',

@@ -111,7 +111,7 @@ export const sealGuards: readonly GuardMutant[] = [
     tests: sealTest,
   },
   {
-    guard: 'a seal says where the name of its sender ends',
+    guard: 'a seal records where the name of its sender ends',
     file: 'cluster/seal/member-seal.ts',
     from: '{name.length}',
     to: '{0}',

@@ -43,7 +43,7 @@ export const snapshotGuards: readonly GuardMutant[] = [
     tests: truncationTest,
   },
   {
-    guard: 'a log that was made anew is not cut',
+    guard: 'a log that was recreated is not truncated',
     file: 'cluster/snapshot/log-truncation.ts',
     from: 'if ((await stream.state()).identity !== state.identity) return undefined;',
     to: '',

@@ -95,7 +95,7 @@ describe('a data directory of an older version', () => {
     await expect(startServer({ dataDir: folder })).rejects.toThrow(/master-key is missing/);
   });
 
-  it('takes what is written while its journal goes over to this format', async () => {
+  it('accepts writes while its journal is converted to this format', async () => {
     unpackOldest();
     const files = new FaultyFileSystem();
     for (const name of readdirSync(join(folder, 'journal')))

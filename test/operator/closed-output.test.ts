@@ -18,7 +18,7 @@ const programs = [
 ];
 
 describe('a program for operators', () => {
-  it.each(programs)('comes to its end when nobody reads what it prints: %s', async (file) => {
+  it.each(programs)('finishes when its output has no reader: %s', async (file) => {
     const { child, ended } = startProgram(file, ['--help']);
     child.stdout?.destroy();
     const { code, stderr } = await ended;

@@ -28,13 +28,13 @@ async function serving(deleteStatus: number): Promise<{ readonly ended: Promise<
   return { ended, stop: () => interrupted.abort() };
 }
 
-it('gives up what is followed where the server takes that, and waits until nothing of it is left', async () => {
+it('cancels the followed operation when the server supports it, and waits until it has been cleaned up', async () => {
   const { ended, stop } = await serving(200);
   stop();
   await expect(ended).rejects.toThrow('The restore was given up');
 });
 
-it('says that a server goes on that does not give it up, and how to follow it', async () => {
+it('reports that a server without cancellation goes on, and how to follow it', async () => {
   const { ended, stop } = await serving(405);
   stop();
   await expect(ended).rejects.toThrow(/may go on with it: ask for GET \/restores\/1/);

@@ -76,7 +76,7 @@ describe('the state of a cluster in the terminal', () => {
     expect(text).toMatch(/^ {2}ALARM +member-silent: nothing is heard of member-b/m);
   });
 
-  it('says what is wrong first, and folds partitions that are well into a line', () => {
+  it('shows problems first, and folds healthy partitions into a line', () => {
     const text = shown();
     expect(text.split('\n').slice(0, 2)).toEqual(['Grove cluster, durability replica-disk', 'Warnings']);
     expect(text.indexOf('because')).toBeGreaterThan(text.indexOf('NATS servers'));
@@ -93,7 +93,7 @@ describe('the state of a cluster in the terminal', () => {
       expect(line.length).toBeLessThan(111);
   });
 
-  it('says that everything is well when it is', () => {
+  it('reports that everything is healthy', () => {
     const well = {
       followersWanted: 0,
       members: overview.members.slice(0, 1),

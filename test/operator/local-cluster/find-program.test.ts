@@ -36,7 +36,7 @@ describe('a program that is needed', () => {
       );
   });
 
-  it('is told with what to install, where it is nowhere', () => {
+  it('is reported with what to install when it is not found', () => {
     const absent = { ...needed, name: 'grove-no-such-program', source: 'https://example.org' };
     const message =
       /This test runs grove-no-such-program.*sudo apt install grove-no-such-program.*example\.org.*GROVE_TEST_PROGRAM=/s;

@@ -67,7 +67,7 @@ async function answering(balancer: TestBalancer): Promise<string> {
 }
 
 describe('HAProxy as it is configured here', () => {
-  it('sends requests to the members that are ready, and to nobody else', async () => {
+  it('sends requests only to the members that are ready', async () => {
     const [a, b] = [new Backend('a'), new Backend('b')];
     const balancer = await behind(a, b);
     await expect.poll(() => answering(balancer), { timeout: FIND_OUT_MS }).toBe('a b');
@@ -77,7 +77,7 @@ describe('HAProxy as it is configured here', () => {
     await expect.poll(() => answering(balancer), { timeout: FIND_OUT_MS }).toBe('a b');
   });
 
-  it('keeps connections, tells members who asks and believes no client, and hides the numbers', async () => {
+  it('keeps connections alive, forwards the address of the client instead of its headers, and hides the metrics', async () => {
     const [a, b] = [new Backend('a'), new Backend('b')];
     const balancer = await behind(a, b);
     const asking = client(balancer);

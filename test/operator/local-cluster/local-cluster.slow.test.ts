@@ -106,7 +106,7 @@ describe('a cluster on one machine', () => {
     expect(made.pids.size).toBe(0);
   });
 
-  it('tells of a process that was killed, and starts it again', async () => {
+  it('reports a process that was killed, and starts it again', async () => {
     const made = await make();
     await made.start();
     const before = made.pids.get('member-1') as number;

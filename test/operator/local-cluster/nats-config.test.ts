@@ -21,7 +21,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('the configuration of the NATS servers', () => {
-  it('says to flush before an acknowledgement, where the server knows how', () => {
+  it('configures a flush before an acknowledgement, if the server supports it', () => {
     for (const version of ['nats-server: v2.10.0', 'nats-server: v2.12.12', '2.14.4', 'a build of our own'])
       expect(natsConfigFor(text, version)).toBe(text);
     expect(text).toMatch(/^ {2}sync_interval: always$/m);
@@ -29,7 +29,7 @@ describe('the configuration of the NATS servers', () => {
       expect(natsConfigFor(text, version)).not.toMatch(/^\s*sync_interval/m);
   });
 
-  it('is taken by the real server with what its environment says', () => {
+  it('is accepted by the real server with its environment', () => {
     const server = process.env.NATS_SERVER_BIN ?? requiredProgram('nats-server');
     const file = join(folder, 'nats.conf');
     const version = execFileSync(server, ['--version'], { encoding: 'utf8' });

@@ -55,7 +55,7 @@ describe('nginx as it is configured here', () => {
     expect(a.requests.at(-1)?.url).toBe('/whole?x=1');
   });
 
-  it('keeps connections, tells members who asks and believes no client, and hides the numbers', async () => {
+  it('keeps connections alive, forwards the address of the client instead of its headers, and hides the metrics', async () => {
     const a = await backend('a');
     const balancer = await inFrontOf(a.address);
     const asking = new HttpClient(balancer.port);

@@ -41,7 +41,7 @@ describe('the plan of a cluster', () => {
     expect(new Set(folders).size).toBe(6);
   });
 
-  it('tells of ports two processes would have', () => {
+  it('reports ports that two processes would use', () => {
     const clashing = planCluster({ ...settings, port: 8225, natsPort: 4224 });
     expect(clashingPorts(clashing)).toEqual([
       expect.stringContaining('nats-3 and member-1 would both have port 8226'),

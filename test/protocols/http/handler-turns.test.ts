@@ -4,7 +4,7 @@ import { WORKS_MAX, WorkedTurns } from '#test/support/worked-turns.ts';
 import { eventually, RawClient, route, start, SteppedClock } from './http-fixture.ts';
 
 describe('a flood of requests that work before they rest', () => {
-  it('leaves whoever asks for the health a few turns to wait', async () => {
+  it('delays a health request by only a few turns', async () => {
     const stepped = new SteppedClock();
     let handled = 0;
     const work = route(
@@ -41,7 +41,7 @@ async function connected(port: number, count: number): Promise<readonly RawClien
 }
 
 describe('a turn of the event loop is bounded', () => {
-  it('when everybody is refused who asks in it', async () => {
+  it('when every request in it is refused', async () => {
     const worked = new WorkedTurns();
     const authenticate = (): never => {
       worked.work();
@@ -56,7 +56,7 @@ describe('a turn of the event loop is bounded', () => {
     expect(worked.most).toBeLessThanOrEqual(WORKS_MAX);
   });
 
-  it('when nobody knows where the requests end', async () => {
+  it('when the boundaries of requests are unknown', async () => {
     const worked = new WorkedTurns();
     const log = { error: (): void => undefined };
     const cors = (): readonly string[] => {

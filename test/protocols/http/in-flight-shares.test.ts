@@ -6,7 +6,7 @@ import { ask, eventually, gate, route, start } from './http-fixture.ts';
 const holder = (principal: string, tenant = 'acme') => ({ principal, tenant });
 
 describe('shares of the requests in flight', () => {
-  it('bind nobody while there is room', () => {
+  it('limit no caller while there is room', () => {
     const shares = new InFlightShares(100);
     for (let count = 0; count < 49; count += 1) shares.add(holder('ann'));
     expect(shares.isOver(holder('ann'), 49)).toBe(false);
@@ -26,7 +26,7 @@ describe('shares of the requests in flight', () => {
     expect(shares.isOver(holder('ann'), 25)).toBe(false);
   });
 
-  it('answer 429 to who has theirs, and everybody else as ever; what is over counts no more', async () => {
+  it('answer 429 to a caller at its share, and not to others; finished requests no longer count', async () => {
     const waiting = gate();
     const { port, server } = await start(
       [

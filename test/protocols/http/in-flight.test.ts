@@ -40,7 +40,7 @@ describe('requests in flight', () => {
     );
   });
 
-  it('are told of when the last one is over', async () => {
+  it('are notified when the last one ends', async () => {
     const inFlight = new InFlight(new TestClock(), 100);
     const [first, second] = [new Member(), new Member()];
     inFlight.add(first);

@@ -39,7 +39,7 @@ describe('PathRouter', () => {
     'GET /admin/',
   );
 
-  it('answers an address as the first time when it is asked for again, whatever was asked for in between', () => {
+  it('matches a repeated address as the first time, after any other addresses', () => {
     const addresses = Array.from({ length: 600 }, (_, index) => `/api/repositories/r${index % 97}-${index}`);
     for (const path of [...addresses, ...addresses]) {
       const name = path.slice('/api/repositories/'.length);
@@ -68,7 +68,7 @@ describe('PathRouter', () => {
     );
   });
 
-  it('prefers literals to parameters and parameters to tails, and goes back when the better branch fails', () => {
+  it('prefers literals to parameters and parameters to tails, and backtracks when the better branch fails', () => {
     expect(found(router, 'GET', '/api/revisions/latest')).toBe('/api/revisions/latest');
     expect(found(router, 'GET', '/api/revisions/compare')).toBe('/api/revisions/{revision} revision=compare');
     expect(found(router, 'POST', '/api/revisions/compare')).toBe('/api/revisions/compare');

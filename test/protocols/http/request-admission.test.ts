@@ -16,7 +16,7 @@ const ada = { Authorization: 'Bearer ada' };
 const chunkedHead = 'POST /size HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
 const chunk = (body: string): string => `${Buffer.byteLength(body).toString(16)}\r\n${body}\r\n`;
 
-describe('bodies of callers who have not logged in', () => {
+describe('bodies of callers without a login', () => {
   it('are taken up to 64 KiB, those of others beyond it [HTTP-017]', async () => {
     const { port } = await start([size], { isAnonymous });
     expect((await ask(port, '/size', { body: text(64 * kibibyte) })).status).toBe(200);
@@ -37,7 +37,7 @@ describe('bodies of callers who have not logged in', () => {
     await client.until('PAYLOAD_TOO_LARGE');
   });
 
-  it('end their connection when nobody knows how long they are', async () => {
+  it('end their connection when their length is unknown', async () => {
     const { port } = await start([size], { isAnonymous });
     const client = await RawClient.connect(port);
     client.write(chunkedHead);
@@ -59,7 +59,7 @@ describe('bodies of callers who have not logged in', () => {
     expect(refused.text).not.toContain('log in');
   });
 
-  it('are not read on while it is not known who sends them', async () => {
+  it('are not read on while their caller is unknown', async () => {
     const known = gate();
     const { port } = await start([size], {
       isAnonymous,
@@ -82,7 +82,7 @@ describe('bodies of callers who have not logged in', () => {
     await client.until('PAYLOAD_TOO_LARGE');
   });
 
-  it.each([10, 1_000])('reach no handler while it is not known who sends %i bytes', async (length) => {
+  it.each([10, 1_000])('reach no handler while the caller of %i bytes is unknown', async (length) => {
     const known = gate();
     let asked = 0;
     let handled = 0;
@@ -108,7 +108,7 @@ describe('bodies of callers who have not logged in', () => {
     expect([(await answer).status, handled]).toEqual([401, 0]);
   });
 
-  it('are held to the bound of whoever sends them when they came before that was known', async () => {
+  it('are limited by the class of their caller even if they arrived before it was known', async () => {
     const known = gate();
     let asked = 0;
     const { port } = await start([size], {
@@ -136,7 +136,7 @@ describe('bodies of callers who have not logged in', () => {
   it.each([
     ['small', 10],
     ['large', 300 * kibibyte],
-  ])('are taken whole when they came before it was known who sends them: %s', async (_, length) => {
+  ])('are accepted whole when they arrived before their caller was known: %s', async (_, length) => {
     const known = gate();
     let asked = 0;
     const { port } = await start([size], {
@@ -180,7 +180,7 @@ describe('what the address names', () => {
     expect((await ask(port, '/size', { body: '{'.padEnd(100 * kibibyte), headers: ada })).status).toBe(404);
   });
 
-  it('is not told to those who have to log in first', async () => {
+  it('is not disclosed to callers that have to log in first', async () => {
     const { port } = await start([{ ...refusing(false), auth: 'required' }]);
     expect((await ask(port, '/size', { body: '{}' })).status).toBe(401);
     expect((await ask(port, '/size', { body: '{}', headers: ada })).status).toBe(404);
@@ -276,7 +276,7 @@ describe('large bodies', () => {
     expect((await ask(port, '/slow', { body })).status).toBe(204);
   });
 
-  it('give their memory back when the peer goes away while they are worked on', async () => {
+  it('return their memory when the peer disconnects while they are processed', async () => {
     const hold = gate();
     let handled = 0;
     const slow = route(
@@ -301,7 +301,7 @@ describe('large bodies', () => {
   });
 });
 
-describe('a body that finds no room while nobody knows who sends it', () => {
+describe('a body that finds no room while its caller is unknown', () => {
   const crowded = (known: Promise<void>) => ({
     isAnonymous,
     limits: { bodyBytesTotalMax: 64, bodyBytesMax: 1_000 },
@@ -312,7 +312,7 @@ describe('a body that finds no room while nobody knows who sends it', () => {
   });
   const body = text(200);
 
-  it('is refused, and ends its connection when nobody knows how long it is', async () => {
+  it('is refused, and ends its connection when its length is unknown', async () => {
     const known = gate();
     const { port } = await start([size], crowded(known.opened));
     const client = await RawClient.connect(port);
@@ -337,7 +337,7 @@ describe('a body that finds no room while nobody knows who sends it', () => {
 });
 
 describe('bodies whose peers go away', () => {
-  it.each([1, 2, 3, 4])('leave their room to others, in whichever turn that is: %i', async (turn) => {
+  it.each([1, 2, 3, 4])('leave their room to others, in every order: %i', async (turn) => {
     const held = gate();
     let turns = Number.NEGATIVE_INFINITY;
     let isHeld = false;

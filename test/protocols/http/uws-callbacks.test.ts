@@ -27,7 +27,7 @@ class Registrar {
 
 describe('what is thrown in a function that the library calls', () => {
   it.each(['onAborted', 'onData', 'onWritable', 'any', 'filter'])(
-    'closes the connection and is told: %s',
+    'closes the connection and is logged: %s',
     (name) => {
       const registrar = new Registrar();
       const response = registrar as unknown as HttpResponse;

@@ -93,7 +93,7 @@ describe('connections', () => {
     ['a Content-Length that is no number', 'Content-Length: +2'],
     ['a Transfer-Encoding that is not chunked', 'Transfer-Encoding: xchunked'],
     ['two Transfer-Encodings', 'Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked'],
-  ])('refuses %s and closes, whatever follows', async (_, framing) => {
+  ])('refuses %s and closes, with any data after it', async (_, framing) => {
     const { port, observed } = await start([
       route('POST', '/json', ok, { body: 'json' }),
       route('GET', '/now', ok),
@@ -132,7 +132,7 @@ describe('connections', () => {
       'a length beside chunks',
       `POST /now HTTP/1.1\r\n${host}Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n`,
     ],
-  ])('answers a head with %s with an error and closes, whatever follows', async (_, head) => {
+  ])('answers a head with %s with an error and closes, with any data after it', async (_, head) => {
     const { port, observed } = await start([route('GET', '/now', ok)]);
     const client = await RawClient.connect(port);
     client.write(Buffer.from(head, 'latin1'));
@@ -280,7 +280,7 @@ describe('draining', () => {
     expect(client.received).toMatch(/Connection: close[\s\S]*"ok"$/);
   });
 
-  it('answers who asks over a kept connection just after nothing was in flight', async () => {
+  it('answers a request over a kept connection just after nothing was in flight', async () => {
     // So long that what ends the drain is that the connections are gone.
     const { port, server } = await start([], { limits: { drainQuietMs: 60_000 } });
     const kept = await RawClient.connect(port);
@@ -293,7 +293,7 @@ describe('draining', () => {
     expect(kept.received.split('HTTP/1.1 ')[2]).toMatch(/^200 OK[\s\S]*Connection: close[\s\S]*ok$/);
   });
 
-  it('does not wait for connections nobody asks over', async () => {
+  it('does not wait for idle connections', async () => {
     const { port, server } = await start([], { limits: { drainQuietMs: 1 } });
     const silent = await RawClient.connect(port);
     silent.write(get('/health'));
@@ -317,7 +317,7 @@ describe('draining', () => {
     await eventually(() => client.received.length > big.length, 'every byte has come');
   });
 
-  it('gives up after the grace period, and close cancels what is left', async () => {
+  it('stops waiting after the grace period, and close cancels what is left', async () => {
     const reasons: string[] = [];
     const { port, server } = await start([
       route('GET', '/hold', (request) => {
@@ -358,7 +358,7 @@ describe('what comes behind a chunked body', () => {
     ],
     ['an answer without a body', () => ({ status: 204 }), '\r\n\r\n'],
   ];
-  it.each(answers)('is never taken for a request: after %s', async (_what, reply, end) => {
+  it.each(answers)('is never parsed as a request: after %s', async (_what, reply, end) => {
     let hidden = 0;
     const { port } = await start([
       route('POST', '/it', reply, { body: 'json' }),

@@ -51,7 +51,7 @@ async function stillServes({ port, server }: RunningServer): Promise<void> {
   expect(server.inFlightCount).toBeLessThan(5);
 }
 
-it('goes on serving whatever bytes a socket brings', async () => {
+it('goes on serving after any bytes on a socket', async () => {
   const server = await start(table);
   await fc.assert(
     fc.asyncProperty(

@@ -7,7 +7,7 @@ import { ask, eventually, gate, RawClient, route, start } from './http-fixture.t
 const ok = (): { status: number; raw: string } => ({ status: 200, raw: '"ok"' });
 const get = (path: string, headers = ''): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`;
 
-describe('answers to somebody', () => {
+describe('answers to a caller', () => {
   it('are not for the caches of others: not kept, or asked for again where there is an ETag', async () => {
     const reply = (headers: Record<string, string> = {}) => ({ status: 200, raw: 'ok', headers });
     const { port } = await start([
@@ -219,7 +219,7 @@ describe('routing answers', () => {
     await client.until('METHOD_NOT_ALLOWED');
   });
 
-  it('answers HEAD as GET without the body, and the connection goes on', async () => {
+  it('answers HEAD as GET without the body, and keeps the connection', async () => {
     const { port } = await start(table);
     const client = await RawClient.connect(port);
     client.write('HEAD /things/1 HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -244,7 +244,7 @@ describe('routing answers', () => {
     expect((await ask(port, '/nothing', { method: 'OPTIONS' })).status).toBe(404);
   });
 
-  it('answers 414 for a path above 8 KiB and goes on [HTTP-021]', async () => {
+  it('answers 414 for a path above 8 KiB and keeps the connection [HTTP-021]', async () => {
     const { port } = await start(table);
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
     const long = await ask(port, `/things/${'a'.repeat(8_192)}`, { agent });
@@ -284,7 +284,7 @@ describe('authentication', () => {
     }
   });
 
-  it('does not ask the hook for routes that need nobody', async () => {
+  it('does not call the hook for routes without authentication', async () => {
     const { port } = await start([route('GET', '/open', ok)], {
       authenticate: () => {
         throw new Error('asked');
@@ -428,7 +428,7 @@ describe('errors', () => {
     expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8');
   });
 
-  it('says when to come back', async () => {
+  it('name the time of a retry', async () => {
     const details = { retry_after_seconds: 4.2 };
     const { port } = await start([
       ...failing(() => new ServiceError('OVERLOADED')),

@@ -39,7 +39,7 @@ function meetingOf(first: TestedRoute): readonly string[] {
 }
 
 describe('words of addresses', () => {
-  it('stand in the place of no name but for those that are known', () => {
+  it('collide with no name except the listed ones', () => {
     expect(routes.flatMap(meetingOf).sort()).toEqual([
       // A POST at `/query` is a query; the refusal of anything else says where it goes.
       'createNode queryNodes',

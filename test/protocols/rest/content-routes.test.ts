@@ -64,7 +64,7 @@ describe('the routes of content', () => {
     expect(resolved('mixins')).toBeUndefined();
   });
 
-  it('tell history by id from history by path', () => {
+  it('distinguish history by id from history by path', () => {
     expect(operationAt('GET', '/api/history/r/main/w/by-id/x')).toBe('readHistoryById');
     expect(operationAt('GET', '/api/history/r/main/w/by-id')).toBe('readHistory');
     expect(operationAt('GET', '/api/audit/r/main/w/a/b')).toBe('readAudit');

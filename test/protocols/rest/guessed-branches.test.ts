@@ -103,7 +103,7 @@ async function tagDev(name: string, revision: string): Promise<void> {
 }
 
 describe('a request for a branch of another member', () => {
-  it('goes to its owner in one message', async () => {
+  it('is sent to its owner in one message', async () => {
     await used();
     for (const name of ['a', 'b', 'c', 'd']) expect((await create(name)).asked).toEqual(['CreateNode']);
     const node = await read('a');
@@ -131,7 +131,7 @@ describe('a request for a branch of another member', () => {
     expect(revisionOf(await create('b'))).toBe(revisionOf(await read('a')));
   });
 
-  it('is told first that the revision it has seen cannot be, as ever', async () => {
+  it('is refused first for an impossible minimum revision, as without a guess', async () => {
     await used();
     const future = { 'x-svc-min-revision': '4000000000000-0' };
     for (const name of ['first', 'nothing'])
@@ -141,14 +141,14 @@ describe('a request for a branch of another member', () => {
     ).toBe(200);
   });
 
-  it('asks as ever where it says how fresh the answer has to be', async () => {
+  it('asks without a guess when it sets its consistency', async () => {
     await used();
     const { asked, status } = await read('first', 'dev', { 'x-svc-consistency': 'strict' });
     expect([status, asked]).toEqual([200, ['FindRepository', 'FindBranch', 'ReadBranchState', 'ReadNode']]);
   });
 });
 
-describe('a request for a branch that is another one by now', () => {
+describe('a request for a branch that was replaced meanwhile', () => {
   it('is answered by the new one of its name, also where a tag has kept the old one', async () => {
     await used();
     const old = await create('old');
@@ -205,7 +205,7 @@ describe('a request for a branch that is another one by now', () => {
       expect([answer.status, answer.json.code]).toEqual([404, 'REPOSITORY_NOT_FOUND']);
   });
 
-  it('meets the repository that was made anew', async () => {
+  it('reaches the recreated repository', async () => {
     await used();
     await member.remove();
     await makeRepository();

@@ -63,7 +63,7 @@ describe('the description of the interface', () => {
     }
   });
 
-  it('declares the plain text of 422 wherever a body is read, and YAML where it is sent [HTTP-071]', () => {
+  it('declares the plain text of 422 for every route with a body, and YAML for routes that send it [HTTP-071]', () => {
     const withBody = operations.filter(({ body }) => Object.keys(body).length > 0);
     expect(withBody.length).toBeGreaterThan(60);
     for (const { operationId, answers } of withBody) {
@@ -81,7 +81,7 @@ describe('the description of the interface', () => {
     }
   });
 
-  it('says of every write that it takes an idempotency key', () => {
+  it('declares an idempotency key for every write', () => {
     const alone = ['takeSnapshots', 'logInAdmin', 'changeAdminPassword'];
     const ofSystem = ['startBackup', 'startRestore', 'stopRestore', 'startCheck', 'stopCheck'];
     const without = operations.filter(

@@ -202,7 +202,7 @@ describe('buildOpenApi', () => {
     expect(operation('/api/uploads/{id}', 'delete').requestBody).toBeUndefined();
   });
 
-  it('describes answers, errors in the shape of the route, and who may call', () => {
+  it('describes answers, errors in the shape of the route, and the allowed callers', () => {
     const post = operation('/api/repositories', 'post');
     expect(Object.keys(post.responses)).toEqual([
       ...['201', '400', '401', '409', '413', '415', '422'],

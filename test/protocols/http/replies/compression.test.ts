@@ -80,7 +80,7 @@ describe('compressed answers', () => {
     expect(gunzipSync(gzip.bytes).toString()).toBe(long);
   });
 
-  it('leaves the answer and its strong tag alone for clients that do not, and says that it varies', async () => {
+  it('leaves the answer and its strong tag unchanged for other clients, and sends Vary', async () => {
     const { port } = await start(table);
     const plain = await ask(port, '/long');
     expect(plain.text).toBe(long);
@@ -110,7 +110,7 @@ describe('compressed answers', () => {
     expect(JSON.parse(gunzipSync(answer.bytes).toString())).toHaveLength(200_000);
   });
 
-  it('tells HEAD what GET would carry, without a length it does not know', async () => {
+  it('answers HEAD with the headers of GET, without a length it does not know', async () => {
     const { port } = await start(table);
     const head = await ask(port, '/long', { method: 'HEAD', headers: { 'Accept-Encoding': 'br' } });
     expect(head.headers).toMatchObject({ 'content-encoding': 'br', etag: '"7.br"' });

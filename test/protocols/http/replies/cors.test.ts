@@ -97,7 +97,7 @@ describe('cross-origin requests', () => {
     expect((await preflight(server, 'https://any.example')).headers['access-control-allow-origin']).toBe('*');
   });
 
-  it('serves a disallowed origin without CORS headers, and says Vary even without an origin', async () => {
+  it('serves a disallowed origin without CORS headers, and sends Vary even without an origin', async () => {
     const { port } = await start(table, { cors: listing('https://app.example') });
     const answer = await ask(port, '/data', { headers: { Origin: 'https://evil.example' } });
     expect([answer.status, answer.text, corsHeadersOf(answer)]).toEqual([200, '[1]', []]);

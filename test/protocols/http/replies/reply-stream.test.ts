@@ -78,7 +78,7 @@ describe('streamed replies', () => {
   });
 
   it.each([{ contentLength: 2_000_000_000 }, {}])(
-    'asks for no more than a slow peer takes, and calls return when it goes away (%j)',
+    'requests no more than a slow peer takes, and calls return when it disconnects (%j)',
     async (length) => {
       const endless = new Endless(1_000_000);
       let signal: AbortSignal | undefined;
@@ -107,7 +107,7 @@ describe('streamed replies', () => {
     },
   );
 
-  it('delivers every byte to a peer that stops and goes on [HTTP-028]', async () => {
+  it('delivers every byte to a peer that stops and resumes [HTTP-028]', async () => {
     const bytes = Buffer.from(Uint32Array.from({ length: 2_000_000 }, (_, index) => index * 3).buffer);
     const { port } = await start([
       route('GET', '/whole', () => ({ status: 200, raw: bytes, contentType: 'image/png' })),
@@ -171,7 +171,7 @@ describe('streamed replies', () => {
     agent.destroy();
   });
 
-  it('cuts the connection on an error after the first chunk, so that nobody takes a part for the whole', async () => {
+  it('cuts the connection on an error after the first chunk, so that no client takes a part for the whole', async () => {
     const { port, log, server } = await start([
       route('GET', '/broken', () => ({
         status: 200,

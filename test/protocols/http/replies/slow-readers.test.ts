@@ -135,7 +135,7 @@ describe('the memory of answers that wait', () => {
     await eventually(() => server.waitingBytes === 0, 'everything is given back');
   });
 
-  it('goes to those who read, one after the other', async () => {
+  it('is granted to the readers, one after the other', async () => {
     const large = new LargeStreams(20 * mebibyte);
     const { port, server } = await start(
       [route('GET', '/large', () => ({ status: 200, stream: large.stream() }))],
@@ -146,7 +146,7 @@ describe('the memory of answers that wait', () => {
     expect(server.waitingBytes).toBe(0);
   });
 
-  it('is given back by those who go away while they wait for room', async () => {
+  it('is returned by peers that disconnect while they wait for room', async () => {
     const large = new LargeStreams(40 * mebibyte);
     const { port, server } = await start(
       [route('GET', '/large', () => ({ status: 200, stream: large.stream() }))],
@@ -193,7 +193,7 @@ const collect = (): void => {
 };
 
 describe('what answers are made of', () => {
-  it('is let go of before the peer has read them', async () => {
+  it('is released before the peer has read them', async () => {
     const made: WeakRef<object>[] = [];
     const { port, server } = await start([
       route('GET', '/large', () => {
@@ -273,7 +273,7 @@ describe('what answers are made of', () => {
     },
   );
 
-  it('is not kept for what was written by somebody who has gone', async () => {
+  it('is not kept for a peer that has disconnected', async () => {
     const large = new LargeStreams(20 * mebibyte);
     let written = 0;
     const { port, server } = await start(
@@ -304,7 +304,7 @@ describe('answers without a body', () => {
   it.each([
     ['/nothing', { status: 204 }],
     ['/same', { status: 304 }],
-  ] as const)('that nobody reads end the connection: %s', async (path, reply) => {
+  ] as const)('that the peer does not read end the connection: %s', async (path, reply) => {
     let answered = 0;
     const { port, server } = await start([
       route('GET', path, () => {

@@ -63,7 +63,7 @@ describe('bodyFields', () => {
     );
   });
 
-  it('names what it found where it expected something else', () => {
+  it('reports the expected and the found type', () => {
     const cases: [() => unknown, string][] = [
       [() => fields.string('count'), 'invalid type for `count`: expected string, found number'],
       [() => fields.integer('ratio'), 'invalid type for `ratio`: expected integer, found number'],
@@ -91,7 +91,7 @@ describe('bodyFields', () => {
     for (const [work, message] of cases) expect(refusal(work)).toEqual(unprocessable(message));
   });
 
-  it('refuses a text that is too long before anybody looks at it, wherever it is', () => {
+  it('refuses a text that is too long before it is read, in any field', () => {
     const most = 'x'.repeat(FIELD_TEXT_LENGTH_MAX);
     const body = bodyFields({
       most,

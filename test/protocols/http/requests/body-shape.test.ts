@@ -58,7 +58,7 @@ describe('the shape of a body', () => {
     named?.refuseUnknown({ newName: 'a', new_name: 'a', label: 'b' });
   });
 
-  it('names what it does not have, and what was probably meant', () => {
+  it('names unknown fields, with the closest known one', () => {
     expect(refusal(branch, { name: 'a', upstream: 'b' })).toBe(
       "VALIDATION_FAILED upstream: Unknown field 'upstream'; did you mean 'upstream_branch'?",
     );
@@ -67,7 +67,7 @@ describe('the shape of a body', () => {
     );
   });
 
-  it('looks into objects and lists, and says where it is', () => {
+  it('checks objects and lists, and reports the location', () => {
     expect(refusal(branch, { name: 'a', commit: { message: 'm', autor: 'x' } })).toBe(
       "VALIDATION_FAILED commit.autor: Unknown field 'commit.autor'; did you mean 'actor'?",
     );
@@ -77,7 +77,7 @@ describe('the shape of a body', () => {
     );
   });
 
-  it('says first what is missing, of the outermost object that lacks something', () => {
+  it('reports a missing field first, of the outermost object that lacks one', () => {
     expect(refusal(branch, { nmae: 'a' })).toBe(
       "UNPROCESSABLE_BODY name: missing field `name`. Unknown field 'nmae'; did you mean 'name'?",
     );
@@ -89,7 +89,7 @@ describe('the shape of a body', () => {
     );
   });
 
-  it('leaves what is only missing, and wrong types, to whoever reads the body', () => {
+  it('leaves missing fields and wrong types to the reader of the body', () => {
     for (const body of [{}, { upstream_branch: 1 }, [], 'text', null, 1, { name: 'a', commit: [] }]) {
       expect(refusal(branch, body)).toBe('taken');
     }
@@ -104,7 +104,7 @@ describe('the shape of a body', () => {
     expect(refusal(settings, {})).toBe('taken');
   });
 
-  it('tells variants by their tag', () => {
+  it('distinguishes variants by their tag', () => {
     const operation: JsonSchema = {
       oneOf: [
         closed({ type: { const: 'delete' }, node_id: text }),

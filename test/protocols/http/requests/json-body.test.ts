@@ -27,7 +27,7 @@ function errorOf(work: () => unknown): ServiceError {
 }
 
 describe('parseJsonBody', () => {
-  it('reads whatever JSON.stringify writes', () => {
+  it('reads everything that JSON.stringify writes', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value);
@@ -82,19 +82,19 @@ describe('parseJsonBody', () => {
     ['-', 1, 1, 2],
     ['1.e3', 2, 1, 3],
     ['[tru]', 4, 1, 5],
-  ])('says where %j stops being JSON', (text, position, line, column) => {
+  ])('reports where %j stops being JSON', (text, position, line, column) => {
     const error = errorOf(() => parse(text));
     expect(error.code).toBe('INVALID_JSON');
     expect(error.details).toEqual({ position, line, column });
     expect(error.message).toContain(`position ${position} (line ${line}, column ${column})`);
   });
 
-  it('says so when there is no text at all', () => {
+  it('reports a missing text', () => {
     expect(errorOf(() => parse('')).message).toBe('The body is empty where JSON is expected.');
     expect(errorOf(() => parse(' \n')).code).toBe('INVALID_JSON');
   });
 
-  it('refuses nesting one level beyond its bound, whatever the brackets', () => {
+  it('refuses nesting one level beyond its bound, with any brackets', () => {
     const nested = (depth: number, open: string, close: string): string =>
       open.repeat(depth) + (open === '[' ? '' : '1') + close.repeat(depth);
     expect(parse(nested(128, '[', ']'))).toBeInstanceOf(Array);

@@ -21,7 +21,7 @@ describe('findJsonError', () => {
   const spaced = (text: string): fc.Arbitrary<string> =>
     fc.constantFrom(0, 1, '\n').map((indent) => JSON.stringify(JSON.parse(text), null, indent));
 
-  it('agrees with the engine wherever the engine names a position', () => {
+  it('agrees with the engine whenever the engine names a position', () => {
     const damaged = fc
       .tuple(
         fc.json({ maxDepth: 4 }).chain(spaced),
@@ -51,12 +51,12 @@ describe('findJsonError', () => {
     );
   });
 
-  it('tells a text of nothing but space', () => {
+  it('reports a text of nothing but space', () => {
     expect(atOnce(findJsonError(' \r\n\t'))).toMatchObject({ isEmpty: true, position: 4 });
     expect(atOnce(findJsonError(' \u00a0'))).toMatchObject({ isEmpty: false, position: 1 });
   });
 
-  it('rests within whatever is long', () => {
+  it('yields within long texts of every kind', () => {
     const long = 10_000;
     const nested = `[${'{"a":[]},'.repeat(long / 9)}`;
     const texts = [

@@ -31,14 +31,14 @@ describe('decodeSegment', () => {
     (raw) => expect(codeOf(() => decodeSegment(raw))).toBe('INVALID_PATH'),
   );
 
-  it('lets an encoded slash stand where the segment is a branch name', () => {
+  it('allows an encoded slash when the segment is a branch name', () => {
     expect(decodeSegment('feature%2Fx', { allowSlash: true })).toBe('feature/x');
     expect(codeOf(() => decodeSegment('%2e%2e', { allowSlash: true }))).toBe('INVALID_PATH');
   });
 });
 
 describe('decodeTail', () => {
-  it('tells no tail, a bare slash and a trailing slash apart', () => {
+  it('distinguishes no tail, a bare slash and a trailing slash', () => {
     expect(decodeTail('')).toEqual({ segments: [], hasTrailingSlash: false });
     expect(decodeTail('/')).toEqual({ segments: [], hasTrailingSlash: true });
     expect(decodeTail('/a/b%20c')).toEqual({ segments: ['a', 'b c'], hasTrailingSlash: false });

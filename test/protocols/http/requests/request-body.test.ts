@@ -25,7 +25,7 @@ describe('JSON bodies', () => {
     expect([answer.status, answer.json]).toEqual([200, { a: ['ü', 1] }]);
   });
 
-  it('puts a body together that comes in pieces, cut inside a character', async () => {
+  it('reassembles a body from pieces that are cut inside a character', async () => {
     const { port } = await start([echo]);
     const bytes = Buffer.from(JSON.stringify({ text: 'grün 🌳'.repeat(3) }));
     const client = await RawClient.connect(port);
@@ -100,7 +100,7 @@ describe('JSON bodies', () => {
     }
   });
 
-  it('gives undefined for an empty optional body, whatever its type, and refuses a broken one', async () => {
+  it('gives undefined for an empty optional body of any type, and refuses a broken one', async () => {
     const { port } = await start([
       route('POST', '/maybe', (request) => ({ status: 200, json: request.body === undefined }), {
         body: 'optional-json',
@@ -215,7 +215,7 @@ describe('body limits', () => {
   });
 
   it.each([200 * 1024 * 1024])(
-    'reads past a body of %i bytes without keeping it, and the connection goes on',
+    'reads past a body of %i bytes without keeping it, and keeps the connection',
     async (length) => {
       const { port } = await start([echo]);
       const client = await RawClient.connect(port);
@@ -306,7 +306,7 @@ describe('body limits', () => {
     await client.until('408 Request Timeout');
   });
 
-  it('drops everything when the peer goes away in the middle of a body', async () => {
+  it('drops everything when the peer disconnects in the middle of a body', async () => {
     let calls = 0;
     const { port, server, observed } = await start([
       route(
@@ -409,7 +409,7 @@ describe('streamed bodies', () => {
     await client.until('PAYLOAD_TOO_LARGE');
   });
 
-  it('fails the iteration and aborts the signal when the peer goes away', async () => {
+  it('fails the iteration and aborts the signal when the peer disconnects', async () => {
     const failures: string[] = [];
     const { port, server } = await start([
       route(
@@ -463,7 +463,7 @@ describe('streamed bodies', () => {
     expect(failures).toEqual(['REQUEST_TIMEOUT']);
   });
 
-  it('reads past what a handler leaves, so that the connection goes on', async () => {
+  it('reads past what a handler leaves, so that the connection can be reused', async () => {
     const { port } = await start([
       route('POST', '/upload', () => ({ status: 200, raw: 'enough' }), {
         body: 'stream',

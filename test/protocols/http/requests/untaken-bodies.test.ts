@@ -16,7 +16,7 @@ async function chunked(port: number, body: string): Promise<string> {
 
 describe('a body on a route that takes none', () => {
   it.each(['{"a":1}', '[1]', 'text', '0', 'false', '""', '{}{}', ' '.repeat(65), 'x'.repeat(300_000)])(
-    'is refused when it says something: %.20s [HTTP-094]',
+    'is refused when it has content: %.20s [HTTP-094]',
     async (body) => {
       const { port } = await start([thing]);
       const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
@@ -70,7 +70,7 @@ describe('a body on a route that takes none', () => {
     }
   });
 
-  it('waits for nobody who is looked up [HTTP-094]', async () => {
+  it('is checked with asynchronous authentication too [HTTP-094]', async () => {
     const { port } = await start([{ ...thing, auth: 'required' }], {
       authenticate: async () => ({ name: 'ada' }),
     });

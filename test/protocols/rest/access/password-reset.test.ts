@@ -22,7 +22,7 @@ async function answerTo(remoteAddress: string, token: string): Promise<string> {
   }
 }
 
-describe('setting a lost password anew', () => {
+describe('resetting a lost password', () => {
   it('is refused from another machine, also with the key', async () => {
     for (const address of ['203.0.113.9', '2001:0db8:0000:0000:0000:0000:0000:0001', ''])
       expect([address, await answerTo(address, KEY)]).toEqual([address, 'FORBIDDEN']);

@@ -28,7 +28,7 @@ describe('RepositoryDirectory on a member that owns nothing', () => {
     expect(member.asked).toEqual(['FindBranch', 'FindBranch']);
   });
 
-  it('finds the repository that was made anew, whatever it has read', async () => {
+  it('finds the recreated repository, regardless of what it has read', async () => {
     const old = await member.create();
     await member.follow();
     await member.remove();
@@ -43,7 +43,7 @@ describe('RepositoryDirectory on a member that owns nothing', () => {
     expect(await find()).toEqual(actorOf(uid));
   });
 
-  it('says that a branch is missing without looking for it twice', async () => {
+  it('reports a missing branch without a second lookup', async () => {
     await member.create();
     await member.follow();
     await find();
@@ -52,7 +52,7 @@ describe('RepositoryDirectory on a member that owns nothing', () => {
     expect(member.asked).toEqual(['FindBranch', 'FindTag', 'FindRepository']);
   });
 
-  it('asks the owner where it has nothing, and for a strict read', async () => {
+  it('asks the owner when it has nothing, and for a strict read', async () => {
     const uid = await member.create();
     await member.follow();
     const { source } = member;
@@ -80,7 +80,7 @@ describe('RepositoryDirectory, asked for a branch that may be a guess', () => {
     await member.follow();
   });
 
-  it('asks nobody once the built-ins of the branch are known to be there', async () => {
+  it('sends no query once the built-ins of the branch are known to exist', async () => {
     const known = await likely();
     expect([known.guess, member.asked.includes('FindBranch')]).toEqual([undefined, true]);
     member.asked = [];

@@ -11,7 +11,7 @@ import {
 const whole = fc.nat({ max: Number.MAX_SAFE_INTEGER });
 
 describe('replies of locks and inventory', () => {
-  it('say what JSON says of a grant, whatever the lock is called', () => {
+  it('write a grant as JSON.stringify does, for any name of the lock', () => {
     const names = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string(),
@@ -25,7 +25,7 @@ describe('replies of locks and inventory', () => {
     );
   });
 
-  it('say what JSON says of units', () => {
+  it('write units as JSON.stringify does', () => {
     fc.assert(
       fc.property(whole, (remaining) => {
         const claim = { claimed: true, remaining } as const;

@@ -59,20 +59,20 @@ describe('the warnings of a cluster', () => {
     expect(clusterWarnings(well)).toEqual([]);
   });
 
-  it('name partitions nobody owns, the first few by number', () => {
+  it('name partitions without an owner, the first few by number', () => {
     const partitions = Array.from({ length: 12 }, (_, number) => partition(number, { owner: undefined }));
     expect(told({ partitions })).toEqual(['alarm partition-without-owner']);
     expect(message({ partitions })).toContain('12 partitions (0, 1, 2, 3, 4, 5, 6, 7, …) without an owner');
     expect(message({ partitions: partitions.slice(4, 5) })).toContain('1 partition (4) without an owner');
   });
 
-  it('tell of a partition in quarantine with its reason, and not also that nobody owns it', () => {
+  it('name a partition in quarantine with its reason, and not also as one without an owner', () => {
     const partitions = [partition(0, { owner: undefined, quarantine: 'record 7 fails its checksum' })];
     expect(told({ partitions })).toEqual(['alarm partition-quarantined']);
     expect(message({ partitions })).toContain('record 7 fails its checksum');
   });
 
-  it('tell of a partition that another member has in quarantine, and once of one that is in quarantine here', () => {
+  it('report a partition that another member has in quarantine, and once one that is in quarantine here', () => {
     const partitions = [partition(0, { quarantine: 'record 7 fails its checksum' }), partition(1)];
     const code = 'partition-quarantined';
     const findings = [
@@ -83,7 +83,7 @@ describe('the warnings of a cluster', () => {
     expect(message({ partitions, findings })).toContain('b: partition 1 takes no writes: record 9');
   });
 
-  it('tell a partition nobody could take over from one with a follower less', () => {
+  it('distinguish a partition that no member could take over from one with a follower less', () => {
     const cold = { member: 'b', isWarm: false, recordsBehind: undefined };
     const bare = partition(0, { followers: [cold] });
     const short = partition(1, { followers: [cold, { member: 'c', isWarm: true, recordsBehind: 0 }] });
@@ -95,7 +95,7 @@ describe('the warnings of a cluster', () => {
     expect(message({ partitions: [short] })).toContain('catching up');
   });
 
-  it('tell of a follower that falls behind, and not of one whose position is not known', () => {
+  it('report a follower that falls behind, and not one whose position is unknown', () => {
     const behind = (recordsBehind: number | undefined) => ({
       partitions: [
         partition(0, {
@@ -111,7 +111,7 @@ describe('the warnings of a cluster', () => {
     expect(told(behind(RECORDS_BEHIND_MAX + 1))).toEqual(['alarm follower-behind']);
   });
 
-  it('tell of a log that comes near its limit and cannot be cut, and what keeps it', () => {
+  it('report a log that approaches its limit and cannot be truncated, with the reason', () => {
     const log = (kept: string | undefined) => ({
       partitions: [partition(4, { log: { bytes: 80, bytesMax: 100, kept, snapshot: undefined } })],
     });
@@ -121,14 +121,14 @@ describe('the warnings of a cluster', () => {
     expect(message(log('b has stored up to record 7'))).toContain('b has stored up to record 7');
   });
 
-  it('tell of members that are silent or run another version', () => {
+  it('report members that are silent or run another version', () => {
     const members = [member('a'), member('b', { state: 'suspect' }), member('c', { version: '1.1.0' })];
     expect(told({ members })).toEqual(['alarm member-silent', 'notice member-versions-differ']);
     expect(message({ members })).toContain('nothing is heard of b (http://b:8080)');
     expect(told({ members: [member('a'), member('b', { version: '' })] })).toEqual([]);
   });
 
-  it('tell of NATS servers that do not answer, and of what is to be said of their settings', () => {
+  it('report NATS servers that do not answer, and problems of their settings', () => {
     const natsServers = [server('n1'), server('n2', { isReachable: false, version: '' })];
     expect(told({ natsServers, natsRemarks: ['set sync_interval'] })).toEqual([
       'alarm nats-unreachable',
@@ -137,7 +137,7 @@ describe('the warnings of a cluster', () => {
     expect(message({ natsServers })).toContain('n2 does not answer');
   });
 
-  it('tell what the weaker durability classes do not survive', () => {
+  it('report what the weaker durability classes do not survive', () => {
     for (const durability of ['relaxed', 'quorum'])
       expect(told({ durability })).toEqual(['notice durability-weak']);
     for (const durability of ['local', 'quorum-disk', 'replica-disk'])

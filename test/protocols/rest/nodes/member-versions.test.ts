@@ -35,13 +35,13 @@ describe('what an older member would pass over', () => {
     expect(conditionOf(requestOf({}), bodyFields({}))).toEqual({});
   });
 
-  it('says so where an operation of a commit has a version', () => {
+  it('is reported for an operation of a commit with a version', () => {
     const removal = { type: 'delete', node_id: 'd' };
     expect(operations(removal, { ...removal, version: 2 }).since).toBe(PRECONDITIONS_SINCE);
     expect(operations(removal).since).toBeUndefined();
   });
 
-  it('says so where a read has tags in If-Match, which an older member sends nothing to compare with', () => {
+  it('is reported for a read with tags in If-Match, for which an older member sends nothing to compare with', () => {
     const queryOf = (headers: Readonly<Record<string, string>>) =>
       ReadCondition.of(requestOf(headers))?.query;
     expect(queryOf({ 'if-match': '"a"' })).toEqual({ since: PRECONDITIONS_SINCE });
@@ -49,12 +49,12 @@ describe('what an older member would pass over', () => {
     expect(queryOf({ 'if-match': '*', 'if-none-match': '"a"' })).toEqual({ unless: ['a'] });
   });
 
-  it('says so where shipped types are restored', () => {
+  it('is reported for a restore of shipped types', () => {
     expect(installCommand(true)).toMatchObject({ force: true, since: RESTORED_TYPES_SINCE });
     expect(installCommand(false)).toEqual({ type: 'InstallBuiltIns' });
   });
 
-  it('says so where a read wants parts of nodes', () => {
+  it('is reported for a read of parts of nodes', () => {
     for (const query of ['fields=a', 'fields=', 'expand=a'])
       expect(partOf(requestOf({}, query))).toMatchObject({ since: PARTS_SINCE });
     expect(partOf(requestOf({}, 'lang=de'))).toEqual({});

@@ -73,7 +73,7 @@ describe('what a node read answers', () => {
 describe('a whole number in the query string', () => {
   const bounds = { min: 1, max: PAGE_LIMIT_MAX };
 
-  it('is clamped into its bounds, whatever it is', () => {
+  it('is clamped into its bounds for any value', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: -(10n ** 40n), max: 10n ** 40n }), (number) => {
         const found = clampedInteger(parseQuery(`limit=${number}`), 'limit', bounds) as number;

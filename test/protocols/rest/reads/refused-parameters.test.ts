@@ -18,7 +18,7 @@ async function refusal(route: RestRoute, queryString: string): Promise<string> {
 }
 
 describe('the routes of a member', () => {
-  it('let unknown parameters through where anybody may ask, log in or is refused anyway', () => {
+  it('ignore unknown parameters on public routes, logins and routes that refuse every request', () => {
     const open = routes.filter((route) => route.takesAnyParameter).map((route) => route.operationId);
     expect(open).toEqual([
       'readHealth',

@@ -61,7 +61,7 @@ describe('LoginThrottle', () => {
     for (let free = 0; free < 4; free++) expect(attempt(throttle)).toBe('tried');
   });
 
-  it('counts what is tried at other members, and forgives what succeeded there; names and addresses are not told', () => {
+  it('counts attempts at other members, and resets after a success there, without sending names and addresses', () => {
     const heard: ((place: string, turn: LoginTurn) => void)[] = [];
     const told: string[] = [];
     const newsOf = (self: number): LoginNews => ({
@@ -92,7 +92,7 @@ describe('LoginThrottle', () => {
     expect(told.join(' ')).not.toMatch(/admin|10\.0\.0/);
   });
 
-  it('shuts nobody out from another address, and no other account', () => {
+  it('blocks neither another address nor another account', () => {
     const throttle = new LoginThrottle(new ManualClock(), limits);
     for (let failure = 0; failure < 5; failure++) attempt(throttle);
     expect(attempt(throttle)).toBe(1);
@@ -106,7 +106,7 @@ describe('LoginThrottle', () => {
     expect(results.filter((result) => result === 'tried')).toHaveLength(4);
   });
 
-  it('remembers a bounded number, and forgets nobody who waits for names that nobody has', () => {
+  it('remembers a bounded number of names, and unknown names do not evict one that is throttled', () => {
     const throttle = new LoginThrottle(new ManualClock(), limits);
     for (let failure = 0; failure < 5; failure++) attempt(throttle, 'default/first');
     for (let name = 0; name < 40; name++)
@@ -125,7 +125,7 @@ describe('LoginThrottle', () => {
     expect(attempt(throttle, 'default/name-51', '10.0.0.2')).toBe('tried');
   });
 
-  it('holds an account up that many addresses try, except where somebody has logged in to it', () => {
+  it('delays an account that many addresses try, except at addresses with an earlier login', () => {
     const throttle = new LoginThrottle(new ManualClock(), limits);
     attempt(throttle, 'default/admin', 'at home');
     throttle.succeeded('default/admin', 'at home');

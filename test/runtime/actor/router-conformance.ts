@@ -67,7 +67,7 @@ export function routerConformance(title: string, open: () => Promise<RoutersUnde
       });
     });
 
-    it('knows nothing of an actor nobody made, and makes none by being asked', async () => {
+    it('knows no actor that was never created, and creates none for a query', async () => {
       const repository = newRepository();
       const actor = notesOf(repository);
       await throughAll(async (member) => {
@@ -78,7 +78,7 @@ export function routerConformance(title: string, open: () => Promise<RoutersUnde
       });
     });
 
-    it('brings errors as the actor throws them, and nothing of what the command had written', async () => {
+    it('returns errors as the actor throws them, and keeps nothing of what the command had written', async () => {
       const actor = notesOf(newRepository());
       await first().lifecycle.create(actor);
       await throughAll(async (member) => {
@@ -88,7 +88,7 @@ export function routerConformance(title: string, open: () => Promise<RoutersUnde
       });
     });
 
-    it('lets a request with a key take effect once, through whichever members it comes', async () => {
+    it('applies a request with a key once, through any member', async () => {
       const actor = notesOf(newRepository());
       await first().lifecycle.create(actor);
       const idempotency = { key: 'once', requestHash: 'h' };
@@ -123,7 +123,7 @@ export function routerConformance(title: string, open: () => Promise<RoutersUnde
       });
     });
 
-    it('brings answers that come later, and large ones whole', async () => {
+    it('returns delayed answers, and large ones completely', async () => {
       const actor = notesOf(newRepository());
       await first().lifecycle.create(actor);
       const text = 'ä'.repeat(LARGE_TEXT_LENGTH);
@@ -134,7 +134,7 @@ export function routerConformance(title: string, open: () => Promise<RoutersUnde
       });
     });
 
-    it('does not begin what nobody waits for any more', async () => {
+    it('does not begin a request whose caller no longer waits', async () => {
       const actor = notesOf(newRepository());
       await first().lifecycle.create(actor);
       await throughAll(async (member, index) => {
@@ -160,7 +160,7 @@ export function routerConformance(title: string, open: () => Promise<RoutersUnde
       });
     });
 
-    it('forks an actor with what it has; from then on each goes its own way', async () => {
+    it('forks an actor with its content; from then on both change independently', async () => {
       const repository = newRepository();
       await throughAll(async (member, index) => {
         const source = notesOf(repository, `from${index}~1`);
@@ -181,7 +181,7 @@ export function routerConformance(title: string, open: () => Promise<RoutersUnde
       });
     });
 
-    it('removes everything under an owner, for everybody, and what is made anew is empty', async () => {
+    it('removes everything under an owner, for every caller, and what is recreated is empty', async () => {
       const repository = newRepository();
       await throughAll(async (member) => {
         const actors = ['a~1', 'b~1'].map((branch) => notesOf(repository, branch));

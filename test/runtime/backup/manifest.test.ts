@@ -18,11 +18,11 @@ const manifest: BackupManifest = {
 
 const key = new BackupKey(Buffer.alloc(32, 1));
 
-it('comes back as it was written', () => {
+it('is read as it was written', () => {
   expect(decodeManifest(encodeManifest(manifest, key), 'b', key)).toMatchObject({ manifest, origin: 'own' });
 });
 
-it('is refused whichever byte of it is changed', () => {
+it('is refused with any byte of it changed', () => {
   const text = encodeManifest(manifest, key);
   // White space between the values says nothing.
   const body = JSON.stringify(JSON.parse(text));
@@ -41,7 +41,7 @@ function forged(text: string, change: (fields: Record<string, unknown>) => void)
   return JSON.stringify({ ...fields, sha256 });
 }
 
-it('is refused when it was altered and names the key of this server, whatever its checksum says [BAK-022]', () => {
+it('is refused when it was altered and names the key of this server, even with a valid checksum [BAK-022]', () => {
   const text = encodeManifest(manifest, key);
   const altered = forged(text, (fields) => {
     fields.version = '9.9.9';

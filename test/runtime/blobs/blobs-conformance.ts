@@ -62,7 +62,7 @@ export function blobsConformance(name: string, open: () => Promise<BlobsUnderTes
     };
     const read = async (hash: string, range?: BlobRange) => readAll(await blobs.get(hash, range));
 
-    it('gives back what was stored, whatever its size and the pieces it came in', async () => {
+    it('returns what was stored, in any size and pieces', async () => {
       for (const [size, piece] of [
         [0, 1],
         [1, 1],
@@ -118,7 +118,7 @@ export function blobsConformance(name: string, open: () => Promise<BlobsUnderTes
       expect((await read(hash)).equals(bytes)).toBe(true);
     });
 
-    it('tells when bytes were stored last', async () => {
+    it('reports when bytes were last stored', async () => {
       const bytes = bytesOf(10, 4);
       const { hash, storedAtMs } = await blobs.put([bytes], { bytesMax: MANY });
       const first = (await blobs.info(hash))?.storedAtMs as number;
@@ -158,7 +158,7 @@ export function blobsConformance(name: string, open: () => Promise<BlobsUnderTes
         await expect(blobs.info(bad)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
     });
 
-    it('keeps nothing of what breaks off or is given up', async () => {
+    it('keeps nothing of an interrupted or cancelled write', async () => {
       const before = await listed();
       const broken = async function* (): AsyncGenerator<Uint8Array, void> {
         yield bytesOf(5_000_000, 8);

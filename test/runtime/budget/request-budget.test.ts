@@ -24,7 +24,7 @@ describe('RequestBudget', () => {
     expect(refused?.message).toMatch(/2 s of work.*narrow it down/);
   });
 
-  it('counts memory that is in use, and not what was let go of', () => {
+  it('counts memory that is in use, and not what was released', () => {
     const budget = new RequestBudget(limits);
     for (let round = 0; round < 10; round += 1) {
       budget.keep(1024 * 1024);

@@ -48,7 +48,7 @@ export function busConformance(name: string, open: () => Promise<BusUnderTest>):
       }
     };
 
-    it('tells what is committed from now on, in order, once and whole', async () => {
+    it('delivers commits from now on, in order, once and complete', async () => {
       const { listener, world } = bus;
       await world.write();
       const start = world.head();
@@ -63,7 +63,7 @@ export function busConformance(name: string, open: () => Promise<BusUnderTest>):
       subscription.close();
     });
 
-    it('tells what was missed since a revision first, then what happens, without gap or doubling', async () => {
+    it('delivers missed events since a revision first, then new ones, without gaps or duplicates', async () => {
       const { listener, world } = bus;
       const known = world.head();
       const missed = await world.writeMany(70);
@@ -79,7 +79,7 @@ export function busConformance(name: string, open: () => Promise<BusUnderTest>):
       late.close();
     });
 
-    it('tells many who begin anywhere while it is written the whole rest', async () => {
+    it('delivers the complete rest to many subscribers that start anywhere during writes', async () => {
       const { listener, world } = bus;
       const known = [world.head()];
       const followed: { after: string; items: Promise<string[]> }[] = [];
@@ -98,7 +98,7 @@ export function busConformance(name: string, open: () => Promise<BusUnderTest>):
         expect(await items).toEqual(known.slice(known.indexOf(after) + 1));
     });
 
-    it('tells a move of the head to who is there', async () => {
+    it('delivers a move of the head to current subscribers', async () => {
       const { listener, world } = bus;
       const [one, two] = (await world.writeMany(2)) as [string, string];
       const subscription = await listener.subscribe(BRANCH);
@@ -110,7 +110,7 @@ export function busConformance(name: string, open: () => Promise<BusUnderTest>):
       subscription.close();
     });
 
-    it('tells who was away while the head went back to start anew', async () => {
+    it('tells a subscriber that was away while the head moved back to start over', async () => {
       const { listener, world } = bus;
       const [one, two] = (await world.writeMany(2)) as [string, string];
       await world.moveHead(one);
@@ -125,7 +125,7 @@ export function busConformance(name: string, open: () => Promise<BusUnderTest>):
       unknown.close();
     });
 
-    it('disconnects who does not read, who then goes on where it was', async () => {
+    it('disconnects a subscriber that does not read, which then resumes at its position', async () => {
       const { listener, world } = bus;
       const slow = await listener.subscribe(BRANCH, { buffer: { itemsMax: 4, bytesMax: 1e6 } });
       const quick = await listener.subscribe(BRANCH);
@@ -139,7 +139,7 @@ export function busConformance(name: string, open: () => Promise<BusUnderTest>):
       again.close();
     });
 
-    it('disconnects who has too many bytes waiting', async () => {
+    it('disconnects a subscriber with too many waiting bytes', async () => {
       const { listener, world } = bus;
       const slow = await listener.subscribe(BRANCH, { buffer: { itemsMax: 1_000, bytesMax: 2_000 } });
       const quick = await listener.subscribe(BRANCH);
@@ -148,7 +148,7 @@ export function busConformance(name: string, open: () => Promise<BusUnderTest>):
       quick.close();
     });
 
-    it('tells who subscribes to a repository, a tenant or everything of their branches only', async () => {
+    it('delivers to subscribers of a repository, a tenant or everything only events of their branches', async () => {
       const { listener, world } = bus;
       const [tenant, repository] = BRANCH.split('/') as [string, string];
       const others = [listener.subscribeUnder(`${tenant}/other`), listener.subscribeUnder('nobody')];

@@ -18,7 +18,7 @@ const commit = (previous: string, revision: string): RevisionCommitted => ({
 
 const move = (previous: string, revision: string): BranchEvent => ({ type: 'HeadMoved', previous, revision });
 
-describe('where an event belongs for one who was told up to a place', () => {
+describe('the order of an event relative to the last one that was delivered', () => {
   const step = (head: string, tip: string, event: BranchEvent | { type: 'Reset'; revision: string }) =>
     stepOf(placeAt({ head, tip }), envelopeOf('t/r/b/branch', event));
 

@@ -47,7 +47,7 @@ describe('a command another member sends again under its call id', () => {
     expect(await send(fixture, once, callOf(2))).toEqual({ count: 2, text: 'ü' });
   });
 
-  it('is told the first result by the next owner, which has it from the log or from its shard', async () => {
+  it('is answered with the first result by the next owner, which has it from the log or from its shard', async () => {
     const first = opened();
     await send(first, once, callOf(1));
     await send(first, (turn) => void once(turn), callOf(2, 1));
@@ -75,7 +75,7 @@ describe('a command another member sends again under its call id', () => {
     expect(await send(fixture, once, callOf(1))).toMatchObject({ count: 1 });
   });
 
-  it('is refused when its caller has used the slot again: nobody waits for it', async () => {
+  it('is refused when its caller has reused the slot and no longer waits for it', async () => {
     const fixture = opened();
     await send(fixture, once, callOf(5));
     await expect(send(fixture, once, callOf(4))).rejects.toMatchObject({ code: 'REQUEST_CANCELLED' });
@@ -167,7 +167,7 @@ describe('what calls cost', () => {
     expect(fixture.read('count')).toBe('1');
   });
 
-  it('is kept whatever the wall clock says, of this owner or of the one before', async () => {
+  it('is kept for any wall clock of this owner or of the previous one', async () => {
     const fixture = opened();
     await send(fixture, once, callOf(1));
     for (const hours of [2, -1, 24]) {

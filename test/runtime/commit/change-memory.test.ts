@@ -152,7 +152,7 @@ describe('the changes of all actors of a process', () => {
   });
 
   it.each(['is in the shard', 'cannot be brought there'])(
-    'let the next large command go on when what was made %s',
+    'let the next large command continue when what was made %s',
     async (outcome) => {
       const actors = new TwoActors();
       const { clock, first, second, made } = actors;

@@ -26,7 +26,7 @@ describe('the memtables commands read', () => {
     expect(memtables.all).toBe(durable);
   });
 
-  it('hold nothing of a batch that is over, although nobody reads any more', async () => {
+  it('hold nothing of a finished batch, although there are no further reads', async () => {
     const fixture = new LoopFixture();
     const answers = new Answers();
     const values: WeakRef<Uint8Array>[] = [];

@@ -248,7 +248,7 @@ describe('4. nothing leaves before it is durable [DUR-014]', () => {
 });
 
 describe('4. answers of commands that change nothing', () => {
-  it('leave when the log confirms that nobody else wrote to it', async () => {
+  it('are sent once the log confirms that it had no other writer', async () => {
     const fixture = new LoopFixture();
     const answers = new Answers();
     let confirm = (): void => {};
@@ -267,7 +267,7 @@ describe('4. answers of commands that change nothing', () => {
     expect(answers.heard).toEqual(['reads: nothing', 'fails! VALIDATION_FAILED']);
   });
 
-  it('are refused where somebody else owns the log', async () => {
+  it('are refused when another owner has the log', async () => {
     const fixture = new LoopFixture();
     fixture.log.confirmation = Promise.reject(new ServiceError('NOT_OWNER'));
     fixture.log.confirmation.catch(() => {});
@@ -293,7 +293,7 @@ describe('5. readers see what is durable, at every moment [DUR-015]', () => {
 
 describe('6. a batch the log refuses is thrown away', () => {
   it.each(['STORAGE_FULL', 'OVERLOADED', 'COMMIT_TOO_LARGE', 'LOG_UNAVAILABLE'] as const)(
-    'answers %s to all of it, changes nothing and goes on',
+    'answers %s to all of it, changes nothing and continues',
     async (code) => {
       const fixture = new LoopFixture();
       const answers = new Answers();
@@ -405,7 +405,7 @@ describe('6. a batch the log refuses is thrown away', () => {
   });
 });
 
-describe('commands nobody waits for', () => {
+describe('commands that are no longer awaited', () => {
   function callerWith(more: Partial<Caller>): Caller {
     return { ...testCaller, ...more };
   }
@@ -480,7 +480,7 @@ describe('a loop that is given too much', () => {
     expect(answers.heard.slice(3)).toEqual([0, 1, 2, 3, 4].map((number) => `${number}: k${number}=x`));
   });
 
-  it('refuses writes while too much waits to be applied, says why, and takes them again by itself [DUR-005]', async () => {
+  it('refuses writes while too many wait to be applied, with the reason, and takes them again by itself [DUR-005]', async () => {
     const fixture = new LoopFixture({ limits: { applyPendingBytesMax: 1000 } });
     fixture.log.isOpen = true;
     fixture.shardFailure = () => new ServiceError('STORAGE_FULL');
@@ -533,7 +533,7 @@ describe('a loop that is given too much', () => {
     expect(await fixture.submit(put('late', '2'))).toBe('late=2');
   });
 
-  it('tells of damage a command meets in what is stored, not of a log that lost records', async () => {
+  it('reports damage of stored data that a command finds, not a log that lost records', async () => {
     const fixture = new LoopFixture();
     fixture.log.isOpen = true;
     const damage = new ServiceError('DATA_CORRUPTED');
@@ -548,7 +548,7 @@ describe('a loop that is given too much', () => {
     expect(await fixture.submit(put('a', '1'))).toBe('a=1');
   });
 
-  it('tells when everything has its answer', async () => {
+  it('notifies when every command has its answer', async () => {
     const fixture = new LoopFixture();
     await fixture.loop.drained();
     const answers = new Answers();
@@ -580,7 +580,7 @@ describe('7. a broken invariant stops it', () => {
     expect(fixture.waitsEnded).toMatchObject([{ code: 'ACTOR_STOPPED' }]);
   }
 
-  it('keeps nothing of the batch, and tells who came upon it apart from the others', async () => {
+  it('keeps nothing of the batch, and answers the command at fault differently from the others', async () => {
     const fixture = new LoopFixture();
     fixture.log.isOpen = true;
     await fixture.submit(put('before', '1'));
@@ -620,7 +620,7 @@ describe('7. a broken invariant stops it', () => {
     expect(await anew.submit(put('a', '1'), key)).toBe('a=1');
   });
 
-  it('answers what stands behind a batch after which the behaviour fails', async () => {
+  it('answers commands queued behind a batch after which the behaviour fails', async () => {
     const fixture = new LoopFixture();
     fixture.log.isOpen = true;
     const error = new TypeError('no such thing');

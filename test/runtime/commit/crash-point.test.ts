@@ -60,7 +60,7 @@ describe('a crash point', () => {
     expect([first.acted(), second.acted()]).toEqual([0, 1]);
   });
 
-  it('stands beside others', () => {
+  it('can be armed together with others', () => {
     const one = arm('before-append', 1);
     const two = arm('after-append-sent', 2);
     crashPoint('after-append-sent');
@@ -69,7 +69,7 @@ describe('a crash point', () => {
     expect([one.acted(), two.acted()]).toEqual([1, 1]);
   });
 
-  it('cannot be armed twice, nor for a pass that never comes', () => {
+  it('cannot be armed twice, or for a pass that never happens', () => {
     arm('in-recovery', 1);
     expect(() => armCrashPoint('in-recovery', 1)).toThrow(InvariantError);
     expect(() => armCrashPoint('in-open', 0)).toThrow(InvariantError);

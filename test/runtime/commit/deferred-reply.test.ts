@@ -63,7 +63,7 @@ it('keeps the outcome under the key of the request that waited', async () => {
   expect(await fixture.submit(again, key, releaser)).toBe('executed again');
 });
 
-it('keeps no outcome of a wait that was given up', async () => {
+it('keeps no outcome of a cancelled wait', async () => {
   const fixture = new LoopFixture();
   fixture.log.isOpen = true;
   const { owed, wait } = owing();
@@ -76,7 +76,7 @@ it('keeps no outcome of a wait that was given up', async () => {
   expect(await fixture.submit(() => 'now', key)).toBe('now');
 });
 
-it('gives up the wait when the batch of its answer is thrown away', async () => {
+it('ends the wait when the batch of its answer is discarded', async () => {
   const fixture = new LoopFixture();
   const { owed, wait } = owing();
   const waiting = fixture.submit(wait);
@@ -90,7 +90,7 @@ it('gives up the wait when the batch of its answer is thrown away', async () => 
   await Promise.all([refused, releasing]);
 });
 
-it('gives up a wait that began in a batch that was thrown away', async () => {
+it('ends a wait that began in a batch that was discarded', async () => {
   const fixture = new LoopFixture();
   const { owed, wait } = owing();
   const waiting = expect(fixture.submit(wait)).rejects.toMatchObject({ code: 'STORAGE_FULL' });
@@ -119,7 +119,7 @@ it('takes the answer of a command that fails back', async () => {
   expect(answers.heard).toEqual(['waiting! OVERLOADED']);
 });
 
-it('refuses an answer whose outcome cannot be kept, and tells the one who waits', async () => {
+it('refuses an answer whose outcome cannot be kept, and notifies its caller', async () => {
   const fixture = new LoopFixture({ idempotency: { ttlMs: 1000, entriesMax: 1 } });
   fixture.log.isOpen = true;
   await fixture.submit(put('a', '1'), { key: 'first', requestHash: 'h' });
@@ -130,7 +130,7 @@ it('refuses an answer whose outcome cannot be kept, and tells the one who waits'
   await refused;
 });
 
-it('tells the behaviour when the outcome of a batch is known, before anybody hears an answer', async () => {
+it('notifies the behaviour of the outcome of a batch before any answer is sent', async () => {
   const fixture = new LoopFixture();
   let heardAfter = -1;
   const first = fixture.submit(put('a', '1')).then(() => {

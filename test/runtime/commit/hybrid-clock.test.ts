@@ -45,12 +45,12 @@ describe('the hybrid clock', () => {
     expect(hybrid.next()).toEqual({ ms: 2000, counter: 4 });
   });
 
-  it('goes on when the counter is used up', () => {
+  it('continues when the counter is exhausted', () => {
     const hybrid = new HybridClock(new TestClock(1000), { ms: 5000, counter: 0xffffffff });
     expect(hybrid.next()).toEqual({ ms: 5001, counter: 0 });
   });
 
-  it('rises strictly, whatever the wall clock does and whatever is observed', () => {
+  it('increases strictly, for any wall clock and any observed revision', () => {
     const steps = fc.array(
       fc.oneof(
         fc.record({ wall: fc.double({ min: 0, max: 2 ** 47, noNaN: true }) }),

@@ -210,7 +210,7 @@ describe('what is kept of idempotency keys', () => {
 
   const dayMs = 86_400_000;
 
-  it('outlives a wall clock that jumps ahead, and comes back or stays there [IDEM-008]', async () => {
+  it('survives a wall clock that jumps ahead, and jumps back or not [IDEM-008]', async () => {
     const fixture = opened({ idempotency: { ttlMs: dayMs, entriesMax: 100 } });
     const first = await fixture.submit(once, key('k'));
     const before = fixture.clock.wallMs();
@@ -246,7 +246,7 @@ describe('what is kept of idempotency keys', () => {
     expect(await fixture.submit(once, key('new0'))).toMatchObject({ count: 61 });
   });
 
-  it('does not lose a key that was used anew when its old entry is swept', async () => {
+  it('does not lose a reused key when its old entry is swept', async () => {
     const fixture = opened({ idempotency: { ttlMs, entriesMax: 100 } });
     for (const name of ['a', 'b', 'c']) await fixture.submit(once, key(name));
     fixture.clock.advance(ttlMs + 1);

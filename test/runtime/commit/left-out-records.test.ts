@@ -60,12 +60,12 @@ const entry = { actor: one, writes: [], clock };
 
 // A file that is brought back without these records would be taken for whole.
 
-it('tells of the record where a shard has another one in its place', async () => {
+it('reports the record when a shard has another one at its position', async () => {
   await replica().take({ sequence: 3, entries: [entry], mark: markOf(9) });
   expect(skipped).toEqual([[one, 3, markOf(9)]]);
 });
 
-it('tells of the newest record that could not be brought to a shard', async () => {
+it('reports the newest record that could not be applied to a shard', async () => {
   const left = replica();
   await left.take({ sequence: 4, entries: [entry], mark: markOf(4) });
   await left.take({ sequence: 5, entries: [entry], mark: markOf(5) });
@@ -76,7 +76,7 @@ it('tells of the newest record that could not be brought to a shard', async () =
   expect(skipped.at(-1)).toEqual([one, 6, markOf(6)]);
 });
 
-it('tells of the record of a fork that is missing and can be made no more', async () => {
+it('reports the record of a fork that is missing and can no longer be made', async () => {
   const left = replica({
     exists: () => true,
     isMissing: (actor) => actor === fork,

@@ -293,7 +293,7 @@ describe('what a replica shows', () => {
     expect(replica.view(actorOf('b'))).toBeUndefined();
   });
 
-  it('says by its generation when it has changed, and only then', async () => {
+  it('changes its generation exactly when its content changes', async () => {
     const history = new History([
       { kind: 'write', names: ['a'], keys: ['k1'] },
       { kind: 'create', name: 'b' },

@@ -136,7 +136,7 @@ async function perform(step: Step, round: number, running: Promise<unknown>[]): 
 }
 
 describe('a replica', () => {
-  it('has what the owner has, however often it starts anew', async () => {
+  it('has what the owner has, after any number of restarts', async () => {
     let round = 0;
     await fc.assert(
       fc.asyncProperty(steps, fc.array(fc.nat(9), { minLength: 1, maxLength: 6 }), async (plan, pauses) => {
@@ -237,7 +237,7 @@ describe('a replica', () => {
     expect(follower.told).toEqual(records.slice(1).map((record) => [actor, record.sequence, record.mark]));
   });
 
-  it('leaves nothing of an actor that was removed, and says that it needs none of it any more', async () => {
+  it('leaves nothing of a removed actor, and reports that it no longer needs its records', async () => {
     const actor = actorOf('a');
     await engine.host.create(actor);
     await engine.host.command(actor, { type: 'Write', key: 'k', text: '1' }, { caller });
@@ -249,7 +249,7 @@ describe('a replica', () => {
     expect(follower.released.get('acme/site~1')).toBe(engine.journal.lastSequence);
   });
 
-  it('stands still with all that was taken in its shards, and with nothing of what is taken meanwhile', async () => {
+  it('pauses with everything it has taken in its shards, and with nothing that arrives meanwhile', async () => {
     const actor = actorOf('still', 'site~2');
     await engine.host.create(actor);
     for (const key of ['one', 'two'])

@@ -265,7 +265,7 @@ describe('rows that are gone before they are applied', () => {
 });
 
 describe('a pinned reader', () => {
-  it('sees one moment, whatever is accepted, applied or opened again later', async () => {
+  it('sees one state, even if later changes are accepted, applied or reopened', async () => {
     const bench = new Bench();
     bench.accept({ a: '1' });
     await bench.writer.settle();
@@ -354,7 +354,7 @@ describe('an application that fails', () => {
     }
   });
 
-  it('goes on when the shard cannot be opened again at once', async () => {
+  it('continues when the shard cannot be reopened at once', async () => {
     const bench = new Bench();
     bench.accept({ a: '1' });
     await bench.writer.settle();
@@ -376,7 +376,7 @@ describe('an application that fails', () => {
   });
 });
 
-describe('a shard that comes back with less than it had', () => {
+describe('a shard that is reopened with less than it had', () => {
   it('is not used: its reads fail instead of showing a part', async () => {
     const bench = new Bench();
     bench.accept({ a: '1' });

@@ -60,7 +60,7 @@ describe('a turn', () => {
     expect([...turn.range(0, { start: '', end: 'z' })].map(({ key }) => key)).toEqual(['b']);
   });
 
-  it('leaves nothing behind when it is undone, whatever it and others wrote', () => {
+  it('leaves nothing behind when it is undone, after any writes of it and others', () => {
     const writes = fc.array(
       fc.tuple(
         fc.nat(1),
@@ -153,7 +153,7 @@ describe('a turn', () => {
     expect([turn.undoBytes, batch.memtable.get(0, 'earlier')?.length]).toEqual([0, 5_000]);
   });
 
-  it('holds nothing of its own large values that it replaces, and goes back to what was there before', () => {
+  it('holds no large values of its own that it replaces, and restores what was there before', () => {
     const batch = new Batch();
     const shared = Buffer.alloc(2_000, 's');
     batch.turn().put(0, 'kept', shared);

@@ -26,8 +26,8 @@ function problemsOf(
   return expect.unreachable('the configuration was accepted');
 }
 
-describe('where an option comes from', () => {
-  it('is the default when nobody says anything', () => {
+describe('the source of an option', () => {
+  it('is the default when nothing sets it', () => {
     const { server, cluster, limits } = loadOptions({}, noFile);
     expect(server).toMatchObject({ port: 8080, host: '127.0.0.1', dataDir: './data', logLevel: 'info' });
     expect(server).toMatchObject({ trustForwardedHeaders: false, corsAllowedOrigins: [] });
@@ -110,7 +110,7 @@ describe('where an option comes from', () => {
     ]);
   });
 
-  it('passes on what goes wrong while the file is read and is not of the system', () => {
+  it('passes on errors while the file is read that are not of the system', () => {
     const read = (): never => {
       throw new TypeError('not of the system');
     };
@@ -229,7 +229,7 @@ describe('a configuration that cannot be used', () => {
     expect(problemsOf({ PORT: '1' }, withFile('[server]\nport = "x"'))).toHaveLength(1);
   });
 
-  it('tells every problem at once', () => {
+  it('reports every problem at once', () => {
     const problems = problemsOf({ PORT: 'x', SVC_ADMIN_PASSWORD: 'short' }, withFile('[server]\nhots = "a"'));
     expect(problems).toHaveLength(3);
     expect(new OptionError(problems).message).toContain('3 problems');
@@ -340,7 +340,7 @@ describe('warnings at the start', () => {
     ).toEqual([]);
   });
 
-  it('tell of a value that an older version took, which counts as the most there is now', () => {
+  it('report a value that an older version accepted, which counts as the maximum now', () => {
     const said: string[] = [];
     const read = (bytes: number) =>
       loadOptions(
@@ -356,14 +356,14 @@ describe('warnings at the start', () => {
     expect(() => read(12_289)).toThrow('a whole number from 256 to 8192 (bytes)');
   });
 
-  it('name variables of ours that nothing reads, with what was probably meant', () => {
+  it('name variables of ours that are not read, with the closest known name', () => {
     expect(warningsOf({ SVC_HOSST: 'a', SVC_UNHEARD_OF: 'b' })).toEqual([
       'environment variable SVC_HOSST is not used (did you mean SVC_HOST?)',
       'environment variable SVC_UNHEARD_OF is not used',
     ]);
   });
 
-  it('tell of an address open to the outside without an external origin', () => {
+  it('report an address open to the outside without an external origin', () => {
     expect(warningsOf({ SVC_HOST: '0.0.0.0' })[0]).toContain('SVC_BASE_URL');
   });
 });
@@ -376,7 +376,7 @@ describe('the table of options', () => {
     }
   });
 
-  it('says of each number what too low and too high do', () => {
+  it('describes for each number the effect of too low and too high values', () => {
     for (const { option, name } of optionEntries.filter((entry) => entry.fileSection === 'limits')) {
       expect(option.description, name).toMatch(/Too low .*too high /s);
     }

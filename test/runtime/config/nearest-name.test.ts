@@ -13,7 +13,7 @@ describe('nearestName', () => {
     ['body_byte_max', 'body_bytes_max'],
     ['batch_bytes_mx', 'batch_bytes_max'],
     ['hst', 'host'],
-  ])('finds what %s was meant to be', (wanted, expected) => {
+  ])('finds the closest name to %s', (wanted, expected) => {
     expect(nearestName(wanted, names)).toBe(expected);
   });
 

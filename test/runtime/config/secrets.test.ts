@@ -36,7 +36,7 @@ const values = (secrets: Secrets): [string, string] => [
   Buffer.from(secrets.masterKey.bytes()).toString('hex'),
 ];
 
-describe('keys that nobody set', () => {
+describe('keys that are not configured', () => {
   it('are generated once and stay the same after every restart', () => {
     const first = values(load());
     expect(first[0]).toMatch(/^[0-9a-f]{96}$/);
@@ -130,7 +130,7 @@ describe('loaded keys', () => {
     for (const value of values(secrets)) expect(shown.join()).not.toContain(value);
   });
 
-  it('are copied when they are taken out, so that nobody can change them', () => {
+  it('are copied when they are read, so that callers cannot change them', () => {
     const { masterKey } = load();
     const before = Buffer.from(masterKey.bytes()).toString('hex');
     masterKey.bytes().fill(0);

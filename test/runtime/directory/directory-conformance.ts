@@ -45,7 +45,7 @@ export function directoryConformance(title: string, open: () => Promise<Director
       );
     });
 
-    it('knows the owner of every partition, and its followers, who are others', () => {
+    it('knows the owner of every partition, and other members as its followers', () => {
       for (const directory of directories) {
         const known = new Map(directory.members().map((member) => [member.id, member]));
         for (let partition = 0; partition < directory.partitions; partition++) {
@@ -62,7 +62,7 @@ export function directoryConformance(title: string, open: () => Promise<Director
       }
     });
 
-    it('agrees on every member about who owns what', () => {
+    it('agrees on the owners on every member', () => {
       const views = directories.map((directory) =>
         Array.from({ length: directory.partitions }, (_, partition) => directory.ownerOf(partition)?.id),
       );
@@ -82,7 +82,7 @@ export function directoryConformance(title: string, open: () => Promise<Director
       }
     });
 
-    it('lets go of who does not want to hear of changes any more', () => {
+    it('drops listeners that unsubscribe', () => {
       for (const directory of directories) {
         const stop = directory.onChange(() => {
           throw new Error('called after it was ended');

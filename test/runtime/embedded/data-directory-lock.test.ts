@@ -56,7 +56,7 @@ describe('acquireDataDirectory', () => {
     expect((await startHolder()).said).toContain(`CONFLICT ${expected}`);
   });
 
-  it('is told of without being touched: who has it, and where that answers', async () => {
+  it('reports its holder and the address of the server without taking it', async () => {
     expect(holderOf(directory)).toBeUndefined();
     expect(existsSync(directory)).toBe(false);
     const lock = await acquireDataDirectory(directory, claimName);
@@ -135,7 +135,7 @@ describe('acquireDataDirectory', () => {
     });
   });
 
-  it('names a lock file, or a directory, that it has no rights to, and says what to do', async () => {
+  it('names a lock file, or a directory, without access rights, and the remedy', async () => {
     const lock = join(directory, 'lock');
     await mkdir(directory);
     writeFileSync(lock, '');
@@ -173,7 +173,7 @@ describe('acquireDataDirectory', () => {
     return addressOfHolder(error);
   }
 
-  it('tells an address to send a password to only where it is on this machine', async () => {
+  it('names an address as safe for a password only on this machine', async () => {
     for (const origin of [
       'http://127.0.0.1:8080',
       'http://127.9.9.9:1',
@@ -199,7 +199,7 @@ describe('acquireDataDirectory', () => {
     expect(await addressOf(text, mode)).toEqual({ text, trustedUrl: undefined });
   });
 
-  it('trusts what this user or root wrote, and nobody else', () => {
+  it('trusts files of this user or root only', () => {
     expect(isWrittenOnlyBy(1_000, { uid: 1_000, mode: 0o100644 })).toBe(true);
     expect(isWrittenOnlyBy(1_000, { uid: 0, mode: 0o100644 })).toBe(true);
     expect(isWrittenOnlyBy(1_000, { uid: 1_001, mode: 0o100600 })).toBe(false);
@@ -261,7 +261,7 @@ describe('acquireForReading', () => {
     });
   }
 
-  it('keeps a writer away with a lock that others who read share, where nothing may be written', async () => {
+  it('blocks a writer with a lock that readers share, in a read-only directory', async () => {
     const readers = await reading(async () => [
       await acquireForReading(directory, claimNothing),
       await acquireForReading(directory, claimNothing),

@@ -71,7 +71,7 @@ describe('blobs in files', () => {
     expect(after.paths()).toEqual([]);
   });
 
-  it('say that the disk is full, and keep nothing of what did not fit', async () => {
+  it('report a full disk, and keep nothing of what did not fit', async () => {
     const files = new FaultyFileSystem();
     const blobs = await openOver('/blobs', files);
     files.freeBytes = 300_000;

@@ -48,11 +48,11 @@ describe.each(errorCodes)('error %s', (code) => {
     expect(entry.status >= 500 || [408, 409, 429].includes(entry.status)).toBe(true);
   });
 
-  it('hides its message exactly when something inside went wrong', () => {
+  it('hides its message exactly for internal errors', () => {
     expect(entry.isPublic).toBe(entry.status !== 500);
   });
 
-  it('says in a sentence what happened', () => {
+  it('describes in a sentence what happened', () => {
     expect(entry.title).toMatch(/^[A-Z].{8,}\.$/);
     expect(entry.title).not.toContain('\n');
   });

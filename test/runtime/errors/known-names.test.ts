@@ -8,7 +8,7 @@ it('has its names and those that are let through, and suggests the former', () =
   expect(known.all).toEqual(['name', 'title', 'created_at']);
 });
 
-it('says the place and what was probably meant', () => {
+it('names the location and the closest known name', () => {
   const error = unknownName('field', 'mesage', ['message', 'actor'], 'commit');
   expect([error.code, error.field, error.message]).toEqual([
     'VALIDATION_FAILED',
@@ -17,7 +17,7 @@ it('says the place and what was probably meant', () => {
   ]);
 });
 
-it('says what there is where nothing is near, and that there is nothing', () => {
+it('lists the known names when none is close, and reports an empty list', () => {
   expect(unknownName('query parameter', 'sort', ['limit', 'cursor']).message).toBe(
     "Unknown query parameter 'sort'; known are limit, cursor",
   );

@@ -29,7 +29,7 @@ describe('ServiceError', () => {
     });
   });
 
-  it('tells damage of what is stored from a log that lost records', () => {
+  it('distinguishes damage of stored data from a log that lost records', () => {
     expect(isDamage(new ServiceError('DATA_CORRUPTED'))).toBe(true);
     expect(isDamage(new ServiceError('DATA_CORRUPTED', 'lost', { details: { sequence: 3 } }))).toBe(false);
     expect(isDamage(new ServiceError('STORAGE_FULL'))).toBe(false);

@@ -44,7 +44,7 @@ const longValue = fc.oneof(
 );
 
 describe('a large value in an index', () => {
-  it('stands there as when it is worked out in one go', () => {
+  it('has the same form as when it is computed in one step', () => {
     fc.assert(
       fc.property(longValue, (value) => {
         const json = value as JsonValue;

@@ -130,7 +130,7 @@ describe('an outbox', () => {
     expect(waiting()).toEqual([]);
   });
 
-  it('brings many jobs, in the order they were committed, page by page', async () => {
+  it('delivers many jobs, in the order they were committed, page by page', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 5; n++) {
       const jobs = Array.from({ length: 9 }, (_, index) => ({ ...job, payload: [n, index] }));
@@ -143,7 +143,7 @@ describe('an outbox', () => {
     expect(waiting()).toEqual([]);
   });
 
-  it('brings what is committed while it is being emptied, too', async () => {
+  it('delivers what is committed while it is being emptied, too', async () => {
     await order({});
     const first = relay.deliver(actor);
     await order({});
@@ -168,7 +168,7 @@ describe('an outbox', () => {
     expect(await enqueued()).toHaveLength(1);
   });
 
-  it('is given up with its actor', async () => {
+  it('is dropped with its actor', async () => {
     refusal = new ServiceError('OVERLOADED');
     await order({});
     await relay.deliver(actor);

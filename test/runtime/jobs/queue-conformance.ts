@@ -85,7 +85,7 @@ export function queueConformance(name: string, create: () => Promise<QueueHarnes
       expect(await claimNow()).toBeUndefined();
     });
 
-    it('wakes one who waits for a job', async () => {
+    it('wakes a worker that waits for a job', async () => {
       const waiting = harness.queue.claim(['Test'], new AbortController().signal);
       await harness.pass(1);
       const job = newJob();
@@ -93,7 +93,7 @@ export function queueConformance(name: string, create: () => Promise<QueueHarnes
       expect((await waiting)?.job.id).toBe(job.id);
     });
 
-    it('gives a job to one worker only, however many wait, and lets those go who give up', async () => {
+    it('gives a job to one of many waiting workers, and releases workers that stop waiting', async () => {
       const patience = new AbortController();
       const waiting = Array.from({ length: 8 }, () => harness.queue.claim(['Test'], patience.signal));
       const jobs = [newJob(), newJob(), newJob()];
@@ -156,7 +156,7 @@ export function queueConformance(name: string, create: () => Promise<QueueHarnes
       expect(await harness.queue.list(JOB_SCOPE, { limit: 10, offset: 0 }, engine)).toHaveLength(1);
     });
 
-    it('lets an active job stand for others with its key, and none once it is final [JOB-007]', async () => {
+    it('returns the active job for others with its key, and no longer once it is final [JOB-007]', async () => {
       const first = await enqueue(newJob({ key: 'k' }));
       expect((await enqueue(newJob({ key: 'k' }))).id).toBe(first.id);
       const other = await enqueue(newJob({ key: 'other' }));
@@ -291,7 +291,7 @@ export function queueConformance(name: string, create: () => Promise<QueueHarnes
       expect(await find(job.id)).toMatchObject({ state: 'cancelled' });
     });
 
-    it('cancels a running job: its worker is told, and what it answers is void', async () => {
+    it('cancels a running job: its worker is notified, and its result is discarded', async () => {
       const job = newJob();
       await enqueue(job);
       const claimed = await mustClaim();

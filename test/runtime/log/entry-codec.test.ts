@@ -70,7 +70,7 @@ describe('entry codec', () => {
     },
   );
 
-  it('tells an empty value from a removal', () => {
+  it('distinguishes an empty value from a removal', () => {
     const writes = [
       { table: 1, key: 'empty', value: new Uint8Array() },
       { table: 1, key: 'removed', value: null },

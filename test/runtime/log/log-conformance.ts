@@ -123,7 +123,7 @@ export function logConformance(name: string, create: () => Promise<LogHarness>):
       expect(await recordsOf(log, sequences[4])).toEqual([]);
     });
 
-    it('refuses an entry it cannot hold and goes on with the others', async () => {
+    it('refuses an entry it cannot hold and continues with the others', async () => {
       const bad = { ...numberedEntry('a', 1), writes: [{ table: 1, key: 'Ā', value: null }] };
       const huge = {
         ...numberedEntry('a', 2),
@@ -194,7 +194,7 @@ export function logConformance(name: string, create: () => Promise<LogHarness>):
       );
     });
 
-    it('makes durable on close what was appended before, and refuses what comes after', async () => {
+    it('makes durable on close what was appended before, and refuses later entries', async () => {
       const appended = Array.from({ length: 20 }, (_, number) => log.append(numberedEntry('a', number)));
       const closed = log.close();
       await expect(log.append(numberedEntry('a', 99))).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });

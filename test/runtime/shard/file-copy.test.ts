@@ -36,7 +36,7 @@ describe('a copy of a file', () => {
     expect(statSync(target).ino).not.toBe(statSync(source).ino);
   });
 
-  it('is given up between two pieces, and leaves its source as it was', async () => {
+  it('is cancelled between two pieces, and leaves its source unchanged', async () => {
     const [source, target] = [join(folder, 'source'), join(folder, 'target')];
     const content = randomBytes(3 * PIECE);
     writeFileSync(source, content);
@@ -59,7 +59,7 @@ describe('a copy of a file', () => {
     expect(readFileSync(target, 'utf8')).toBe('mine');
   });
 
-  it('says what is wrong with a source that cannot be read', async () => {
+  it('reports the error of an unreadable source', async () => {
     await expect(copyFileDurably(join(folder, 'none'), join(folder, 'target'))).rejects.toMatchObject({
       code: 'ENOENT',
     });

@@ -25,7 +25,7 @@ import {
 } from '#runtime/shard/key-layout.ts';
 
 describe('the keys of a branch', () => {
-  it('fit into a shard whatever their parts are, each part at its own bound', () => {
+  it('fit into a shard with any parts, each part at its own bound', () => {
     // Every char code of a key is one byte.
     const workspace = 'w'.repeat(63);
     const id = 'ü'.repeat(NODE_ID_BYTES_MAX / 2);

@@ -42,7 +42,7 @@ describe('an LMDB shard one flush of which fails [DUR-011]', () => {
     return JSON.parse(child.stdout);
   }
 
-  it('goes back to what was flushed before, although a second flush would say that all is well', async () => {
+  it('returns to what was flushed before, although a second flush would succeed', async () => {
     expect(run('once')).toEqual({
       outcomes: ['done', 'WRITES_STOPPED', 'WRITES_STOPPED', 'done', 'done'],
       states: [

@@ -129,7 +129,7 @@ describe('an LMDB shard on its disk', () => {
     await again.close();
   });
 
-  it('says that it is damaged when a write meets a damaged page, and lets go of its file', async () => {
+  it('reports damage when a write meets a damaged page, and closes its file', async () => {
     const shard = new LmdbShard(folder, ['a']);
     const row = (number: number) => [{ table: 0, key: `k${number}`, value: Buffer.alloc(900, number) }];
     const clock = shard.position.clock;
@@ -202,7 +202,7 @@ describe('an LMDB shard on its disk', () => {
     await shard.close();
   });
 
-  it('says so when it cannot be made', () => {
+  it('reports that it cannot be created', () => {
     writeFileSync(join(folder, 'file'), '');
     expect(() => new LmdbShard(join(folder, 'file', 'shard'), ['a'])).toThrow(
       expect.objectContaining({ code: 'WRITES_STOPPED' }),

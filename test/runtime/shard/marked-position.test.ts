@@ -32,7 +32,7 @@ async function write(shard: LmdbShard, sequence: number, marked: RecordMark | un
   await shard.close();
 }
 
-it('is there with the content of the record that it is of, for whoever opens the file and whoever only looks', async () => {
+it('is stored with the content of its record, for an opened shard and for a read of the file header', async () => {
   await write(open(), 4, mark);
   const shard = open();
   expect(shard.position).toEqual({ sequence: 4, clock: revisionZero, mark });

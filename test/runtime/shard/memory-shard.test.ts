@@ -54,7 +54,7 @@ describe('a step of a memory shard that fails', () => {
     expect(shown(new MemoryShard(disk, 1, systemClock))).toBeUndefined();
   });
 
-  it('rejects the flush and goes on showing the write until it is opened again, as LMDB does', async () => {
+  it('rejects the flush and still shows the write until it is reopened, as LMDB does', async () => {
     const { disk, shard } = failing('flush');
     const { committed, flushed } = shard.apply(write('x'), at(1));
     await committed;

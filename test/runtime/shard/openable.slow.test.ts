@@ -38,7 +38,7 @@ describe('a shard whose files cannot be opened', () => {
     ['data.mdb', 'a pipe', (path) => void spawnSync('mkfifo', [path])],
   ];
 
-  it.each(hands)('because %s is %s says so', (name, _, put) => {
+  it.each(hands)('because %s is %s reports that', (name, _, put) => {
     rmSync(join(folder, name));
     put(join(folder, name));
     expect(openElsewhere()).toEqual({
@@ -47,7 +47,7 @@ describe('a shard whose files cannot be opened', () => {
     });
   });
 
-  it.each(['lock.mdb', 'data.mdb'])('because %s is of somebody else says so', (name) => {
+  it.each(['lock.mdb', 'data.mdb'])('because %s belongs to another user reports that', (name) => {
     chmodSync(join(folder, name), 0);
     expect(openElsewhere()).toEqual({
       said: expect.stringContaining(`WRITES_STOPPED ${join(folder, name)} cannot be used (EACCES)`),
@@ -55,7 +55,7 @@ describe('a shard whose files cannot be opened', () => {
     });
   });
 
-  it('because no file can be made in its folder says so', () => {
+  it('because no file can be created in its folder reports that', () => {
     rmSync(join(folder, 'lock.mdb'));
     chmodSync(folder, 0o555);
     const { said, signal } = openElsewhere();
@@ -66,7 +66,7 @@ describe('a shard whose files cannot be opened', () => {
     });
   });
 
-  it.each([0, 1, 2, 3])('because the process may open only %i more says so', (free) => {
+  it.each([0, 1, 2, 3])('because the process may open only %i more reports that', (free) => {
     expect(openElsewhere(free)).toEqual({
       said: expect.stringMatching(/^WRITES_STOPPED .* EMFILE$/),
       signal: null,

@@ -151,7 +151,7 @@ export function shardSuite(name: string, makePlace: () => ShardPlace): void {
       expect(rows(shard, 0)).toEqual([['a', '3']]);
     });
 
-    it('tells an empty value from none, and removes what is not there', async () => {
+    it('distinguishes an empty value from none, and removes what is not there', async () => {
       await apply([put(0, 'empty', ''), { table: 0, key: 'absent', value: null }], 1);
       expect(shard.get(0, 'empty')).toHaveLength(0);
       expect(rows(shard, 0)).toEqual([['empty', '']]);
@@ -200,7 +200,7 @@ export function shardSuite(name: string, makePlace: () => ShardPlace): void {
       expect(rows(shard, 0)).toHaveLength(3);
     });
 
-    it('shows what a plain map would, whatever is written, and again when it is opened again', async () => {
+    it('shows what a plain map would, after any writes, and again when it is reopened', async () => {
       const model = new Model();
       let sequence = 0;
       await fc.assert(
@@ -259,7 +259,7 @@ export function shardSuite(name: string, makePlace: () => ShardPlace): void {
       pinned.close();
     });
 
-    it('is copied as it is, position included, and the copy goes its own way', async () => {
+    it('is copied unchanged, position included, and the copy changes independently', async () => {
       if (shard.copyTo === undefined) return;
       await apply([put(0, 'a', 'one'), put(1, 'b', 'x'.repeat(100_000))], 4);
       const folder = mkdtempSync(join(tmpdir(), 'copy-'));
@@ -274,7 +274,7 @@ export function shardSuite(name: string, makePlace: () => ShardPlace): void {
       rmSync(folder, { recursive: true });
     });
 
-    it('never shows a part of an application, nor a position ahead of its writes', async () => {
+    it('never shows a part of an application, or a position ahead of its writes', async () => {
       const names = Array.from({ length: 3000 }, (_, index) => `k${index}`);
       for (let round = 1; round <= 5; round += 1) {
         const applied = shard.apply(
@@ -370,7 +370,7 @@ export function shardSuite(name: string, makePlace: () => ShardPlace): void {
       expect(rows(shard, 0)).toEqual([]);
     });
 
-    it('never goes back in the log', async () => {
+    it('never moves back in the log', async () => {
       await apply([], 5);
       expect(() => shard.apply([], at(4))).toThrow(InvariantError);
       await apply([put(0, 'a', 'same position')], 5);

@@ -65,7 +65,7 @@ describe('the verification of all pages of a shard', () => {
     expect(verify()).toBeUndefined();
   });
 
-  it('finds nothing where large values were written over, became shorter and went, also under a reader', async () => {
+  it('finds nothing after large values were overwritten, shortened and removed, also under a reader', async () => {
     const shard = new LmdbShard(folder, damagedTables);
     const reader = shard.snapshot();
     const at = (sequence: number) => ({ sequence, clock: { ms: 1_700_000_000_000, counter: 0 } });

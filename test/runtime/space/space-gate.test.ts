@@ -69,7 +69,7 @@ describe('the gate for everything that writes', () => {
     ]);
   });
 
-  it('says which place is how full and what is still written', () => {
+  it('reports which place is how full and what is still written', () => {
     const { note, made } = gate();
     note('the volume of /data', 'member', 91);
     expect(made.at(7).refusal('grows')?.message).toBe(
@@ -79,7 +79,7 @@ describe('the gate for everything that writes', () => {
     expect(made.at(7).refusal('ends')?.message).toContain('99 % full: from 95 % on nothing is written');
   });
 
-  it('tells each change of a level once, lists what is short with the worst first, and counts refusals', () => {
+  it('reports each change of a level once, lists the worst place first, and counts refusals', () => {
     const { note, made, changes, refuses, refused } = gate();
     note('a', 'member', 81);
     note('a', 'member', 82);

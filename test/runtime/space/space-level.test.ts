@@ -29,7 +29,7 @@ describe('the level of a place', () => {
     expect(levelAfter(before, used, marks)).toBe(after);
   });
 
-  it('does not change when usage goes to and fro by less than the hysteresis', () => {
+  it('does not change when usage varies by less than the hysteresis', () => {
     const levels = fc.constantFrom(...spaceLevels);
     const used = fc.double({ min: 0, max: 100, noNaN: true });
     const less = fc.double({ min: 0, max: HYSTERESIS_PERCENT - 0.001, noNaN: true });

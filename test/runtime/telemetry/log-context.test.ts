@@ -43,7 +43,7 @@ describe('a log', () => {
     expect(text().endsWith('}\n')).toBe(true);
   });
 
-  it('says whose line it is, as the name is at that moment, and lets a fact of the line win', () => {
+  it('adds the current name of its source to a line, and prefers fields of the line', () => {
     const lines: Line[] = [];
     let name = 'host:0';
     const log = createLog({
@@ -168,7 +168,7 @@ describe('what must not be in a log', () => {
     expect(lines[0]?.note).not.toContain('/');
   });
 
-  it('is also what nobody can read: cycles, bytes, long texts and deep objects are cut', () => {
+  it('includes unreadable values: cycles, bytes, long texts and deep objects are cut', () => {
     const { log, lines, text } = capture();
     const cycle: Record<string, unknown> = { name: 'loop' };
     cycle.self = cycle;

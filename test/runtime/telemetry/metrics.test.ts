@@ -93,7 +93,7 @@ describe('Metrics', () => {
     ).toBe(1);
   });
 
-  it('exports values that are told apart by labels, as many as there are at that moment', async () => {
+  it('exports one value for each set of labels that exists at that moment', async () => {
     const metrics = new Metrics();
     const values = [{ labels: { code: 'a', severity: 'alarm' }, value: 2 }];
     metrics.gauges('svc_things', 'Things.', () => values);
@@ -166,7 +166,7 @@ describe('Metrics', () => {
     expect(metrics.contentType).toMatch(/^text\/plain; version=0\.0\.4/);
   });
 
-  it('adds the numbers of the process where they are wanted', async () => {
+  it('adds the numbers of the process on request', async () => {
     const text = await new Metrics({ collectDefaults: true }).text();
     expect(text).toContain('process_cpu_user_seconds_total');
     expect(text).toContain('nodejs_heap_size_used_bytes');

@@ -83,7 +83,7 @@ function readPipe(descriptor: number): string {
 }
 
 describe('the output of a process', () => {
-  it('ends although the reader went away at the start', async () => {
+  it('ends although the reader closed it at the start', async () => {
     const { child, end } = run(2_000, 'pipe');
     child.stdout?.destroy();
     const { code, dropped } = await end();
@@ -91,7 +91,7 @@ describe('the output of a process', () => {
     expect(dropped).toBeGreaterThan(0);
   });
 
-  it('neither holds up nor keeps the process while nobody reads a pipe, and drops what is too much', async () => {
+  it('neither blocks nor keeps the process alive while a pipe is not read, and drops the excess', async () => {
     const pipe = openPipe();
     const { end } = run(20_000, pipe.write);
     const { code, dropped } = await end();
@@ -102,7 +102,7 @@ describe('the output of a process', () => {
     expect(JSON.parse(lines[0] as string)).toMatchObject({ level: 'info', line: 0 });
   });
 
-  it('tells how many lines were dropped when somebody reads again, and leaves nothing of the others out', async () => {
+  it('reports how many lines were dropped when it is read again, and drops no others', async () => {
     const pipe = openPipe();
     const { end } = run(20_000, pipe.write);
     let text = '';

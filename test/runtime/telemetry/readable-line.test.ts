@@ -55,7 +55,7 @@ describe('a line of the log at a terminal', () => {
     expect(readableLine(json, true)).toBe(`\u001b[2m${shown}\u001b[0m \u001b[31mERROR\u001b[0m low\n`);
   });
 
-  it('is what it was where it is no JSON', () => {
+  it('is unchanged when it is not JSON', () => {
     expect(readableLine('plain text\n', true)).toBe('plain text\n');
   });
 });

@@ -101,7 +101,7 @@ describe('two states of a node have the same content', () => {
     ).toBe(false);
   });
 
-  it('when a locale says the same, whenever it was translated', () => {
+  it('when a locale has the same values, translated at any time', () => {
     const one = state({ translations: { de: overlay('Ä', 'h') } });
     expect(
       sameContent(one, state({ translations: { de: overlay('Ä', 'h', '2027-01-01T00:00:00.000Z') } })),

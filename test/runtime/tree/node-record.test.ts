@@ -59,7 +59,7 @@ describe('a stored node', () => {
     },
   );
 
-  it('stores long texts as JSON.stringify writes them, whatever is in them', () => {
+  it('stores long texts as JSON.stringify writes them, with any content', () => {
     const odd = [
       '"',
       '\\',
@@ -85,7 +85,7 @@ describe('a stored node', () => {
     }
   });
 
-  it('tells its revision without decoding the header, whatever its parent is called', () => {
+  it('returns its revision without decoding the header, with any name of its parent', () => {
     const id = fc.oneof(
       fc.string({ minLength: 1, maxLength: 60, unit: 'binary' }),
       fc.string({ minLength: 1, unit: fc.constantFrom('"', ',', '\\', 'a') }),
@@ -103,7 +103,7 @@ describe('a stored node', () => {
     );
   });
 
-  it('has the revision of the header it was given anew', () => {
+  it('has the revision of its replaced header', () => {
     const record = makeNodeRecord(headerOf({}), { title: 'x' });
     const next = withHeader(record, headerOf({ revision: '1700000000001-7' }));
     expect(new NodeRecord(next.bytes).revision).toBe('1700000000001-7');
@@ -169,7 +169,7 @@ describe('a stored node', () => {
       expect(new NodeRecord(other.bytes).indexedProperties(['title'])).toStrictEqual(referring);
     });
 
-    it('finds a reference wherever in its text it is', () => {
+    it('finds a reference anywhere in its text', () => {
       const recordOf = (lead: string): NodeRecord =>
         new NodeRecord(makeNodeRecord(headerOf({}), { lead, to: { 'svc:ref': 'n2' }, tail }).bytes);
       const tail = 'x'.repeat(STEP_BYTES);

@@ -72,7 +72,7 @@ const graphs: fc.Arbitrary<Graph> = fc
   });
 
 describe('two histories', () => {
-  it('are told apart as sets of ancestors tell, with every merge base, newest first', () => {
+  it('differ as their sets of ancestors do, with every merge base, newest first', () => {
     fc.assert(
       fc.property(graphs, fc.nat(), fc.nat(), (graph, one, two) => {
         const left = 1 + (one % graph.size);
@@ -117,7 +117,7 @@ describe('two histories', () => {
     expect(divergence(source, 0, 1)).toMatchObject({ left: [], right: [{ revision: '1-0' }], bases: [] });
   });
 
-  it('end at a revision nobody knows any more, which counts', () => {
+  it('end at a revision that is no longer known, which counts', () => {
     const source = new CountingSource(new Map([[9, [4, null]]]));
     const found = divergence(source, 9, undefined);
     expect(found.left.map(numberOf)).toEqual([9, 4]);

@@ -37,7 +37,7 @@ it('is another one for other pins, and for a revision', () => {
   expect(cache.get(reader)).toBe(plain);
 });
 
-it('is looked up anew when it was forgotten', () => {
+it('is loaded again after it was dropped from the cache', () => {
   const cache = new SchemaCache();
   const reader = stateOf('1-0');
   const before = cache.get(reader);

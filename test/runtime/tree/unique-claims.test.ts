@@ -70,7 +70,7 @@ function shared({ has }: Nodes): string | undefined {
 }
 
 describe('the unique values of a commit', () => {
-  it('are in the index as the nodes have them at the end, whatever came in between', () => {
+  it('are in the index as the nodes have them at the end, after any changes in between', () => {
     const gives = fc.array(
       fc.record({
         id: fc.constantFrom(...ids),
@@ -127,7 +127,7 @@ describe('the unique values of a commit', () => {
     expect(indexOf(turn)).toEqual(new Map([['1', 'b']]));
   });
 
-  it('write no row of a value that nobody got or lost in the end', () => {
+  it('write no row of a value without a net change', () => {
     const turn = newTurn();
     const first = new Nodes();
     first.give('a', '1');

@@ -28,7 +28,7 @@ describe('a catalogue that could not be stored', () => {
 
   afterEach(() => volume.close());
 
-  it('is not begun anew where it is gone: nothing it listed is taken for what never was', async () => {
+  it('is not recreated once it is lost: no actor that it listed is treated as one that never existed', async () => {
     const catalogue = new ActorCatalogue(volume.path, clock);
     await catalogue.note({ actors: new Map([[early, { created: 1, floor: 0 }]]) }, 1);
     rmSync(join(volume.path, CATALOGUE), { recursive: true });
@@ -41,7 +41,7 @@ describe('a catalogue that could not be stored', () => {
     await catalogue.close();
   });
 
-  it('is stored by itself once that works, also where it could not be opened meanwhile', async () => {
+  it('is stored by itself once that is possible, even if it could not be opened meanwhile', async () => {
     const unhandled: unknown[] = [];
     const onUnhandled = (error: unknown): void => void unhandled.push(error);
     process.on('unhandledRejection', onUnhandled);

@@ -54,7 +54,7 @@ const refusal = expect.objectContaining({
   message: expect.stringContaining('is damaged'),
 });
 
-it('tells what the file of a catalogue has', () => {
+it('reads the content of a catalogue file', () => {
   const file = CatalogueFile.in(folder) as CatalogueFile;
   expect([file.directory, file.keyCheck, file.sequence]).toEqual(['name', KEY, 1]);
   expect([file.get(idOf(7)), file.get('acme/unknown'), file.rows().size]).toEqual([row, undefined, ACTORS]);
@@ -93,7 +93,7 @@ describe('the verification of all of a catalogue', () => {
   const verified = async (): Promise<string | undefined> =>
     (await new ActorStore(folder, [], systemClock).damageOfCatalogue())?.what;
 
-  it('finds nothing in a whole one, also where actors came and went', async () => {
+  it('finds nothing in a healthy one, also after actors were created and removed', async () => {
     expect(await verified()).toBeUndefined();
     const catalogue = new ActorCatalogue(folder, systemClock);
     for (let round = 0; round < 30; round += 1) {

@@ -26,7 +26,7 @@ function made(
 }
 
 describe('what a log makes', () => {
-  it('has everything of what it creates, wherever it begins', () => {
+  it('has everything of what it creates, from any starting point', () => {
     expect(made({ 7: create('a/x'), 8: write('a/x') })).toEqual({
       'a/x': { kind: 'create', sequence: 7, isLost: false },
     });

@@ -41,7 +41,7 @@ function ask(): Promise<ShardCopy> {
   return member.fixture.query<Promise<ShardCopy>>(actor, { type: 'CopyShard' });
 }
 
-it('a copy comes through the router in pieces that end anywhere, whole, and leaves nothing behind', async () => {
+it('a copy arrives through the router in pieces cut anywhere, complete, and leaves nothing behind', async () => {
   const router = {
     command: () => Promise.reject(new Error('nobody commands')),
     async query(): Promise<ShardCopy> {
@@ -60,7 +60,7 @@ it('a copy comes through the router in pieces that end anywhere, whole, and leav
   expect(leftFiles()).toEqual([]);
 });
 
-it('a copy that is cut off is asked for again, and what is told in part is none', async () => {
+it('a copy that is cut off is requested again, and an incomplete one is refused', async () => {
   const { chunks } = await ask();
   const all: string[] = [];
   for await (const chunk of chunks) all.push(chunk);
@@ -89,7 +89,7 @@ it('rows and copies are for the engine only', async () => {
   }
 });
 
-it('a reader that gives up leaves nothing behind', async () => {
+it('a reader that stops early leaves nothing behind', async () => {
   const { chunks } = await ask();
   expect(leftFiles()).toHaveLength(1);
   for await (const _ of chunks) break;

@@ -81,7 +81,7 @@ describe('notes of shards a process has in hand', () => {
     }
   });
 
-  it('remember what is damaged until it is whole again, or made anew', async () => {
+  it('remember damage until the actor is verified or rebuilt', async () => {
     (await begin()).suspects.take('acme/a');
     damaged.add('acme/a');
     for (let start = 0; start < 3; start += 1) {
@@ -95,7 +95,7 @@ describe('notes of shards a process has in hand', () => {
     expect((await begin()).verified).toEqual([]);
   });
 
-  it('are verified one by one, so that a process that is ended meanwhile does not begin anew', async () => {
+  it('are verified one by one, so that a process that is killed meanwhile does not start over', async () => {
     const { suspects } = await begin();
     for (const actor of ['acme/a', 'acme/b']) suspects.take(actor);
     const left: string[] = [];

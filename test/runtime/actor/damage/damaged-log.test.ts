@@ -121,7 +121,7 @@ describe('a host over a journal with a flipped bit', () => {
     expect(refusals).toBeGreaterThan(5);
   });
 
-  it('decides once: what comes later is served, and what is refused stays so until its file is back', async () => {
+  it('decides once: later actors are served, and refused ones are refused until their file is back', async () => {
     const folder = copied('twice');
     const path = journalOf(folder);
     const offset = readFileSync(path).indexOf('acme/r2/notes 3');
@@ -152,7 +152,7 @@ describe('a host over a journal with a flipped bit', () => {
     await mended.close();
   });
 
-  it('refuses nobody any more when the actor is destroyed', async () => {
+  it('refuses no actor any more once the affected one is destroyed', async () => {
     const folder = copied('destroyed');
     const path = journalOf(folder);
     flip(path, readFileSync(path).indexOf('acme/r3/notes 1'));
@@ -167,7 +167,7 @@ describe('a host over a journal with a flipped bit', () => {
     await again.close();
   });
 
-  it('refuses whoever is not past a record of which nothing is known', async () => {
+  it('refuses every actor that is not past an unreadable record', async () => {
     const folder = copied('wiped');
     const path = journalOf(folder);
     const bytes = readFileSync(path);

@@ -225,7 +225,7 @@ describe('a data directory [DUR-023]', () => {
     ['b', 'fork'],
     ['fork', 'b'],
     ['late', 'a'],
-  ] as const)('tells shards apart that changed places: %s and %s', (one, two) =>
+  ] as const)('detects shards that changed places: %s and %s', (one, two) =>
     judge(
       (folder) => {
         renameSync(join(folder, shard(one)), join(folder, 'kept'));

@@ -94,7 +94,7 @@ describe('a fork of an older version whose file is lost', () => {
     expect(shown(source, 'early', 'later')).toEqual(['early', 'later']);
   });
 
-  it('is made of its source where that stands before it', async () => {
+  it('is made of its source when the source has not reached the fork point', async () => {
     await write(fork, 'own');
     await fixture.reopen(async () => {
       await makeOlder(source);
@@ -104,7 +104,7 @@ describe('a fork of an older version whose file is lost', () => {
     expect(fixture.host.stoppedActors).toEqual([]);
   });
 
-  it('is not taken for an earlier one of its name', async () => {
+  it('is not confused with an earlier one of its name', async () => {
     await write(source, 'later');
     await fixture.host.destroyUnder(fork);
     await fixture.host.create(fork);

@@ -65,7 +65,7 @@ describe('a file that the system refuses', () => {
   it.each([
     ['may not be read', 0o000, /EACCES.*right to read and write/],
     ['may not be written', 0o444, /EACCES.*right to read and write/],
-  ] as const)('is named, and stops nobody but its actor, when it %s', async (_, mode, says) => {
+  ] as const)('is named, and stops only its actor, when it %s', async (_, mode, says) => {
     await asNobody(root, async () => {
       chmodSync(fileOf(one), mode);
       const engine = await Engine.open(folder, setup);

@@ -94,7 +94,7 @@ it('sends itself commands as the engine, and is refused once it is closed', asyn
   await expect(behaviour.context.submit('Count')).rejects.toMatchObject({ code: 'SHUTTING_DOWN' });
 });
 
-it('stays open for as long as it must, and is told once when it is closed', async () => {
+it('stays open for as long as it must, and is notified once when it is closed', async () => {
   await send('Count');
   const behaviour = acting();
   behaviour.mustStayOpen = true;
@@ -132,7 +132,7 @@ it.each([
   ['SHUTTING_DOWN', () => engine.host.close()],
   ['NOT_FOUND', () => engine.host.destroyUnder('acme/one')],
   ['NOT_FOUND', () => engine.host.destroyUnder(actor)],
-])('gives up who waits with %s when it ends', async (code, end) => {
+])('rejects waiting callers with %s when it ends', async (code, end) => {
   const refused = expect(send('Wait')).rejects.toMatchObject({ code });
   await settle();
   await end();

@@ -120,7 +120,7 @@ describe('an actor', () => {
 });
 
 describe('an actor whose invariant was broken', () => {
-  it('takes no commands until it is opened anew, while others go on', async () => {
+  it('takes no commands until it is reopened, while others go on', async () => {
     const [one, other] = (await make('one', 'other')) as [string, string];
     await write(one, 'k', '1');
     expect(engine.host.stoppedActors).toEqual([]);
@@ -187,7 +187,7 @@ describe('an idle actor', () => {
     for (const actor of actors) expect(await readAll(actor)).toEqual(expected.get(actor));
   });
 
-  it('stays open while a long read goes on, which ends well', async () => {
+  it('stays open during a long read, which succeeds', async () => {
     const [actor = ''] = await make('a');
     await write(actor, 'k', '1');
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -319,7 +319,7 @@ describe('removing actors', () => {
     await engine.host.destroyUnder('acme/site~1');
   });
 
-  it('goes on while a long read of them is under way, and ends that with an error', async () => {
+  it('continues during a long read of them, and ends it with an error', async () => {
     const [actor = ''] = await make('a');
     await write(actor, 'k', '1');
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -359,7 +359,7 @@ describe('removing actors', () => {
 });
 
 describe('a log that has all of an actor', () => {
-  it('brings back one whose folder was lost', async () => {
+  it('restores one whose folder was lost', async () => {
     const [actor = ''] = await make('a');
     await write(actor, 'k', '1');
     engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
@@ -371,7 +371,7 @@ describe('a log that has all of an actor', () => {
     expect(engine.journal.pending().size).toBe(0);
   });
 
-  it('brings back a fork as its source was at that place, and what came to the fork later', async () => {
+  it('restores a fork as its source was at that position, and later changes of the fork', async () => {
     const [source = ''] = await make('a');
     const target = notes('fork');
     await write(source, 'k', '1');
@@ -389,7 +389,7 @@ describe('a log that has all of an actor', () => {
 describe('a fork of an actor', () => {
   const target = notes('fork');
 
-  it('has what its source had, and each goes its own way, over a restart too', async () => {
+  it('has the content of its source, and both change independently, also after a restart', async () => {
     const [source = ''] = await make('a');
     await write(source, 'k', '1');
     await engine.host.fork(source, target);
@@ -529,7 +529,7 @@ describe('closing the host', () => {
 });
 
 describe('a start', () => {
-  it('brings a hundred actors up to the log', async () => {
+  it('brings a hundred actors up to date with the log', async () => {
     const actors = await make(...Array.from({ length: 100 }, (_, number) => `a${number}`));
     engine.journal.flush = () => Promise.reject(new ServiceError('STORAGE_FULL'));
     for (let round = 0; round < 4; round += 1)
@@ -547,7 +547,7 @@ describe('a start', () => {
     }
   });
 
-  it('is refused without the log, and goes on when that is back', async () => {
+  it('is refused without the log, and succeeds when that is back', async () => {
     const [actor = ''] = await make('a');
     await write(actor, 'k', '1');
     await engine.close();

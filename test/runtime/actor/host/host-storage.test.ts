@@ -115,7 +115,7 @@ describe('files that are not of one time [DUR-023]', () => {
     expect(stores()).toBe(0);
   });
 
-  it('refuses a shard that went back while the process was running', async () => {
+  it('refuses a shard that regressed while the process was running', async () => {
     await engine.host.create(actor);
     await write('k', '1');
     await idle();
@@ -388,7 +388,7 @@ describe('an actor that is made and removed at once', () => {
 });
 
 describe('a removal that the journal has lost', () => {
-  it('does not bring back whoever it may have removed [DUR-021]', async () => {
+  it('does not restore actors that it may have removed [DUR-021]', async () => {
     await engine.host.create(actor);
     await write('k', '1');
     await idle();

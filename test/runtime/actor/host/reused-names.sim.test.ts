@@ -235,7 +235,7 @@ class Directory {
 }
 
 it.each(Array.from({ length: workloadCount(12) }, (_, seed) => seed))(
-  'actors of few names are what was acknowledged or refused, whatever is damaged and put back (seed %i)',
+  'actors of few names are what was acknowledged or refused, after any damage and any restored file (seed %i)',
   async (seed) => {
     const directory = new Directory(seed);
     try {

@@ -127,7 +127,7 @@ describe('an actor whose name another one had, in a damaged journal', () => {
     expect(keptFolders()).toEqual(kept);
   });
 
-  it('stays refused when it depends on the lost record, and its file stays where it is [DUR-022]', async () => {
+  it('is still refused when it depends on the lost record, and its file is not moved [DUR-022]', async () => {
     await reuse();
     await write(reused, 'a');
     const path = join(folder, 'actors', ...reused.split('/'));

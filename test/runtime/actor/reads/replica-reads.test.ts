@@ -75,7 +75,7 @@ async function answersOf(ask: (query: unknown) => unknown): Promise<string[]> {
 }
 
 describe('reads of a replica', () => {
-  it('answer what the owner answered after the same entry, whatever the query', async () => {
+  it('answer what the owner answered after the same entry, for every query', async () => {
     const branch = await openTestBranch(join(root, 'owner'));
     engine = branch.engine;
     const { host, journal } = engine;
@@ -119,7 +119,7 @@ describe('reads of a replica', () => {
     await replica.abandon();
   });
 
-  it('of a long kind show one state while applying goes on, and fail when their actor is removed', async () => {
+  it('of a long kind show one state while records are applied, and fail when their actor is removed', async () => {
     engine = await Engine.open(join(root, 'owner'), { kinds: [noteActor] });
     const { host, journal } = engine;
     const actor = actorId('acme', 'site~1', 'a', 'notes');
@@ -160,7 +160,7 @@ describe('reads of a replica', () => {
     await replica.abandon();
   });
 
-  it('end before their replica is let go of: those under way are waited for, new ones refused', async () => {
+  it('end before their replica is released: pending ones are awaited, new ones refused', async () => {
     engine = await Engine.open(join(root, 'owner'), { kinds: [noteActor] });
     const { host, journal } = engine;
     const actor = actorId('acme', 'site~1', 'a', 'notes');

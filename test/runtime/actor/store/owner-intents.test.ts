@@ -36,7 +36,7 @@ it('does not believe a note that was cut or holds another owner [DUR-024]', asyn
   expect(await unsettled.all()).toEqual(['a/blog~1']);
 });
 
-it('leaves out and tells of what is no file [DUR-024]', async () => {
+it('skips and reports what is no file [DUR-024]', async () => {
   await unsettled.begin('a/blog~1');
   mkdirSync(join(folder, 'lost+found'));
   expect(spawnSync('mkfifo', [join(folder, 'pipe')]).status).toBe(0);
@@ -50,7 +50,7 @@ it('leaves out and tells of what is no file [DUR-024]', async () => {
   ]);
 });
 
-it('says when there is no room for a note, which a removal goes on without, and what the system refuses', async () => {
+it('reports a lack of room for a note, without which a removal continues, and errors of the system', async () => {
   const volume = new SmallVolume(1024 * 1024);
   try {
     const notes = new OwnerIntentFiles(join(volume.path, 'unsettled'));

@@ -44,7 +44,7 @@ describe('the removal of a folder', () => {
     expect(existsSync(parent)).toBe(true);
   });
 
-  it('goes to its end while another one of the same folder does', async () => {
+  it('is completed during another one of the same folder', async () => {
     for (let number = 0; number < 20; number += 1) write(`inner/f${number}`, 100);
     write('inner/large', 2 * SLICE_BYTES);
     await Promise.all([1, 2, 3, 4].map(() => removePaced(folder, systemClock)));

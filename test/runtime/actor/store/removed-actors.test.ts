@@ -110,7 +110,7 @@ describe('what was removed', () => {
     }, 'it is removed');
   });
 
-  it('goes at the start when its time is over by then', async () => {
+  it('is deleted at the start when its retention has ended', async () => {
     await engine.host.destroyUnder('acme/site~1');
     await engine.close();
     clock.advance(removedKeepMs);
@@ -118,7 +118,7 @@ describe('what was removed', () => {
     expect(kept()).toEqual([]);
   });
 
-  it('stays where the system does not let it go, and the start goes on [DUR-024]', async () => {
+  it('is kept when the system refuses its deletion, and the start continues [DUR-024]', async () => {
     await engine.host.destroyUnder('acme/site~1');
     await engine.host.create(actor);
     await engine.host.destroyUnder('acme/site~1');
@@ -166,7 +166,7 @@ describe('what was removed', () => {
     expect(readFileSync(join(killed, 'actors/.removed', name, 'owner'), 'utf8')).toBe('acme/site~1\n');
   });
 
-  it('goes at once, and what was kept before it, when there is no room', async () => {
+  it('is deleted at once, with what was kept before it, when there is no room', async () => {
     await engine.host.destroyUnder('acme/site~1');
     const other = actorId('acme', 'site~2', 'a', 'notes');
     await engine.host.create(other);
@@ -212,7 +212,7 @@ describe('what was removed', () => {
   });
 });
 
-describe('an actor that waits to be made until what was left of its name is put away', () => {
+describe('an actor whose creation waits until the remains of its name are set aside', () => {
   it('is refused when its owner is removed meanwhile, and the log has nothing of it behind the removal', async () => {
     const other = actorId('acme', 'site~2', 'b', 'notes');
     const place = join(folder, 'actors', ...other.split('/'));
@@ -242,7 +242,7 @@ describe('an actor that waits to be made until what was left of its name is put 
   });
 });
 
-describe('damaged shards that are put away', () => {
+describe('damaged shards that are set aside', () => {
   let isPressed: boolean;
   let root: string;
   let folders: ActorFolders;
@@ -272,14 +272,14 @@ describe('damaged shards that are put away', () => {
     expect(removed()).toEqual([]);
   });
 
-  it('stay where they are when it is short of room at that moment', async () => {
+  it('remain in place when the volume is short of room at that moment', async () => {
     isPressed = true;
     expect(folders.canKeepDamaged).toBe(false);
     await expect(folders.removeDamaged(['acme'])).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     expect([folders.exists(actor), removed()]).toEqual([true, []]);
   });
 
-  it('stay all where they are when one of them cannot be put away', async () => {
+  it('all remain in place when one of them cannot be set aside', async () => {
     const other = actorId('beta', 'site~1', 'a', 'notes');
     await folders.create(other);
     const place = folders.of('beta');
@@ -292,7 +292,7 @@ describe('damaged shards that are put away', () => {
     expect([folders.exists(actor), folders.exists(other), removed()]).toEqual([true, true, []]);
   });
 
-  it('go back when the process died before it had moved all of them away, and else stay away', async () => {
+  it('are moved back when the process died before it had moved all of them, and remain set aside otherwise', async () => {
     const other = actorId('beta', 'site~1', 'a', 'notes');
     await folders.create(other);
     const [moving, moved] = ['moving', 'moved'].map((name) => join(root, '.removed', name)) as [
@@ -430,7 +430,7 @@ describe('a removal on a volume without any room', () => {
     expect(existsSync(join(made.folder, 'actors/.removed'))).toBe(false);
   });
 
-  it('leaves damaged shards where they are', async () => {
+  it('leaves damaged shards in place', async () => {
     const root = join(volume.path, 'copies');
     const folders = new ActorFolders(root, clock, { keepMs: removedKeepMs, isPressed: () => false });
     await folders.create(actor);
@@ -470,7 +470,7 @@ describe('a removal on a volume without any room', () => {
     },
   );
 
-  it('that fails is left to a later start, which goes on without it', async () => {
+  it('that fails is left to a later start, which continues without it', async () => {
     const made = await filled();
     const place = join(made.folder, 'actors/acme/site~1/a');
     // A folder that is mounted cannot be renamed.

@@ -40,7 +40,7 @@ describe('bounded turns', () => {
     expect(await Promise.all(all)).toEqual(['a', 'b', 'c', 'd', 'e']);
   });
 
-  it('let nobody overtake those who wait', async () => {
+  it('let no caller overtake those that wait', async () => {
     const turns = new BoundedTurns({ runningMax: 1, waitingMax: 10 });
     const works = new Works();
     const first = turns.run(works.work('first'));
@@ -75,7 +75,7 @@ describe('bounded turns', () => {
     expect(await later).toBe('e');
   });
 
-  it('go on after a work that fails, later or at once', async () => {
+  it('continue after work that fails, later or at once', async () => {
     const turns = new BoundedTurns({ runningMax: 1, waitingMax: 5 });
     const works = new Works();
     const failing = turns.run(works.work('failing'));

@@ -43,7 +43,7 @@ it('gives room to each key in turn, and to those of a key in the order they came
   expect([takers.got, takers.room.used]).toEqual([['a1', 'a2', 'b1', 'a3', 'b2'], 0]);
 });
 
-it('never gives more than there is, and lets nobody past who would fit', async () => {
+it('never grants more than there is, and lets no smaller request overtake', async () => {
   const takers = new Takers(10);
   const all = [takers.take('a1', 6), takers.take('b1', 8), takers.take('c1', 2), takers.take('c2', 1)];
   await new Promise((resolve) => setImmediate(resolve));
@@ -55,7 +55,7 @@ it('never gives more than there is, and lets nobody past who would fit', async (
   expect([takers.got, takers.room.used]).toEqual([['a1', 'b1', 'c1', 'c2'], 3]);
 });
 
-it('passes over those for whom nobody waits any more', async () => {
+it('skips requests that are no longer awaited', async () => {
   const takers = new Takers(10);
   const all = [takers.take('a1', 10), takers.take('a2', 10), takers.take('b1', 5)];
   takers.gone.add('a2');

@@ -66,7 +66,7 @@ it('lets one grow where there is none, and the next when that one has come to it
   expect([third.isWaiting, room.used]).toEqual([false, 10]);
 });
 
-it('ends the wait of a work that nobody waits for, and gives no turn to it', async () => {
+it('ends the wait of work that is no longer awaited, and gives it no turn', async () => {
   const room = new ChangeRoom(10);
   const [first, second, third] = [new Grower(room, 5), new Grower(room, 5), new Grower(room, 5)] as const;
   first.ask();
@@ -80,7 +80,7 @@ it('ends the wait of a work that nobody waits for, and gives no turn to it', asy
   expect([second.refusal, third.isWaiting]).toEqual([new Error('gone'), false]);
 });
 
-it('tells those who wait to begin when there is room again', async () => {
+it('notifies waiting work when there is room again', async () => {
   const room = new ChangeRoom(10);
   const grower = new Grower(room, 11);
   let isTold = false;
@@ -96,7 +96,7 @@ it('tells those who wait to begin when there is room again', async () => {
   expect(room.isFull).toBe(false);
 });
 
-it('lets nobody go on for one that handed over what it made, until that is gone', async () => {
+it('lets no other work continue after a hand-over until what was handed over is released', async () => {
   const room = new ChangeRoom(10);
   const [first, second] = [new Grower(room, 20), new Grower(room, 5)] as const;
   first.ask();
@@ -113,7 +113,7 @@ it('lets nobody go on for one that handed over what it made, until that is gone'
   expect(second.isWaiting).toBe(false);
 });
 
-it('lets the next one go on when what was handed over cannot be got rid of', async () => {
+it('lets the next work continue when what was handed over cannot be released', async () => {
   const room = new ChangeRoom(10);
   const [first, second] = [new Grower(room, 20), new Grower(room, 5)] as const;
   first.ask();

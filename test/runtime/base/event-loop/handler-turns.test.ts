@@ -28,7 +28,7 @@ async function pass(count: number): Promise<void> {
 }
 
 describe('the handlers of one turn', () => {
-  it('hold it for a bounded time, however many requests it brings', async () => {
+  it('hold it for a bounded time, for any number of requests', async () => {
     await clock.turn(() => {
       for (let index = 0; index < 1_000; index += 1) arrive('a', 2);
     });
@@ -92,7 +92,7 @@ describe('those that wait', () => {
     expect(begun).toEqual(['a', 'a', 'a late one', 'a']);
   });
 
-  it('are forgotten when nobody wants them any more', async () => {
+  it('are removed when they are no longer awaited', async () => {
     await clock.turn(() => {
       arrive('a', HANDLERS_MS);
       arrive('gone', 1, () => false);

@@ -89,7 +89,7 @@ describe('one turn of the event loop', () => {
     expect(clock.turnsMs.slice(2).every((ms) => ms >= TURN_MS)).toBe(true);
   });
 
-  it('counts what begins in it with what goes on in it', async () => {
+  it('counts new work together with continued work', async () => {
     await started(() => [new Job('read', 'a').start(100_000)]);
     await turns(3);
     clock.turnsMs.length = 0;
@@ -108,13 +108,13 @@ describe('one turn of the event loop', () => {
     expect(slices.turn).toBe(0);
   });
 
-  it('lets one work that is alone go on to its end', async () => {
+  it('lets a single work run to its end', async () => {
     const [job] = await started(() => [new Job('read', 'a').start(155)]);
     expect(job).toMatchObject({ done: true, slices: 0 });
   });
 });
 
-describe('who is next', () => {
+describe('the order of slices', () => {
   it('gives a short new read its slice before long ones have another', async () => {
     await started(() => Array.from({ length: 32 }, () => new Job('read', 'a').start(100_000)));
     await turns(100);
@@ -123,7 +123,7 @@ describe('who is next', () => {
     expect(late?.done).toBe(true);
   });
 
-  it('lets long works go on however many short ones come', async () => {
+  it('lets long works continue among any number of short ones', async () => {
     const [long] = await started(() => [new Job('read', 'a').start(1_000_000)]);
     await turns(10);
     const before = (long as Job).steps;
@@ -160,7 +160,7 @@ describe('who is next', () => {
     expect(scrub / total).toBeCloseTo(0.125, 1);
   });
 
-  it('lets nobody save time up', async () => {
+  it('gives no credit for unused time', async () => {
     const [long] = await started(() => [new Job('read', 'a').start(1_000_000)]);
     await turns(100);
     const [late] = await started(() => [new Job('command', 'b').start(1_000_000)]);
@@ -201,7 +201,7 @@ describe('beside short writes', () => {
   });
 });
 
-describe('what nobody waits for any more', () => {
+describe('work that is no longer awaited', () => {
   it('ends in its wait', async () => {
     const jobs = await started(() => Array.from({ length: 3 }, () => new Job('read', 'a').start(1_000_000)));
     await turns(4);
@@ -214,7 +214,7 @@ describe('what nobody waits for any more', () => {
     expect(slices.waiting).toBe(2);
   });
 
-  it('ends with its slice where nobody else waits, also when it waited for something else', () => {
+  it('ends with its slice when nothing else waits, even after another kind of wait', () => {
     let isWanted = true;
     const gone = new Error('gone');
     const requireWaiting = (): void => {
@@ -230,7 +230,7 @@ describe('what nobody waits for any more', () => {
     expect(() => work.pause()).toThrow(gone);
   });
 
-  it('leaves the loop at rest when it was the last', async () => {
+  it('leaves the loop idle when it was the last', async () => {
     const [job] = await started(() => [new Job('read', 'a').start(1_000_000)]);
     (job as Job).abandoned = new Error('gone');
     await turns(4);
@@ -242,7 +242,7 @@ describe('what nobody waits for any more', () => {
 });
 
 describe('work that waits for something else in between', () => {
-  it('is given a slice again before it goes on', async () => {
+  it('gets a new slice before it continues', async () => {
     await started(() => [new Job('read', 'a').start(1_000_000)]);
     let more: () => void = () => {};
     const socket = new Promise<void>((resolve) => {

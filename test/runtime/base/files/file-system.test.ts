@@ -59,7 +59,7 @@ describe('realFileSystem', () => {
     await file.close();
   });
 
-  it('creates a file empty and readable by nobody else, and opens one as it is', async () => {
+  it('creates a file empty and private to its user, and opens an existing one unchanged', async () => {
     const path = join(folder, 'file');
     for (const text of ['first', 'x']) {
       const file = await realFileSystem.open(path, 'create');
@@ -97,7 +97,7 @@ describe('realFileSystem', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o700);
   });
 
-  it('makes no folder where something else is, or where the system makes none, and says so', async () => {
+  it('reports that it cannot make a folder, because of an existing file or an error of the system', async () => {
     const file = join(folder, 'file');
     await (await realFileSystem.open(file, 'create')).close();
     const refused: readonly (readonly [string, string])[] = [
@@ -110,7 +110,7 @@ describe('realFileSystem', () => {
       await expect(realFileSystem.makeDirectory(path)).rejects.toMatchObject({ code });
   });
 
-  it('tells how much room there is', async () => {
+  it('reports the free space', async () => {
     const { freeBytes, usedBytes } = await realFileSystem.statfs(folder);
     expect(freeBytes).toBeGreaterThan(0);
     expect(usedBytes).toBeGreaterThan(0);

@@ -55,7 +55,7 @@ describe.each(others)('%s in place of a file', (_, code, make) => {
   });
 });
 
-it('opens devices for nobody', () => {
+it('opens no devices', () => {
   expect(() => readRegularSync('/dev/zero')).toThrow(
     '/dev/zero is no file: it is a pipe, a socket or a device',
   );

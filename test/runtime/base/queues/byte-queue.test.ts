@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ByteQueue } from '#runtime/base/queues/byte-queue.ts';
 
 describe('ByteQueue', () => {
-  it('keeps the order and both bounds, whatever is put in and taken out', () => {
+  it('keeps the order and both bounds, for any puts and takes', () => {
     const step = fc.oneof(fc.constant('take' as const), fc.nat({ max: 60 }));
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {

@@ -4,7 +4,7 @@ import { Inbox } from '#runtime/base/queues/inbox.ts';
 describe('Inbox', () => {
   const open = () => new Inbox<{ bytes: number }>({ itemsMax: 2, bytesMax: 100 });
 
-  it('wakes who waits when something comes, and refuses what has no room', async () => {
+  it('wakes a waiting reader when a message arrives, and refuses a message without room', async () => {
     const inbox = open();
     const heard = inbox.heard();
     expect(inbox.push({ bytes: 1 })).toBe(true);

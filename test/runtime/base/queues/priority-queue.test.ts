@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { PriorityQueue } from '#runtime/base/queues/priority-queue.ts';
 
 describe('a priority queue', () => {
-  it('hands items out in order, whatever was put in and taken out before', () => {
+  it('returns items in order, after any earlier puts and takes', () => {
     const step = fc.oneof(fc.integer({ min: 0, max: 50 }), fc.constant('pop' as const));
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) => {

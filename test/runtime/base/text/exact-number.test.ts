@@ -67,7 +67,7 @@ describe('a number that is read', () => {
     expect(parseExactJson(`"${text}"`)).toBe(text);
   });
 
-  it('is Infinity where it is too large for everything, which values are not', () => {
+  it('is Infinity when it is out of range, which values are not', () => {
     for (const text of ['1e400', '1e309']) {
       expect(exactNumber(text)).toBeUndefined();
       expect(parseExactJson(text)).toBe(Number.POSITIVE_INFINITY);
@@ -122,7 +122,7 @@ describe('a text that is read', () => {
     expect(() => parseExactJson(text)).toThrow(SyntaxError);
   });
 
-  it('comes out as it went in, whatever is around the numbers', () => {
+  it('is written as it was read, with any text around the numbers', () => {
     const json = fc.letrec((tie) => ({
       value: fc.oneof(
         { maxDepth: 4 },
@@ -201,7 +201,7 @@ function sign(value: number): number {
 }
 
 describe('numbers in order', () => {
-  it('compare by what they say, in whatever form', () => {
+  it('compare by value, in any notation', () => {
     fc.assert(
       fc.property(near, near, (a, b) => {
         const [x, y] = [wholeOf(a), wholeOf(b)];
@@ -214,7 +214,7 @@ describe('numbers in order', () => {
     expect(compareNumbers(-1e300, -12345678901234567890n)).toBe(-1);
   });
 
-  it('stand in an index in that order, equal ones at one place', () => {
+  it('have the same order in an index, with equal ones at one place', () => {
     fc.assert(
       fc.property(anyNumber, anyNumber, (a, b) => {
         const [x, y] = [indexValue(a) as string, indexValue(b) as string];

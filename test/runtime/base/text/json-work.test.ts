@@ -18,7 +18,7 @@ const depthOf = (value: unknown): number => {
 };
 
 describe('stringEnd', () => {
-  it('finds where a string ends, whatever is escaped in it', () => {
+  it('finds the end of a string with any escapes', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('"', '\\', 'a', '\n') }), fc.string(), (value, rest) => {
         const text = JSON.stringify(value);
@@ -27,7 +27,7 @@ describe('stringEnd', () => {
     );
   });
 
-  it('says so when the text ends first', () => {
+  it('reports that the text ends first', () => {
     for (const text of ['"', '"a', '"\\"', '"\\']) expect(atOnce(stringEnd(text, 0))).toBe(-1);
   });
 });
@@ -42,7 +42,7 @@ describe('checkJsonWork', () => {
     );
   });
 
-  it('counts the values of arrays, of whatever kind', () => {
+  it('counts the values of arrays, of any type', () => {
     for (const item of ['1', '"a"', '{}', '[]', 'null']) {
       expect(kindOf(list(4_000, () => item))).toBe('fits');
       expect(kindOf(list(12_000, () => item))).toBe('too-much');
@@ -99,7 +99,7 @@ describe('checkJsonWork', () => {
     expect([...checkJsonWork(keys, limits)].length).toBeGreaterThanOrEqual(2 * (keys.length >> 16));
   });
 
-  it('bears whatever is no JSON', () => {
+  it('accepts any text that is no JSON', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...'{}[]:,"\\a1 ') }), (text) => {
         expect(['fits', 'too-deep', 'too-much']).toContain(kindOf(text, { depthMax: 3, valuesMax: 10 }));

@@ -64,7 +64,7 @@ function outcome(parse: () => unknown): string {
 
 const STEPS = [1, 2, 3, 7, 16, 50, 1000];
 
-test('a value is written as JSON.stringify writes it, whatever the size of a step', () => {
+test('a value is written as JSON.stringify writes it, with any size of a step', () => {
   const next = numbers(7);
   for (let round = 0; round < 3_000; round += 1) {
     const value = randomValue(next, 0);
@@ -91,7 +91,7 @@ test('what JSON has no text for is left out, and null in a list', () => {
   }
 });
 
-test('a text is parsed as JSON.parse does it, whatever the size of a step', () => {
+test('a text is parsed as JSON.parse does it, with any size of a step', () => {
   const next = numbers(11);
   for (let round = 0; round < 3_000; round += 1) {
     const value = randomValue(next, 0);
@@ -101,7 +101,7 @@ test('a text is parsed as JSON.parse does it, whatever the size of a step', () =
   }
 });
 
-test('a text is refused when JSON.parse refuses it, whatever the size of a step', () => {
+test('a text is refused when JSON.parse refuses it, with any size of a step', () => {
   const next = numbers(13);
   const spoil = ['', ',', ']', '}', '[', '{', '"', '\\', ':', ' ', '\u00a0', '1', 'null', '\n', 'x'];
   let refused = 0;
@@ -145,7 +145,7 @@ test('a large text that is no JSON is never parsed as a whole, and space is pass
   expect(Math.max(...lengths)).toBeLessThan(2_100);
 });
 
-test('the last of two equal keys counts, in whatever step it comes, and `__proto__` is a key', () => {
+test('the last of two equal keys counts, in any step, and `__proto__` is a key', () => {
   const text = `{"a":1,"__proto__":{"b":"${'x'.repeat(30)}"},"2":0,"a":[${'1,'.repeat(40)}2],"__proto__":3}`;
   for (const step of STEPS) {
     const { value } = run(parseJsonInSteps(text, JSON.parse, step));
@@ -183,7 +183,7 @@ test('a whole number beyond the doubles is written with its digits', () => {
   expect([...jsonPieces(value, 10)].join('')).toBe(JSON.stringify(value));
 });
 
-test('what is large is told without looking at all of it', () => {
+test('a large value is recognized without a look at all of it', () => {
   expect(isLargeJson('x'.repeat(70_000))).toBe(true);
   expect(isLargeJson({ a: ['x'.repeat(30_000), { b: 'x'.repeat(40_000) }] })).toBe(true);
   expect(isLargeJson({ a: 'x'.repeat(60_000) })).toBe(false);

@@ -3,7 +3,7 @@ import { Retries } from '#runtime/base/time/backoff.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 
-it('waits longer with each attempt, up to a bound, and begins anew when one got somewhere', async () => {
+it('waits longer with each attempt, up to a bound, and restarts after an attempt made progress', async () => {
   const clock = new TestClock();
   const retries = new Retries(clock, systemRandom, { firstMs: 100, factor: 2, mostMs: 300 });
   const waitedMs = async (): Promise<number> => {

@@ -20,7 +20,7 @@ function jump(ms: number): number {
 const age = (atMs: number): number => steps.ageMs(atMs, steps.now());
 
 describe('the age of what carries a wall time', () => {
-  it('is that of the wall clock while nobody sets it', () => {
+  it('is that of the wall clock while the clock is not set', () => {
     const at = steps.now();
     clock.advance(5_000);
     expect(age(at)).toBe(5_000);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { within } from '#runtime/base/time/within.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 
-it('says whether something ended in time, and leaves no timer behind', async () => {
+it('reports whether something ended in time, and leaves no timer behind', async () => {
   const clock = new TestClock();
   expect(await within(clock, 100, Promise.resolve(1))).toBe(true);
   const late = within(clock, 100, new Promise(() => undefined));

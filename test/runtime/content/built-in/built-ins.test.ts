@@ -148,7 +148,7 @@ describe('built-in workspaces', () => {
   });
 
   it.each([...workspaces.values()].map((workspace) => [workspace.name, workspace] as const))(
-    '%s allows types that exist, and its own initial nodes are valid where they stand',
+    '%s allows types that exist, and its own initial nodes are valid at their paths',
     (_name, workspace) => {
       for (const type of [...workspace.allowed_node_types, ...workspace.allowed_root_node_types]) {
         expect(records.has(type), type).toBe(true);

@@ -11,7 +11,7 @@ const child = (name: string, type: string, more: object = {}) => ({ name, node_t
 const bare = { archetype: null, properties: {}, translations: null, children: [] };
 
 describe('planInitialChildren', () => {
-  it('brings what the types of the children bring, listed children first and once', () => {
+  it('adds what the types of the children add, listed children first and once', () => {
     const schema = schemaOf({
       nodeTypes: [
         {

@@ -43,7 +43,7 @@ it('stamps definitions: version from 1, one more with every replacement and publ
   expect(newSchemaRecord(parseNodeTypeDefinition({ name: 'a:B', id: 'own' }), 'id-2', 't1').id).toBe('own');
 });
 
-it('lets an earlier record come back with a version that goes on', () => {
+it('restores an earlier record with an increased version', () => {
   const definition = parseNodeTypeDefinition({ name: 'a:B' });
   const first = newSchemaRecord(definition, 'id-1', 't1');
   const published = publishedSchemaRecord(first, 't2', 'ann');

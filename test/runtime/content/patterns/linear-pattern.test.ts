@@ -98,7 +98,7 @@ describe('the work of patterns', () => {
   const mixed = (length: number): string =>
     Array.from({ length }, (_, index) => ((Math.imul(index, 0x9e3779b1) >>> 15) & 1 ? 'a' : 'b')).join('');
 
-  it('is told before it is done, and ends with what the meter throws', () => {
+  it('is metered before it is done, and ends with the error of the meter', () => {
     let spent = 0;
     const meter = {
       spend(work: number): void {
@@ -110,7 +110,7 @@ describe('the work of patterns', () => {
     expect(spent).toBeLessThan(5_200_000);
   });
 
-  it('is small for an ordinary pattern, whatever it has met before', () => {
+  it('is small for an ordinary pattern, after any earlier texts', () => {
     let spent = 0;
     const meter = {
       spend(work: number): void {

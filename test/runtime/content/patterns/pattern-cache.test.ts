@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { patternOf } from '#runtime/content/patterns/pattern-cache.ts';
 
 describe('patternOf', () => {
-  it('compiles a pattern once, for whoever uses it, and tells of the work then', () => {
+  it('compiles a pattern once for all users, and meters the work then', () => {
     let spent = 0;
     const meter = {
       spend(work: number): void {

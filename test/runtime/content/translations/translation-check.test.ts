@@ -122,7 +122,7 @@ describe('the values of a translation [TRANS-028]', () => {
     expect(translate(data).data).toEqual(data);
   });
 
-  it('are told all at once, whatever is wrong with each', () => {
+  it('are all reported at once, with every kind of error', () => {
     const found = refusals({
       title: 'x',
       '/n': 'x',

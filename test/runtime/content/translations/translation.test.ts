@@ -239,7 +239,7 @@ describe('staleness', () => {
     null,
   );
 
-  it('tells stale, missing, fresh and unknown apart', () => {
+  it('distinguishes stale, missing, fresh and unknown', () => {
     const edited = { ...properties, title: 'Changed' };
     expect(translationStaleness(edited, overlay, null)).toEqual({
       stale: [
@@ -282,7 +282,7 @@ describe('staleness', () => {
     expect(() => acknowledgeStaleness(hiddenOverlay, '/title', edited, 't2')).toThrowError(badValue);
   });
 
-  it('hashes by content, whatever the order of keys', () => {
+  it('hashes by content, with any order of keys', () => {
     expect(sourceHash({ a: 1, b: 2 })).toBe(sourceHash({ b: 2, a: 1 }));
     expect(sourceHash('a')).not.toBe(sourceHash(['a']));
   });
@@ -393,7 +393,7 @@ describe('what is large', () => {
     });
   });
 
-  it('is read in steps, by whoever follows pointers into it', () => {
+  it('is read in steps, also through pointers into it', () => {
     let reads = 0;
     const items = Array.from({ length: 3_000 }, (_, index) => ({
       get uuid() {
@@ -473,7 +473,7 @@ describe('a patch of the field translations', () => {
     });
   });
 
-  it('removes a locale of null, whatever it is called', () => {
+  it('removes a locale of null, with any name', () => {
     expect(patched(stored, { DE: null, it: null })).toEqual({ fr: { title: 'Un' } });
     expect(patched(stored, { de: null, fr: null })).toEqual({});
   });

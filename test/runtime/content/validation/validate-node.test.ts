@@ -557,7 +557,7 @@ describe('the work of a check', () => {
     );
   });
 
-  it('does not grow with the length of what a wrong list is told to be', () => {
+  it('does not grow with the length of the expected value of a wrong list', () => {
     const allowed_tags = Array.from({ length: 5_000 }, (_, index) => `tag-${index}`);
     const { resolved } = schemaOf({
       nodeTypes: [{ name: TYPE }],

@@ -36,7 +36,7 @@ describe('JSON values', () => {
     expect(JSON.stringify(withoutKey(parsed, '__proto__'))).toBe('{"a":1}');
   });
 
-  it('compares by content, whatever the order of keys', () => {
+  it('compares by content, with any order of keys', () => {
     fc.assert(
       fc.property(value, value, (a, b) => {
         expect(jsonEquals(a, structuredClone(a))).toBe(true);
@@ -47,7 +47,7 @@ describe('JSON values', () => {
     expect(canonicalJson({ b: 1, a: [{ d: 1, c: 2 }] })).toBe('{"a":[{"c":2,"d":1}],"b":1}');
   });
 
-  it('measures a value, or says which bound it breaks', () => {
+  it('measures a value, or reports which bound it breaks', () => {
     expect(measureJson('abc')).toBe(3);
     expect(measureJson({ ab: 'c' })).toBe(8 + 2 + 1);
     let deep: JsonValue = 1;

@@ -59,7 +59,7 @@ describe('a selection of properties', () => {
     expect(new PropertySelection(['b', 'a', 'b']).names).toEqual(['a', 'b']);
   });
 
-  it('rests while it goes through a long list', () => {
+  it('yields while it processes a long list', () => {
     const steps = new PropertySelection(['list.n']).select({
       list: Array.from({ length: 10_000 }, (_, n) => ({ n, m: n })),
     });

@@ -160,7 +160,7 @@ describe('Journal crash', () => {
 });
 
 describe('Journal on a full volume', () => {
-  it('refuses with STORAGE_FULL, keeps nothing of what it refused, and goes on when there is space', async () => {
+  it('refuses with STORAGE_FULL, keeps nothing of what it refused, and resumes when there is space', async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: 20_000 }), fc.nat(), async (freeBytes, seed) => {
         const dice = diceOf(seed);
@@ -287,7 +287,7 @@ describe('Journal on a full volume', () => {
 });
 
 describe('Journal on failing storage', () => {
-  it('stops at a failed flush, says so, acknowledges nothing more and still reads [DUR-011]', async () => {
+  it('stops at a failed flush, reports it, acknowledges nothing more and still reads [DUR-011]', async () => {
     const files = new FaultyFileSystem();
     const { journal, events } = await openJournal(files);
     await journal.append(numberedEntry('a', 1));

@@ -28,7 +28,7 @@ async function healed(journal: Journal, clock: TestClock, isOver = () => false):
 }
 
 describe('a journal that stopped', () => {
-  it('goes on by itself when the cause is gone, with what was acknowledged and without what was refused [DUR-011]', async () => {
+  it('resumes by itself when the cause is gone, with what was acknowledged and without what was refused [DUR-011]', async () => {
     const clock = new TestClock();
     const files = new FaultyFileSystem();
     const { journal, events } = await openJournal(files, { clock });
@@ -92,7 +92,7 @@ describe('a journal that stopped', () => {
     expect((await entriesOf(reopened)).map(numberOf)).toEqual([1, 2]);
   });
 
-  describe('does not go on before what was under way has ended', () => {
+  describe('does not resume before pending work has ended', () => {
     /** Holds one operation until the test says so. */
     class Holding extends FaultyFileSystem {
       readonly gate = Promise.withResolvers<void>();
@@ -158,7 +158,7 @@ describe('a journal that stopped', () => {
       expect((await entriesOf(journal)).map(numberOf)).toEqual([1, 3]);
     });
 
-    it('a flush: it would stop what goes on again', async () => {
+    it('a flush: it would stop the resumed journal', async () => {
       const clock = new TestClock();
       const files = new Holding();
       const { journal, events } = await openJournal(files, { clock, durability: 'relaxed' });
@@ -178,7 +178,7 @@ describe('a journal that stopped', () => {
       expect(notableKinds(events)).toEqual(['writes-stopped', 'writes-resumed']);
     });
 
-    it('a flush that works: it says nothing of a journal that was stopped meanwhile', async () => {
+    it('a flush that succeeds: it does not confirm records of a journal that was stopped meanwhile', async () => {
       const clock = new TestClock();
       const files = new Holding();
       const { journal } = await openJournal(files, { clock, durability: 'relaxed' });
@@ -234,7 +234,7 @@ describe('a journal that stopped', () => {
     });
   });
 
-  it('does not go on when stored bytes do not verify', async () => {
+  it('does not resume when stored bytes do not verify', async () => {
     const clock = new TestClock();
     const files = new FaultyFileSystem();
     const { journal, events } = await openJournal(files, { clock });
@@ -257,7 +257,7 @@ describe('a journal that stopped', () => {
     expect(files.paths()).toEqual([path]);
   });
 
-  it('does not go on when its file verifies and does not end as it did: somebody put another one there', async () => {
+  it('does not resume when its file verifies but has another end, after a replacement of the file', async () => {
     const clock = new TestClock();
     const files = new FaultyFileSystem();
     const { journal } = await openJournal(files, { clock });
@@ -277,7 +277,7 @@ describe('a journal that stopped', () => {
     expect(files.paths()).toEqual([path]);
   });
 
-  it('does not go on when damage is found while it is being healed', async () => {
+  it('does not resume when damage is found while it is being healed', async () => {
     const clock = new TestClock();
     const files = new FaultyFileSystem();
     const { journal } = await openJournal(files, { clock, segmentBytes: SEGMENT_BYTES });
@@ -344,7 +344,7 @@ describe('a journal that stopped', () => {
     expect((await entriesOf(reopened)).map(numberOf)).toEqual([1]);
   });
 
-  it('removes no segment while it is stopped, and does when it goes on', async () => {
+  it('removes no segment while it is stopped, and does when it resumes', async () => {
     const clock = new TestClock();
     const files = new FaultyFileSystem();
     const { journal } = await openJournal(files, { clock, segmentBytes: SEGMENT_BYTES });

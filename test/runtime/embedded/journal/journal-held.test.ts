@@ -39,7 +39,7 @@ describe('a journal whose folder another process may have', () => {
     expect((await entriesOf(other)).map(numberOf)).toEqual([1, 2]);
   });
 
-  it('changes no file any more, neither for shards nor at its end, and does not go on by itself', async () => {
+  it('changes no file any more, neither for shards nor at its end, and does not resume by itself', async () => {
     const { clock, events, files, folder, journal } = await openHeld({ segmentBytes: 4_096 });
     for (let number = 1; number <= 4; number += 1) await journal.append(numberedEntry('a', number, 3_000));
     folder.isTaken = true;
@@ -58,7 +58,7 @@ describe('a journal whose folder another process may have', () => {
     expect(notableKinds(events)).toEqual(['writes-stopped']);
   });
 
-  it('lets no shard go on with a flush during which another may have taken the folder', async () => {
+  it('lets no shard continue with a flush during which another process may have taken the folder', async () => {
     let disk = Promise.resolve();
     const files = new FaultyFileSystem(() => disk);
     const folder = new TakenFolder();
@@ -99,7 +99,7 @@ describe('a journal whose folder another process may have', () => {
     expect(files.paths().map((path) => files.content(path))).toEqual(before);
   });
 
-  it('does not go on by itself where the folder was taken while it was stopped', async () => {
+  it('does not resume by itself when the folder was taken while it was stopped', async () => {
     const { clock, files, folder, journal } = await openHeld();
     await journal.append(numberedEntry('a', 1));
     files.fail('datasync', 'EIO');
@@ -115,7 +115,7 @@ describe('a journal whose folder another process may have', () => {
     expect(files.paths().map((path) => files.content(path))).toEqual(before);
   });
 
-  it('goes on after it could not be told for a while', async () => {
+  it('resumes after the lock could not be checked for some time', async () => {
     const clock = new TestClock();
     let cause: Error | undefined;
     const { journal } = await openJournal(new FaultyFileSystem(), {

@@ -116,7 +116,7 @@ describe('Journal group commit', () => {
     await journal.close();
   });
 
-  it('brings everything acknowledged to the disk on request in class relaxed', async () => {
+  it('flushes everything acknowledged to the disk on request in class relaxed', async () => {
     const files = new FaultyFileSystem();
     const { journal } = await openJournal(files, { durability: 'relaxed', segmentBytes: SEGMENT_BYTES });
     await appendAll(journal, 'a', 1, 20);
@@ -241,7 +241,7 @@ describe('Journal segments', () => {
     expect(await again.append(numberedEntry('a', 4))).toBe(4);
   });
 
-  it('never leaves a gap when segments are removed after a restart and the power goes', async () => {
+  it('never leaves a gap when segments are removed after a restart and the power fails', async () => {
     const files = new FaultyFileSystem();
     const { journal, events } = await openJournal(files, { segmentBytes: SEGMENT_BYTES });
     await appendAll(journal, 'a', 1, 12);

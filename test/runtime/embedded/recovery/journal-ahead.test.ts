@@ -19,7 +19,7 @@ async function threeSegments(): Promise<{ files: FaultyFileSystem; paths: string
 }
 
 describe('space taken ahead that came back behind an older segment', () => {
-  it('is nothing: what follows says which record it continues', async () => {
+  it('is ignored: the next segment names the record it continues', async () => {
     const { files, paths, numbers } = await threeSegments();
     expect(paths).toHaveLength(3);
     for (const path of paths.slice(0, 2))
@@ -44,14 +44,14 @@ describe('space taken ahead that came back behind an older segment', () => {
     expect(files.content(path).length).toBe(content.length);
   });
 
-  it('is damage when anything but zeros stands in it', async () => {
+  it('is damage when it contains anything but zeros', async () => {
     const { files, paths } = await threeSegments();
     const path = paths[0] as string;
     files.put(path, Buffer.concat([files.content(path), Buffer.alloc(600), Buffer.from([1])]));
     await expect(openJournal(files)).rejects.toMatchObject({ code: 'DATA_CORRUPTED' });
   });
 
-  it('comes back when the flush of the cut failed and the power went later', async () => {
+  it('reappears when the flush of the cut failed and the power failed later', async () => {
     const files = new FaultyFileSystem();
     const { journal } = await openJournal(files, { segmentBytes: 4096 });
     await journal.append(numberedEntry('a', 1, 3000));

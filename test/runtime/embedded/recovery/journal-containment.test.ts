@@ -104,7 +104,7 @@ function endOf(path: string): number {
 const segments = (): readonly string[] => sample.files.paths().filter((path) => path.endsWith('.journal'));
 
 describe('a damaged journal that is contained', () => {
-  it('loses at most one entry of one actor to a flipped bit, wherever it is, and reads all others', async () => {
+  it('loses at most one entry of one actor to a flipped bit at any place, and reads all others', async () => {
     expect(segments().length).toBeGreaterThan(2);
     for (const path of segments()) {
       // Every byte of heads, tables and the first records, and some of the others.
@@ -189,7 +189,7 @@ describe('a damaged journal that is contained', () => {
     await again.close();
   });
 
-  it('goes on behind the damage, keeps what it has of it, and is whole again when the file is back', async () => {
+  it('continues behind the damage, keeps what it has of it, and is complete again when the file is back', async () => {
     const path = segments()[1] as string;
     const files = flipped(path, 400);
     const options = { segmentBytes: SEGMENT_BYTES, containsDamage: true };

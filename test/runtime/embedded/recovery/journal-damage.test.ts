@@ -120,7 +120,7 @@ describe('Journal damage', () => {
     expect(refusal?.details).toEqual({ segment: oldest, offset: 72, sequence: 1 });
   });
 
-  it('cuts an unfinished last record wherever the write stopped, and keeps all before it [DUR-007]', async () => {
+  it('cuts an unfinished last record at any length, and keeps all before it [DUR-007]', async () => {
     const end = sample.ends.get(newest) as number;
     const before = sample.entries.slice(0, -1).map(plain);
     const shortened = (cut: number) => (content: Buffer) => content.subarray(0, cut);

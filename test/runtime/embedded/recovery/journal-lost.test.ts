@@ -64,7 +64,7 @@ const cut: readonly [string, (files: FaultyFileSystem) => void][] = [
 const classes: readonly JournalDurability[] = ['local', 'relaxed'];
 
 describe.each(classes)('a journal in class %s whose newest file', (durability) => {
-  it.each(takenAway)('was %s stops, writes it again and goes on [DUR-011]', async (_, take) => {
+  it.each(takenAway)('was %s stops, writes it again and resumes [DUR-011]', async (_, take) => {
     const { clock, events, files, journal } = await open({ durability });
     await journal.append(numberedEntry('a', 1));
     await journal.append(numberedEntry('b', 2));
@@ -146,7 +146,7 @@ describe.each(classes)(
     ];
 
     it.each(journals)(
-      '%s acknowledges nothing over the hole, and goes on behind it',
+      '%s acknowledges nothing over the hole, and continues behind it',
       async (_, segmentBytes) => {
         for (let operations = 1; ; operations += 1) {
           const opened = await openCutting(segmentBytes === undefined ? {} : { segmentBytes });
@@ -225,7 +225,7 @@ it('a journal that has not begun takes nothing, and does not look after its file
   expect(looked.trouble).toBeUndefined();
 });
 
-it('a journal that has not begun removes nothing, whatever is released', async () => {
+it('a journal that has not started removes nothing, even if records are released', async () => {
   const { files, journal } = await open({ segmentBytes: 4_096 });
   for (const number of [1, 2, 3]) await journal.append(numberedEntry('a', number, 3_000));
   await journal.close();
@@ -265,7 +265,7 @@ describe('a journal whose older files', () => {
   it.each([
     ['removed', (files: FaultyFileSystem) => files.remove(files.paths()[0] as string)],
     ['cut', (files: FaultyFileSystem) => files.cut(files.paths()[1] as string, 100)],
-  ])('were %s goes on when nobody needs them any more', async (_, harm) => {
+  ])('were %s resumes when they are no longer needed', async (_, harm) => {
     const { clock, files, journal } = await withSegments();
     harm(files);
     await journal.inspect();
@@ -287,7 +287,7 @@ describe('a journal whose older files', () => {
     expect(await numbersIn(files)).toEqual([3, 4]);
   });
 
-  it('are wanted by a reader are not given up while it reads', async () => {
+  it('are wanted by a reader are not dropped while it reads', async () => {
     const { clock, files, journal } = await withSegments();
     const reading = journal.read(0);
     await reading.next();

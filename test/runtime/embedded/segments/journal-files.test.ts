@@ -47,7 +47,7 @@ it('names a file that was stretched, before it is read', async () => {
   });
 });
 
-it('surveys a file that was stretched without reading it whole, and says so', async () => {
+it('surveys a preallocated file without reading it whole, and reports that', async () => {
   truncateSync(segment, 20 * 2 ** 30);
   let read = 0;
   const files: FileSystem = {
@@ -88,7 +88,7 @@ it('surveys a file that was stretched without reading it whole, and says so', as
 it.each([
   ['a file', () => segment],
   ['its folder', () => folder],
-])('names %s that it has no rights to write, and says what to do', async (_, pathOf) => {
+])('names %s without write access, and the remedy', async (_, pathOf) => {
   const path = pathOf();
   // What a crash leaves, which is to be taken away.
   writeFileSync(join(folder, '0000000000000002.journal.new'), '');

@@ -22,7 +22,7 @@ it('every test file and test that is not run against a cluster exists, once in t
   }
 });
 
-it('whatever starts a server is run against a cluster, but for the files in the list', () => {
+it('every file that starts a server is run against a cluster, except for the listed ones', () => {
   const whole = leftOut.filter(({ test }) => test === undefined);
   expect(clusterTests().length).toBe(serverTests().length - whole.length);
   expect(clusterTests().length).toBeGreaterThan(30);

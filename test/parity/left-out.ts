@@ -76,7 +76,7 @@ export const leftOut: readonly LeftOut[] = [
   },
   {
     file: 'test/server/host/folder-watch.test.ts',
-    test: 'has a member say that it is not ready, in the status as well',
+    test: 'makes a member report that it is not ready, in the status as well',
     reason:
       'makes a folder of an embedded server read-only; the members of a cluster have others, and take turns',
   },
@@ -124,7 +124,7 @@ export const leftOut: readonly LeftOut[] = [
   },
   {
     file: 'test/scenarios/backup.slow.test.ts',
-    test: 'that fails in the middle says so with its exit code, also after it has tidied up [BAK-015]',
+    test: 'that fails in the middle ends with an error exit code, also after it has cleaned up [BAK-015]',
     reason: 'restores into the folder of an embedded server',
   },
   {
@@ -144,7 +144,7 @@ export const leftOut: readonly LeftOut[] = [
   },
   {
     file: 'test/scenarios/operations.test.ts',
-    test: 'says of every number of a member what it is, and of no other',
+    test: 'describes every metric of a member, and no other',
     reason: 'compares a page with the numbers of an embedded member',
   },
   {
@@ -168,7 +168,7 @@ export const leftOut: readonly LeftOut[] = [
   },
   {
     file: 'test/server/engine/member-bus.test.ts',
-    test: 'tells who listens what requests commit, counts them, and says when a branch or repository is gone',
+    test: 'notifies listeners of commits, counts them, and reports deleted branches and repositories',
     reason: 'counts what one member told',
   },
   {

@@ -40,7 +40,7 @@ describe.each(['/query', '/query/dsl'])('a node at %s', (path) => {
     await space.done(other, 'rename', { newName: path.slice(path.lastIndexOf('/') + 1) });
   });
 
-  it('has the query at the same address, which says where children and commands go [NODE-070]', async () => {
+  it('has the query at the same address, which names the addresses of children and commands [NODE-070]', async () => {
     expectStatus(await space.post(path, path === '/query' ? { path } : {}), 200);
     const refused: readonly [TestResponse, string][] = [
       [await space.post(path, folder('child')), `${path}/`],

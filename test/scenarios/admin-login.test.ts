@@ -230,7 +230,7 @@ describe('tokens', () => {
     }
   });
 
-  it('count for their own tenant, whatever a header or an address says [TEN-002, TEN-003, ADMIN-017]', async () => {
+  it('are valid for their own tenant, with any header or address [TEN-002, TEN-003, ADMIN-017]', async () => {
     const { adminToken: token } = server;
     const header = await server.request('GET', '/api/repositories', {
       token,
@@ -375,7 +375,7 @@ describe('tenants', () => {
     expect((await server.admin('GET', '/api/management/registry/tenants/weak')).status).toBe(404);
   });
 
-  it('are named by a header where nobody is logged in [TEN-004]', async () => {
+  it('are named by a header without a login [TEN-004]', async () => {
     const bad = await server.request('GET', '/metrics', { headers: { 'x-tenant-id': '../default' } });
     expect([bad.status, bad.json.code]).toEqual([400, 'VALIDATION_FAILED']);
   });

@@ -28,7 +28,7 @@ function run(
   return new Promise((resolve) => child.on('close', (code) => resolve([code, stdout, stderr])));
 }
 
-it('every command of the page on backups does what it says [BAK-021]', async () => {
+it('every command of the page on backups works as described [BAK-021]', async () => {
   const server = await startServer();
   const folder = mkdtempSync(join(tmpdir(), 'grove-backup-page-'));
   const restored = join(folder, 'restored');

@@ -123,7 +123,7 @@ describe('npm run backup and npm run restore', () => {
     rmSync(dataDir, { recursive: true });
   });
 
-  it('say what they do, and what is wrong, in words', async () => {
+  it('report what they do, and any error, in plain text', async () => {
     for (const program of [backup, restore]) {
       const help = await program('--help');
       expect(help).toMatchObject({ code: 0, stderr: '' });
@@ -213,7 +213,7 @@ describe('an unfinished restore', () => {
     await again.close();
   });
 
-  it('that fails in the middle says so with its exit code, also after it has tidied up [BAK-015]', async () => {
+  it('that fails in the middle ends with an error exit code, also after it has cleaned up [BAK-015]', async () => {
     const folder = join(server.dataDir, 'backups/all');
     const bad = mkdtempSync(join(tmpdir(), 'grove-altered-'));
     cpSync(folder, join(bad, 'all'), { recursive: true });

@@ -62,7 +62,7 @@ async function damage(): Promise<readonly string[]> {
 }
 
 describe('a full disk', () => {
-  it('under the journal refuses writes with 507, reads go on, and writes too when there is space [DUR-005]', async () => {
+  it('under the journal refuses writes with 507, reads continue, and writes too when there is space [DUR-005]', async () => {
     const files = new FaultyFileSystem();
     branch = await openTestBranch(folder, { files, journalFolder });
     const before = await branch.create('/before');
@@ -94,7 +94,7 @@ describe('a full disk', () => {
     expect(await damage()).toEqual([]);
   });
 
-  it('under the shard refuses writes when too much waits for it, reads go on, and it catches up by itself [DUR-005]', async () => {
+  it('under the shard refuses writes when too many wait for it, reads continue, and it catches up by itself [DUR-005]', async () => {
     const script = join(import.meta.dirname, '..', 'support', 'full-shard-engine.ts');
     const limited = `ulimit -S -f 4000; trap '' XFSZ; exec "$@"`;
     const child = spawn('/bin/sh', ['-c', limited, 'sh', process.execPath, script, folder], {
@@ -158,7 +158,7 @@ describe('a flush that fails once', () => {
 });
 
 describe('writes that were stopped', () => {
-  it('go on by themselves, and what was answered before and after is there after a crash [DUR-011] [DUR-012]', async () => {
+  it('resume by themselves, and what was answered before and after is there after a crash [DUR-011] [DUR-012]', async () => {
     const files = new FaultyFileSystem();
     branch = await openTestBranch(folder, { files, journalFolder });
     await branch.create('/before');

@@ -118,17 +118,20 @@ it.each(strikes)('a tag is there or not, its making cut at %s [DUR-001]', async 
   });
 });
 
-it.each(strikes)('the head stands before or after its move, cut at %s [DUR-001]', async (point) => {
-  const dataDir = prepared();
-  const { old: from, main: to } = heads;
-  const status = await requestUntilCrash(dataDir, repository, point, 'PUT', '/branches/old/head', {
-    revision: to,
-  });
-  await reopened(dataDir, async (client) => {
-    const head = await client.headOf('old');
-    if (status === 204) expect(head).toBe(to);
-    expect([from, to]).toContain(head);
-    const names = await new Space(client, 'space-1', 'old').names();
-    expect(names).toEqual(head === to ? ['a', 'c'] : ['a', 'c', 'on-old']);
-  });
-});
+it.each(strikes)(
+  'the head is at its old or its new revision, after a crash at %s [DUR-001]',
+  async (point) => {
+    const dataDir = prepared();
+    const { old: from, main: to } = heads;
+    const status = await requestUntilCrash(dataDir, repository, point, 'PUT', '/branches/old/head', {
+      revision: to,
+    });
+    await reopened(dataDir, async (client) => {
+      const head = await client.headOf('old');
+      if (status === 204) expect(head).toBe(to);
+      expect([from, to]).toContain(head);
+      const names = await new Space(client, 'space-1', 'old').names();
+      expect(names).toEqual(head === to ? ['a', 'c'] : ['a', 'c', 'on-old']);
+    });
+  },
+);

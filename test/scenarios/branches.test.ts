@@ -73,7 +73,7 @@ describe('the record of a branch', () => {
     expect((await client.managed('GET', '/branches')).json).toHaveLength(names.length - 1);
   });
 
-  it('refuses a taken name, whoever has it, and answers 409 to all but one of a race [BR-022, BR-029]', async () => {
+  it('refuses a name in use, and answers 409 to all but one of concurrent requests [BR-022, BR-029]', async () => {
     await client.branch('taken');
     const again = await client.managed('POST', '/branches', { name: 'taken', upstream_branch: 'main' });
     expect([again.status, again.json.code]).toEqual([409, 'BRANCH_ALREADY_EXISTS']);
@@ -201,7 +201,7 @@ describe('an empty branch', () => {
 });
 
 describe('a fork', () => {
-  it('stands at the revision it is asked for, and shows what was there then [BR-004, BR-007, BR-008, REV-021]', async () => {
+  it('has the requested revision as its head, and shows the nodes of that revision [BR-004, BR-007, BR-008, REV-021]', async () => {
     const space = await client.workspace();
     await space.addAll('/a', '/a/b', '/c');
     const revision = await client.headOf('main');
@@ -347,7 +347,7 @@ describe('a fork', () => {
     expect((await client.managed('GET', '/branches/refused')).status).toBe(404);
   });
 
-  it('equals its source at its revision while writers go on there [BR-038]', async () => {
+  it('equals its source at its revision while writes to the source continue [BR-038]', async () => {
     const space = await client.workspace();
     let isForking = true;
     const write = async (writer: number) => {

@@ -60,7 +60,7 @@ describe('a built-in type', () => {
     expect((await server.admin('DELETE', `${branches}/empty`)).status).toBe(204);
   });
 
-  it('is neither deleted nor gutted, and takes more [BUILT-017, BUILT-018]', async () => {
+  it('is neither deleted nor reduced, and can be extended [BUILT-017, BUILT-018]', async () => {
     const deleted = await server.admin('DELETE', `${types}/svc:Asset`);
     expect([deleted.status, deleted.json.code]).toEqual([403, 'FORBIDDEN']);
     const page = (await server.admin('GET', `${types}/svc:Page`)).json;

@@ -41,7 +41,7 @@ async function checked(): Promise<CheckJson> {
 }
 
 describe('a check of a running member', () => {
-  it('says how far it is, finds nothing in whole data, and what is damaged while it is served [CHK-005]', async () => {
+  it('reports its progress, finds nothing in healthy data, and finds damage while the data is served [CHK-005]', async () => {
     const whole = await checked();
     expect(whole).toMatchObject({ state: 'done', damage_total: 0, damage: [] });
     expect(whole.actors).toBe(whole.actors_total);

@@ -127,7 +127,7 @@ describe('a closed cluster', () => {
     expect(denied).toEqual([]);
   });
 
-  it('has no place for a server without its password, or with a certificate of somebody else', async () => {
+  it('rejects a server without its password, or with a certificate of another authority', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'grove-rogue-'));
     const foreign = makeServerCertificates(['127.0.0.1'], Date.now(), systemRandom);
     // The certificate of the authority is no secret.
@@ -186,7 +186,7 @@ describe('a closed cluster', () => {
     expect(said).not.toContain('MSG');
   });
 
-  it('gives one who has the credentials of a member nothing that is meant for others', async () => {
+  it('delivers nothing that is addressed to others to a client with the credentials of a member', async () => {
     const connection = await thief();
     const errors: string[] = [];
     void (async () => {
@@ -220,7 +220,7 @@ describe('a closed cluster', () => {
     expect(answers).toMatch(/timeout/i);
   });
 
-  it('believes nobody who has all credentials of NATS and not the key of the cluster', async () => {
+  it('rejects a client that has all credentials of NATS but not the key of the cluster', async () => {
     const connection = await intruder();
     expect(await answersTo(connection, forged({ type: 'FindAdmin', username: 'admin' }))).toEqual([]);
     const change = { type: 'ChangeAdminPassword', userId: 'x', oldPasswordHash: 'y', passwordHash: 'z' };
@@ -232,7 +232,7 @@ describe('a closed cluster', () => {
     expect(Number(/^svc_messages_refused_total (\d+)/m.exec(metrics.text)?.[1])).toBeGreaterThan(0);
   });
 
-  it('does nothing that was recorded again, for whoever it was meant, and answers it to nobody', async () => {
+  it('neither executes nor answers a replayed message, with any recipient', async () => {
     const connection = await intruder();
     const recorded: { readonly subject: string; readonly reply: string; readonly data: Uint8Array }[] = [];
     const recording = connection.subscribe(subjects.allCalls, {
@@ -286,7 +286,7 @@ describe('a closed cluster', () => {
     await expect.poll(readEverywhere, { timeout: 30_000 }).toMatch(/refused \d+ answers? not signed/);
   });
 
-  it('is led to nobody by forged heartbeats, and loses no stream to whoever is a member by credentials alone', async () => {
+  it('redirects no request because of forged heartbeats, and keeps its streams from a client with credentials alone', async () => {
     const connection = await intruder();
     const heartbeats: Uint8Array[] = [];
     const listening = connection.subscribe(subjects.heartbeats, {
@@ -324,7 +324,7 @@ describe('the log of a partition', () => {
     return { found, record };
   }
 
-  it('takes no record of somebody who knows all of it but the key, nor one of its own again', async () => {
+  it('accepts no record of a client without the key, nor a replay of its own', async () => {
     const connection = await intruder();
     const client = jetstream(connection);
     const red = cluster.partitionOf('red');

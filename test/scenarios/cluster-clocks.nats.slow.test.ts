@@ -93,7 +93,7 @@ describe('members whose wall clocks are an hour apart', () => {
     expect(await metric(cluster.member(2))).toBeGreaterThan(3_590);
   });
 
-  it('make revisions that rise, whoever of them owns the repository and however it came to that', async () => {
+  it('create increasing revisions, with any owner of the repository and after any change of it', async () => {
     const owners = new Set<ClusterMember>();
     const first = await cluster.ownerOf('red');
     owners.add(first);

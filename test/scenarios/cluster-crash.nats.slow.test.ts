@@ -106,7 +106,7 @@ describe('jobs of a cluster whose members die', () => {
     },
   );
 
-  it('are finished by others, whoever was killed while running them [CLU-040]', async () => {
+  it('are finished by others when the member that runs them is killed [CLU-040]', async () => {
     await until(async () => (await jobs()).every(({ status }) => status === 'Completed'), FINISHED_MS_MAX);
     const done = await jobs();
     expect(done.filter(({ id, retry_count }) => cut.includes(id) && retry_count > 0).length).toBeGreaterThan(

@@ -92,7 +92,7 @@ it('a member that joins answers from its first connection on as the others do: i
   await one.close();
 });
 
-it('a member that stops answers who waits for a lock through it, wherever the lock is; the others go on waiting', async () => {
+it('a member that stops answers its callers that wait for a lock of any member; the others continue to wait', async () => {
   const [one, other] = await Promise.all([startOne('last', 'a'), startOne('last', 'b')]);
   const token = await tokenOf(one);
   for (const name of ['shop', 'shed', 'barn']) {

@@ -46,7 +46,7 @@ afterAll(async () => {
 const contentOf = (repository: string): string => `/api/repository/${repository}/main/head/load`;
 
 describe('an owner', () => {
-  it('whose disk takes no more of its shards steps down: another one owns, nothing is lost, and it comes back', async () => {
+  it('whose disk accepts no more of its shards steps down: another one owns, nothing is lost, and it comes back', async () => {
     await cluster.settled();
     const repository = repositories[1] as string;
     const victim = await cluster.ownerOf(repository);
@@ -183,7 +183,7 @@ describe('a member with damaged files', () => {
 });
 
 describe('a follower that is slow', () => {
-  it('holds nobody up, costs the owner no memory to speak of, and catches up', async () => {
+  it('delays no writes, costs the owner little memory, and catches up', async () => {
     await cluster.settled();
     const repository = repositories[1] as string;
     const owner = await cluster.ownerOf(repository);

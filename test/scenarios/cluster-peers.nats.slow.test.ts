@@ -40,7 +40,7 @@ async function seen(member: ClusterMember): Promise<string[]> {
   return servers.map(({ name, state }: Json) => `${name} ${state}`);
 }
 
-describe('NATS servers that are replaced under load, as the page for operators says', () => {
+describe('NATS servers that are replaced under load, as the page for operators describes', () => {
   it('lose and double nothing, give their replicas to the new ones, and the loss of another one is survived', async () => {
     for (const member of cluster.members)
       expect(await seen(member)).toEqual(['n1 reachable', 'n2 reachable', 'n3 reachable']);

@@ -89,7 +89,7 @@ const someVolume = (index: number): SmallVolume => volumes[index] as SmallVolume
 
 /** Mounts small volumes, which takes the rights of root. */
 describe('a volume that fills up', () => {
-  it('of a member: its repositories take no more, those of others do, every member tells of it, and it passes', async () => {
+  it('of a member: its repositories refuse writes, those of others do not, every member reports it, and it ends', async () => {
     const [mine, other] = [repositories[0] as string, repositories[1] as string];
     someVolume(0).fill(92);
     let tries = 0;
@@ -110,7 +110,7 @@ describe('a volume that fills up', () => {
     expect((await cluster.admin('GET', `${contentOf(mine)}/full-${tries}`)).status).toBe(404);
   });
 
-  it('of the NATS server that leads a log: writes go on once it is stopped at the latest, and nothing is lost', async () => {
+  it('of the NATS server that leads a log: writes continue once it is stopped at the latest, and nothing is lost', async () => {
     const load = new WriteLoad(cluster, repositories, 'disk').start();
     await load.progress(WRITES);
     const server = nats.server(await cluster.logLeaderOf(repositories[0] as string, nats));
@@ -160,7 +160,7 @@ describe('the volumes of two of three NATS servers', () => {
 });
 
 describe('a log that fills up', () => {
-  it('refuses what grows before it is full, takes deletes, and goes on when it may grow', async () => {
+  it('refuses what grows before it is full, accepts deletes, and continues when it may grow', async () => {
     const [full, other] = [repositories[0] as string, repositories[1] as string];
     const partition = await partitionOf(full);
     const stream = new Subjects().logStream(partition);

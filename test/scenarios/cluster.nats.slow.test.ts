@@ -107,7 +107,7 @@ describe('a cluster of three members', () => {
     expect(second?.text === first?.text && third?.text === first?.text).toBe(true);
   });
 
-  it('tells an administrator the same members, partitions and owners everywhere, and nobody else [CLU-001] [CLU-007]', async () => {
+  it('reports the same members, partitions and owners on each member, to administrators only [CLU-001] [CLU-007]', async () => {
     await cluster.settled();
     const views = await Promise.all(cluster.members.map((member) => cluster.overview(member)));
     const owners = views.map(({ partitions }) =>
@@ -137,7 +137,7 @@ describe('a cluster of three members', () => {
 });
 
 describe('under load', () => {
-  it('kill -9 of an owner loses and doubles no write, and writes go on [CLU-005]', async () => {
+  it('kill -9 of an owner loses and duplicates no write, and writes continue [CLU-005]', async () => {
     const load = new WriteLoad(cluster, repositories, 'kill').start();
     await load.progress(WRITES);
     const victim = await cluster.ownerOf('red');
@@ -208,7 +208,7 @@ describe('under load', () => {
     expect(await load.checkUnits()).toEqual([]);
   });
 
-  it('tokens rise when a repository is removed at one member and made anew at another [LOCK-012]', async () => {
+  it('tokens increase when a repository is removed at one member and recreated at another [LOCK-012]', async () => {
     const repo_id = 'made-anew';
     const tokens: number[] = [];
     for (const member of cluster.members) {

@@ -232,7 +232,7 @@ describe('move', () => {
     await expectRefused(space, () => space.command('/a', 'copy_tree', { targetPath: '/a/b/a' }), 400);
   });
 
-  it('needs the parent it goes to [CMD-017]', async () => {
+  it('requires its new parent [CMD-017]', async () => {
     const space = await client.workspace();
     await space.add('/', 'a');
     await expectRefused(space, () => space.command('/a', 'move', { targetPath: '/no/a' }), 404);
@@ -289,7 +289,7 @@ describe('copy', () => {
     await expectRefused(space, () => space.command('/src', 'copy', body), 400, 409);
   });
 
-  it('needs the parent it goes to [CMD-022]', async () => {
+  it('requires its new parent [CMD-022]', async () => {
     const space = await client.workspace();
     await space.add('/', 'a');
     await expectRefused(space, () => space.command('/a', 'copy', { targetPath: '/no/b' }), 404);

@@ -206,7 +206,7 @@ describe('reads of a cluster', () => {
     }
   });
 
-  it('local: a revision somebody has seen is found wherever it is asked for, on a branch that was just made too', async () => {
+  it('local: a revision that a client has seen is found on every member, on a new branch too', async () => {
     const owner = await cluster.ownerOf(REPOSITORY);
     for (let round = 0; round < 6; round++) {
       const name = `just-${round}`;
@@ -251,7 +251,7 @@ describe('reads of a cluster', () => {
     expect(called).toEqual([...once, ...once, ...once]);
   });
 
-  it('and writes meet the branch that was made anew under its name, however far behind a member is', async () => {
+  it('and writes reach the recreated branch, on any member that lags behind', async () => {
     const branches = `${managed}/branches`;
     const made = { name: 'again', upstream_branch: 'main' };
     expectStatus(await cluster.admin('POST', branches, made), 201);
@@ -304,7 +304,7 @@ describe('reads of a cluster', () => {
     }
   });
 
-  it('local goes on while the owner stands still, and a strict read through it afterwards is not of old state', async () => {
+  it('local goes on while the owner is paused, and a strict read through it afterwards is not stale', async () => {
     const owner = await cluster.ownerOf(REPOSITORY);
     const [other, third] = othersThan(owner) as [ClusterMember, ClusterMember];
     const written = expectStatus(await create(other, 'still'), 201);
@@ -333,7 +333,7 @@ describe('reads of a cluster', () => {
     expect([back.status, titleOf(back)]).toEqual([200, 'moved on']);
   });
 
-  it('of an owner that is cut off: writes are refused and not applied, nothing strict is old, local ones go on [CLU-012]', async () => {
+  it('of an owner that is cut off: writes are refused and not applied, no strict read is stale, local ones continue [CLU-012]', async () => {
     await cluster.settled();
     const owner = await cluster.ownerOf(REPOSITORY);
     const [other] = othersThan(owner) as [ClusterMember];
@@ -406,7 +406,7 @@ describe('reads of a cluster', () => {
     expect([titleOf(fresh), revisionOf(fresh)]).toEqual(['elsewhere', revisionOf(rewritten)]);
   });
 
-  it('local go on with no NATS server left, on every member, and nothing else does [CLU-012]', async () => {
+  it('local continue without any NATS server, on every member, and nothing else does [CLU-012]', async () => {
     await cluster.settled();
     const written = expectStatus(await create(cluster.member(0), 'alone'), 201);
     const seen = { ...local, 'x-svc-min-revision': revisionOf(written) };

@@ -53,7 +53,7 @@ async function listed(path: string, name: string): Promise<Record<string, Record
   return Object.fromEntries(entries.map((entry) => [entry[name] as string, entry]));
 }
 
-it('lists what is whole beside a damaged repository and a damaged branch, and says which they are [DUR-027]', async () => {
+it('lists healthy entries beside a damaged repository and a damaged branch, and names those [DUR-027]', async () => {
   remove('/bananas~', '/repository/');
   remove('/cherries~', '/draft~', '/branch/');
   server = await startServer({ dataDir, config });

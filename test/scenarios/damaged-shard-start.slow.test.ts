@@ -70,7 +70,7 @@ function damageRow(path: string, actor: string): void {
 }
 
 describe('a catalogue over which LMDB would end the process [DUR-026]', () => {
-  it('refuses each start with its name and what to do, changes nothing, and can be made anew', async () => {
+  it('refuses each start with its name and the remedy, changes nothing, and can be rebuilt', async () => {
     const path = join(dataDir, 'actors', '.catalogue', 'data.mdb');
     damageRow(path, actorOf(dataDir, branchFile(dataDir, 'mag')));
     const damaged = readFileSync(path);
@@ -143,7 +143,7 @@ describe('a shard over which LMDB ends the process [DUR-026]', () => {
     expect(listed.status).toBe(200);
   }, 60_000);
 
-  it('is noted while a start writes to it, so that the next one verifies it and goes on', async () => {
+  it('is recorded while a start writes to it, so that the next one verifies it and continues', async () => {
     const first = await start({ SVC_CRASH_POINT: 'mid-apply:1' });
     expect((await first.exited).code).not.toBe(0);
     const noted = readFileSync(join(dataDir, 'actors', '.in-hand'), 'utf8')

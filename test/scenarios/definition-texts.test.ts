@@ -133,7 +133,7 @@ describe('a value that a definition gives to new nodes', () => {
 });
 
 describe('a pin to a revision without the node type', () => {
-  it('is named wherever the type is not found for it, and can be taken back [WSP-025]', async () => {
+  it('is named in every error about the missing type, and can be removed [WSP-025]', async () => {
     const space = await client.workspace();
     await client.defineType({ name: 'pin:Type' });
     await client.defineType({ name: 'pin:Kid', extends: 'pin:Type' });

@@ -372,7 +372,7 @@ describe('validating', () => {
   const validate = async (workspace: string, node: object) =>
     expectStatus(await client.schema('POST', 'nodetypes/validate', { workspace, node }), 200).json;
 
-  it('says yes and stores nothing [NTYPE-023]', async () => {
+  it('confirms a valid definition and stores nothing [NTYPE-023]', async () => {
     const space = await client.workspace();
     const before = await client.headRevision();
     const node = { name: 'n', node_type: 'svc:Page', properties: { title: 't' } };
@@ -381,7 +381,7 @@ describe('validating', () => {
     expect(await client.headRevision()).toBe(before);
   });
 
-  it('says every reason for no [NTYPE-024]', async () => {
+  it('reports every reason for an invalid one [NTYPE-024]', async () => {
     const space = await client.workspace();
     await client.defineType({
       name: 'val:Checked',
@@ -519,7 +519,7 @@ describe.each(families)('$segment', ({ changed, fresh, notFound, segment, wrappe
     expect(answer.text).toContain(`\`${wrapper}\``);
   });
 
-  it('answer 404 for a name nobody defined [SCHEMA-007, SCHEMA-008, SCHEMA-009]', async () => {
+  it('answer 404 for an undefined name [SCHEMA-007, SCHEMA-008, SCHEMA-009]', async () => {
     const one = `${segment}/no:Such`;
     const answers = [
       await client.schema('GET', one),
@@ -593,7 +593,7 @@ describe('archetypes and element types', () => {
 });
 
 describe('mixins', () => {
-  it('are node types that say so, and do not resolve [SCHEMA-004, SCHEMA-014]', async () => {
+  it('are node types with a flag, and do not resolve [SCHEMA-004, SCHEMA-014]', async () => {
     const { json } = await client.schema('POST', 'mixins', typeOf('mix:In'));
     expect(json.is_mixin).toBe(true);
     expect((await client.schema('GET', 'mixins/mix:In/resolved')).status).toBe(404);

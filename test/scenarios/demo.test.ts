@@ -76,14 +76,14 @@ describe('the demo', () => {
 
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('says what to do when no server answers', async () => {
+  it('names the remedy when no server answers', async () => {
     const { code, output } = await startDemo('http://127.0.0.1:9').ended;
     expect(code).toBe(1);
     expect(output).toContain('npm start');
     expect(output).not.toContain('at async');
   });
 
-  it('says what to do when the password is missing or wrong', async () => {
+  it('names the remedy when the password is missing or wrong', async () => {
     const missing = await startDemo(server.url, { GROVE_PASSWORD: '' }).ended;
     expect(missing).toMatchObject({ code: 1, output: expect.stringContaining('Set GROVE_PASSWORD') });
     const wrong = await startDemo(server.url, { GROVE_PASSWORD: 'No-such-password-1' }).ended;
@@ -122,7 +122,7 @@ describe('the demo', () => {
     });
   });
 
-  it('changes nothing when it runs again, and brings up to date what has changed', async () => {
+  it('changes nothing when it runs again, and updates what has changed', async () => {
     const before = await stored();
     const again = await startDemo(server.url, {}, folder).ended;
     expect(again.output).toContain(`0 nodes created, 0 updated, ${DOCUMENTS + FOLDERS} already up to date`);
@@ -197,7 +197,7 @@ describe('an interrupted demo', () => {
     return run.ended;
   }
 
-  it('lets what is under way finish when it gets Ctrl-C, and says how to go on', async () => {
+  it('lets pending requests finish on Ctrl-C, and prints how to resume', async () => {
     const { code, output } = await interrupt('SIGINT', 12);
     expect(code).toBe(130);
     expect(output).toContain('Stopped before the end. Run it again');

@@ -21,7 +21,7 @@ const diff = async (branch: string, query = '?detail=properties') =>
 const article = (name: string, properties: object) => ({ name, node_type: 'diff:Article', properties });
 
 describe('a difference with its details', () => {
-  it('says of each node what changed, with the values before and after [BR-044]', async () => {
+  it('reports for each node what changed, with the values before and after [BR-044]', async () => {
     const hero = { uuid: '1', image: 'garden.jpg', alt: 'A garden' };
     const made = await main.post('', article('gardens', { title: 'Gardens', words: 1100, sections: [hero] }));
     const { id } = expectStatus(made, 201).json;
@@ -75,7 +75,7 @@ describe('a difference with its details', () => {
     ]);
   });
 
-  it('says of definitions what changed [BR-044]', async () => {
+  it('reports what changed in definitions [BR-044]', async () => {
     await client.branch('types', { upstream_branch: 'main' });
     const path = `/api/management/${client.repository}/types/nodetypes`;
     const properties = [{ name: 'title', type: 'String', required: true }];
@@ -87,7 +87,7 @@ describe('a difference with its details', () => {
     expect(definitions[0].changes).toContainEqual({ path: '/properties/0/required', after: true });
   });
 
-  it('leaves out large values, and says how large they are [BR-046]', async () => {
+  it('omits large values, and reports their size [BR-046]', async () => {
     expectStatus(await main.post('', article('long', { title: 'Long', text: 'x'.repeat(100_000) })), 201);
     await client.branch('longer', { upstream_branch: 'main' });
     const longer = main.on('longer');
@@ -99,7 +99,7 @@ describe('a difference with its details', () => {
     expect([found.truncated, found.modified[0].truncated]).toEqual([false, undefined]);
   });
 
-  it('says of an entry, and of itself, that changes are left out [BR-047]', async () => {
+  it('reports for an entry, and for itself, that changes are omitted [BR-047]', async () => {
     const many = (value: string) =>
       Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`p${index}`, value]));
     expectStatus(await main.post('', article('many', many('a'))), 201);

@@ -101,7 +101,7 @@ describe('the tag of a node', () => {
     expect(await tagOf(`${path}@title?lang=de`)).toBe(forms[1]);
   });
 
-  it('is that of the state at a revision, and comes back with the state [ETAG-001]', async () => {
+  it('is that of the state at a revision, and is restored with the state [ETAG-001]', async () => {
     const own = new ContentClient(server, await server.createRepository());
     const place = await own.workspace();
     const created = await place.post('/', { name: 'a', node_type: 'svc:Folder', properties: { n: 1 } });
@@ -120,7 +120,7 @@ describe('the tag of a node', () => {
     expect((await place.on('dev').get('/a')).headers.etag).toBe(tag);
   });
 
-  it('is told of what was made and patched, not of what was put, which is not stored as it was sent', async () => {
+  it('is returned for a created or patched node, not for a PUT, which does not store the body as it was sent', async () => {
     const made = await space.post('/', { name: 'told', node_type: 'svc:Folder', properties: {} });
     expect(made.headers.etag).toBe(await tagOf('/told'));
     const below = await space.post('/told', { name: 'below', node_type: 'svc:Folder', properties: {} });
@@ -131,7 +131,7 @@ describe('the tag of a node', () => {
 });
 
 describe('a read with If-None-Match', () => {
-  it('answers 304 without a body to who has the answer [ETAG-002]', async () => {
+  it('answers 304 without a body to a caller that has the answer [ETAG-002]', async () => {
     const path = await freshNode();
     const tag = await tagOf(path);
     for (const method of ['GET', 'HEAD']) {
@@ -175,7 +175,7 @@ describe('a read with If-None-Match', () => {
     }
   });
 
-  it('answers 412 with If-Match unless that is so, which comes first [ETAG-003]', async () => {
+  it('answers 412 with an unmatched If-Match, which is checked first [ETAG-003]', async () => {
     const path = await freshNode();
     const tag = await tagOf(path);
     const refused = await at('GET', path, { 'if-match': '"x"' });
@@ -203,7 +203,7 @@ describe('a read with If-None-Match', () => {
 });
 
 describe('a write with conditions', () => {
-  it('is carried out for who has read the newest state, and only then [ETAG-003]', async () => {
+  it('is carried out for a caller that has read the newest state, and only then [ETAG-003]', async () => {
     const path = await freshNode();
     const tag = await tagOf(path);
     const put = (headers: Headers, title: string) => at('PUT', path, headers, { properties: { title } });
@@ -292,7 +292,7 @@ describe('a write with conditions', () => {
     expectStatus(await space.delete(path, { version: 5 }), 200);
   });
 
-  it('takes it in operations of a commit, and says which one failed [ETAG-005]', async () => {
+  it('supports it in operations of a commit, and reports which one failed [ETAG-005]', async () => {
     const path = await freshNode();
     const { id } = await space.node(path);
     const update = (version: number) => ({
@@ -321,7 +321,7 @@ describe('a write with conditions', () => {
     expect((await space.node(path)).version).toBe(1);
   });
 
-  it('answers 404 where there is nothing, whatever is expected of it [ETAG-007]', async () => {
+  it('answers 404 for a missing node, with any condition [ETAG-007]', async () => {
     for (const headers of [{ 'if-match': '*' }, { 'if-match': '"x"' }, { 'if-none-match': '*' }]) {
       expect((await at('PUT', '/not/there', headers as Headers, { properties: {} })).status).toBe(404);
       expect((await at('DELETE', '/not/there', headers as Headers)).status).toBe(404);

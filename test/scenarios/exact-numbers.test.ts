@@ -144,7 +144,7 @@ describe('a whole number beyond 2^53', () => {
     });
   });
 
-  it('tells one request from another under an idempotency key [NUM-001]', async () => {
+  it('distinguishes requests under an idempotency key [NUM-001]', async () => {
     const send = (value: bigint): Promise<TestResponse> =>
       server.request('POST', space.url('/'), {
         token: server.adminToken,
@@ -158,7 +158,7 @@ describe('a whole number beyond 2^53', () => {
 });
 
 describe('a number that would become another one', () => {
-  it('is refused wherever it stands [NUM-005]', async () => {
+  it('is refused in any position [NUM-005]', async () => {
     for (const literal of [
       '1e400',
       '1e-400',

@@ -96,7 +96,7 @@ describe('a read with expand', () => {
     expect(properties.here['svc:node'].name).toBe('ada');
   });
 
-  it('does so in listings, pages, trees and queries, and with fields [EXPAND-003]', async () => {
+  it('expands in listings, pages, trees and queries, and with fields [EXPAND-003]', async () => {
     const own = await client.workspace();
     await own.add('/', 'list');
     await own.add('/list', 'a', { title: 'A', author: to(ada) });
@@ -188,7 +188,7 @@ describe('a read with expand', () => {
     expect((await space.node(`${path}/${name}-copy`)).properties).toEqual(stored.properties);
   });
 
-  it('is not stored in a translation either, whatever writes it [EXPAND-006]', async () => {
+  it('is not stored in a translation either, by any kind of write [EXPAND-006]', async () => {
     const path = await freshNode({ author: to(ada) });
     expectStatus(await space.put(`${path}@author`, to(bob)), 200);
     const { author } = (await space.node(`${path}?expand=author`)).properties;

@@ -13,33 +13,30 @@ async function ask(server: TestServer, headers: Record<string, string>): Promise
 }
 
 describe('forwarded headers of a peer that is not trusted', () => {
-  it.each(['x-forwarded-for', 'forwarded'])(
-    'are told of in the log, once and without what %s says',
-    async (name) => {
-      const server = await startServer();
-      try {
-        await ask(server, {});
-        expect(warnings(server)).toEqual([]);
-        // Requests in close succession are not all looked at.
-        await expect
-          .poll(async () => {
-            await ask(server, { [name]: address });
-            return warnings(server).length;
-          })
-          .toBeGreaterThan(0);
-        const told = warnings(server).length;
-        await ask(server, { [name]: address });
-        expect(new Set(warnings(server).map(({ level }) => level))).toEqual(new Set(['warn']));
-        // Of a cluster each member tells it for itself.
-        expect(warnings(server).length).toBeLessThanOrEqual(Math.max(told, 3));
-        expect(JSON.stringify(server.logLines)).not.toContain(address);
-      } finally {
-        await server.close();
-      }
-    },
-  );
+  it.each(['x-forwarded-for', 'forwarded'])('are logged, once and without the value of %s', async (name) => {
+    const server = await startServer();
+    try {
+      await ask(server, {});
+      expect(warnings(server)).toEqual([]);
+      // Requests in close succession are not all looked at.
+      await expect
+        .poll(async () => {
+          await ask(server, { [name]: address });
+          return warnings(server).length;
+        })
+        .toBeGreaterThan(0);
+      const told = warnings(server).length;
+      await ask(server, { [name]: address });
+      expect(new Set(warnings(server).map(({ level }) => level))).toEqual(new Set(['warn']));
+      // Of a cluster each member tells it for itself.
+      expect(warnings(server).length).toBeLessThanOrEqual(Math.max(told, 3));
+      expect(JSON.stringify(server.logLines)).not.toContain(address);
+    } finally {
+      await server.close();
+    }
+  });
 
-  it('are believed where they are trusted, and there is nothing to tell', async () => {
+  it('are used when the peer is trusted, and not logged', async () => {
     const server = await startServer({ env: { SVC_TRUST_FORWARDED_HEADERS: 'true' } });
     try {
       await ask(server, { 'x-forwarded-for': address });

@@ -150,7 +150,7 @@ describe('a forwarded command without a key whose owner dies', () => {
 });
 
 describe('a planned hand-over', () => {
-  it('lets an answer that is being told come to its end, while the successor writes', async () => {
+  it('lets a reply that is being sent complete while the successor writes', async () => {
     const { owner, other } = await ownerAndOther();
     const path = `/api/repository/${REPOSITORY}/main/head/load`;
     expectStatus(
@@ -180,7 +180,7 @@ describe('a planned hand-over', () => {
     await owner.start();
   });
 
-  it('waits for no lease and makes no request fail, nor does a member that joins [CLU-006]', async () => {
+  it('waits for no lease and makes no request fail, as does a member that joins [CLU-006]', async () => {
     const { owner } = await ownerAndOther();
     const before = cluster.members.map((member) => openings(member).length);
     const openedSince = () => cluster.members.flatMap((each, at) => openings(each).slice(before[at]));
@@ -234,7 +234,7 @@ async function createLate(member: ClusterMember, name: string): Promise<TestResp
   }
 }
 
-describe('owners that stand still', () => {
+describe('paused owners', () => {
   it('one for 30 s and one, meanwhile, whose event loop is blocked for 15 s: nothing is lost or answered from old state', async () => {
     const { owner } = await ownerAndOther();
     const load = new WriteLoad(cluster, repositories, 'still').start(2);

@@ -108,7 +108,7 @@ describe('a fresh clone', () => {
     expect(npm('test', '--', 'test/runtime/base')).toMatch(/Tests .*passed/);
   });
 
-  it('runs one test as the page for contributors says', () => {
+  it('runs one test as the page for contributors describes', () => {
     const commands = documentBlocks('CONTRIBUTING.md').filter(({ text }) => text.includes('vitest run'));
     expect(commands).toHaveLength(1);
     const { status, stderr, stdout } = spawnSync('bash', ['-ec', commands[0]?.text as string], {

@@ -48,7 +48,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-describe('the guide, pasted in the order it stands', () => {
+describe('the guide, executed in page order', () => {
   it('has an answer below the commands that show something, and nothing but commands and answers', () => {
     expect(blocks.map(({ language }) => language).every((each) => ['bash', 'json'].includes(each))).toBe(
       true,
@@ -66,7 +66,7 @@ describe('the guide, pasted in the order it stands', () => {
     else expect(last).toBe(answer);
   });
 
-  it('is refused only where the page says so', () => {
+  it('is refused only where the page shows a refusal', () => {
     const told = new Set(
       examples.flatMap(({ answer }) => {
         const code = (answer as { readonly code?: string } | undefined)?.code;

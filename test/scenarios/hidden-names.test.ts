@@ -72,14 +72,14 @@ async function answer(path: string, body?: object, headers: Record<string, strin
 }
 
 describe('callers without a login', () => {
-  it.each(asked)('cannot tell by $rest $body what there is [ADMIN-014]', async ({ rest, body }) => {
+  it.each(asked)('cannot detect what exists by $rest $body [ADMIN-014]', async ({ rest, body }) => {
     const [first, ...others] = await Promise.all(places().map((place) => answer(place + rest, body)));
     expect(first?.headers['x-svc-revision']).toBeUndefined();
     expect([200, 400, 404]).toContain(first?.status);
     for (const other of others) expect(other).toEqual(first);
   });
 
-  it('cannot tell by other tenants, consistencies and revisions either [ADMIN-014]', async () => {
+  it('cannot detect what exists by other tenants, consistencies and revisions either [ADMIN-014]', async () => {
     const [there] = places() as [string];
     const first = await answer(`${there}/`);
     expect(first).toMatchObject({ status: 200, text: '[]' });
@@ -92,7 +92,7 @@ describe('callers without a login', () => {
       expect((await answer(`${there}/`, undefined, headers)).text).toBe('[]');
   });
 
-  it.each(['history', 'audit'])('cannot tell by %s [ADMIN-014]', async (ledger) => {
+  it.each(['history', 'audit'])('cannot detect what exists by %s [ADMIN-014]', async (ledger) => {
     const { name } = space;
     const { repository } = space.client;
     const all = [`${repository}/main/${name}`, `${repository}/nope/${name}`, `nope/main/${name}`].map(
@@ -105,7 +105,7 @@ describe('callers without a login', () => {
     }
   });
 
-  it('are told by a login as little', async () => {
+  it('cannot learn names from a login either', async () => {
     const login = (tenant: string, username: string) =>
       answer(`/api/svc/sys/${tenant}/auth`, { username, password: 'No-such-password-1' });
     const first = await login('default', 'nobody');
@@ -117,8 +117,8 @@ describe('callers without a login', () => {
   });
 });
 
-describe('callers who may see it', () => {
-  it('are told what is missing [HTTP-012, HTTP-013]', async () => {
+describe('callers with access', () => {
+  it('learn what is missing [HTTP-012, HTTP-013]', async () => {
     const codes = await Promise.all(
       places()
         .slice(4)

@@ -405,7 +405,7 @@ describe('history', () => {
     expect((await history(space, '/a?limit=x')).status).toBe(400);
   });
 
-  it('goes on by id after the node is deleted [HIST-005, EASY-012]', async () => {
+  it('continues by id after the node is deleted [HIST-005, EASY-012]', async () => {
     const space = await client.workspace();
     const { id } = await space.add('/', 'a');
     const revision = revisionOf(await space.delete('/a'));

@@ -44,7 +44,7 @@ describe('hands on the data directory of a running server', () => {
     expect((await third.request('GET', '/api/repositories/before', again)).status).toBe(200);
   });
 
-  it('are noticed while nobody writes', async () => {
+  it('are noticed without any writes', async () => {
     const server = await start();
     rmSync(join(server.dataDir, 'lock'));
     const told = 'lock was removed under the running server';

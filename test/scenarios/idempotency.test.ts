@@ -93,7 +93,7 @@ describe('a write under an Idempotency-Key', () => {
     expect((await server.admin('GET', space.url('/once'))).json.properties.title).toBe('changed again');
   });
 
-  it('answers a refusal again, also when it would succeed by now [IDEM-002]', async () => {
+  it('answers a refusal again, even if it would succeed now [IDEM-002]', async () => {
     expect((await create('maker', page('there'))).status).toBe(201);
     const refused = await create('refused', page('there'));
     expect([400, 409]).toContain(refused.status);

@@ -66,7 +66,7 @@ describe('the units of systemd', () => {
         expect(section).toBeOneOf(['Unit', 'Service', 'Timer', 'Install']);
   });
 
-  it('are understood by systemd, where it is installed', () => {
+  it('are accepted by systemd, if it is installed', () => {
     const paths = units.map((unit) => join(folder, unit));
     const { error, status, stderr } = spawnSync('systemd-analyze', ['verify', ...paths], {
       encoding: 'utf8',

@@ -160,7 +160,7 @@ describe('the examples of the description', () => {
     }
   });
 
-  it('are answered as they say by a new server, each command on a node among them [HTTP-081]', async () => {
+  it('are answered as documented by a new server, each command on a node among them [HTTP-081]', async () => {
     for (const one of interfaceExamples) {
       if (!isUnsent(one)) await exchange(one);
     }

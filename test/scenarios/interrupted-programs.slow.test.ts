@@ -39,7 +39,7 @@ async function refusal(dataDir: string): Promise<string> {
 }
 
 describe('a program that is interrupted', () => {
-  it('check-data says nothing of what it has read [CHK-013]', async () => {
+  it('check-data prints no result for what it has read [CHK-013]', async () => {
     const { code, stderr, stdout } = await interruptedAt('0 % of', CHECK, ['--data-dir', whole]);
     expect([code, stderr]).toEqual([1, 'The check was given up\n']);
     expect(stdout).not.toContain('verif');
@@ -47,7 +47,7 @@ describe('a program that is interrupted', () => {
   });
 
   it.each(['0 of', 'the journal', 'tables of'])(
-    'salvage says that it has made a part, which nothing takes for whole, at "%s" [SAL-009]',
+    'salvage reports that its output is incomplete, and the output is not accepted as complete, at "%s" [SAL-009]',
     async (text) => {
       const into = join(scratch, text.replaceAll(' ', '-'));
       const { code, stderr, stdout } = await interruptedAt(text, SALVAGE, ['--from', whole, '--into', into]);
@@ -62,7 +62,7 @@ describe('a program that is interrupted', () => {
     },
   );
 
-  it('restore says so, and what it made is taken for whole by nothing until it is run again [BAK-024]', async () => {
+  it('restore reports it, and its output is not accepted as complete until it is run again [BAK-024]', async () => {
     const source = await startServer({ dataDir: whole });
     try {
       await source.admin('POST', '/api/management/backups', { name: 'all' });

@@ -104,7 +104,7 @@ describe('a fork', () => {
     );
   });
 
-  it('is readable with its history while its job waits, and goes on after a restart [BR-006]', async () => {
+  it('is readable with its history while its job waits, and continues after a restart [BR-006]', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'grove-test-'));
     try {
       const idle = await startServer({ dataDir, config: '[limits]\njob_workers = 0\n' });

@@ -42,7 +42,7 @@ function headOf(path: string): Promise<string> {
   });
 }
 
-it('many who ask for one large node at the same time are all answered', async () => {
+it('many concurrent reads of one large node are all answered', async () => {
   const lines = await Promise.all(Array.from({ length: READS }, () => headOf(`${head}/large`)));
   expect(lines).toEqual(Array(READS).fill('HTTP/1.1 200 OK'));
   expect((await ask('POST', `${head}/`, { name: 'small', node_type: 'svc:Folder' })).status).toBe(201);

@@ -138,7 +138,7 @@ describe('a page', () => {
     expect(next_cursor).toMatch(/^[A-Za-z0-9+/_-]+=*$/);
   });
 
-  it('that is exactly full and last says so [PAGE-003]', async () => {
+  it('that is exactly full and last is marked as the last [PAGE-003]', async () => {
     const space = await client.workspace();
     await space.addAll('/a', '/b', '/c', '/d');
     expect((await space.get('/?limit=4')).json.next_cursor).toBeNull();
@@ -161,7 +161,7 @@ describe('a page', () => {
     }
   });
 
-  it('brings a limit of 0 into bounds wherever there is one [LIST-027]', async () => {
+  it('clamps a limit of 0 on every route with a limit [LIST-027]', async () => {
     const space = await client.workspace();
     await space.addAll('/a', '/b');
     await space.put('/a', { properties: {} });
@@ -231,7 +231,7 @@ describe('a page', () => {
     expect(namesOf((await space.getAt(revision, `/?limit=1&cursor=${past}`)).json.items)).toEqual(['b']);
   });
 
-  it('neither repeats nor drops others when nodes come and go between pages [PAGE-011]', async () => {
+  it('neither repeats nor drops others when nodes are added and removed between pages [PAGE-011]', async () => {
     const space = await client.workspace();
     await space.addAll('/a', '/b', '/c', '/d', '/e');
     const first = (await space.get('/?limit=2')).json;
@@ -303,7 +303,7 @@ describe('a tree', () => {
     expect(outline(tree)).toEqual({ two: { three: { four: {} } } });
   });
 
-  it('stops at level 10, whatever is asked for, and at 100 with deep [LIST-021, LIST-025]', async () => {
+  it('stops at level 10, for any requested depth, and at 100 with deep [LIST-021, LIST-025]', async () => {
     const tall = await client.workspace();
     let path = '';
     for (let level = 1; level <= 102; level += 1) {

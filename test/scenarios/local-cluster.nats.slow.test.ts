@@ -120,7 +120,7 @@ describe('npm run cluster', () => {
     expect(made.status).toBe(201);
   });
 
-  it('tells administrators of members, partitions and owners, and nobody else [CLU-007]', async () => {
+  it('reports members, partitions and owners to administrators only [CLU-007]', async () => {
     const { json, status } = await client.request('GET', '/api/management/cluster', { token });
     expect(status).toBe(200);
     expect(json.members.map(({ id, state }: { id: string; state: string }) => [id, state])).toEqual([
@@ -184,7 +184,7 @@ describe('npm run cluster', () => {
       expect(readFileSync(join(folder, 'logs', `${name}.log`), 'utf8')).not.toContain('Violation');
   });
 
-  it('tells of a member that was killed, serves on without it, and starts it again', async () => {
+  it('reports a member that was killed, continues without it, and starts it again', async () => {
     process.kill(cluster.pids.get('member-2') as number, 'SIGKILL');
     await expect.poll(() => cluster.output).toContain('member-2 was ended by SIGKILL.');
     const read = () => client.request('GET', '/api/repositories/kept', { token });
@@ -192,7 +192,7 @@ describe('npm run cluster', () => {
     await expect.poll(() => cluster.output, { timeout: 60_000 }).toContain('member-2 is ready again');
   });
 
-  it('stops everything on Ctrl-C, and goes on with what it stored', async () => {
+  it('stops everything on Ctrl-C, and starts again with what it stored', async () => {
     const pids = [
       ...cluster.pids.values(),
       Number(/ready again \(process (\d+)\)/.exec(cluster.output)?.[1]),
@@ -209,7 +209,7 @@ describe('npm run cluster', () => {
     expect(await cluster.interrupt()).toBe(0);
   });
 
-  it('says what is in the way: another one in its folder, a port that is taken, a wrong option', () => {
+  it('reports an obstacle: another cluster in its folder, a port in use, a wrong option', () => {
     const run = (...args: readonly string[]) =>
       spawnSync(process.execPath, [join(projectRoot, 'operator/local-cluster/main.ts'), ...args], {
         encoding: 'utf8',

@@ -291,13 +291,13 @@ describe('a write that names a lock', () => {
     expectStatus(await space.post('/', { ...body('a'), lock: { key, token: next } }), 201);
   });
 
-  it('is refused on a branch whose locks nobody has used', async () => {
+  it('is refused on a branch without any lock so far', async () => {
     await content.branch('dev', { upstream_branch: 'main' });
     const answer = await space.on('dev').post('/', { ...body('a'), lock: { key: 'order; 7', token } });
     expect([answer.status, answer.json.code]).toEqual([409, 'LOCK_NOT_HELD']);
   });
 
-  it('is told what is wrong with how it names it', async () => {
+  it('is refused with the error in the lock reference', async () => {
     expect((await send('POST', '/', 'nonsense', body('a'))).status).toBe(400);
     expect((await send('POST', '/', 'key;', body('a'))).status).toBe(400);
     expect((await send('POST', '/', `k;${token}`, { ...body('a'), lock: { key: 'k', token } })).status).toBe(
@@ -308,7 +308,7 @@ describe('a write that names a lock', () => {
     expect((await space.post('/', { ...body('a'), lock: 'k' })).status).toBe(422);
   });
 
-  it('happens before the lock is anybody else’s: releases wait for it', async () => {
+  it('completes before another caller gets the lock: releases wait for it', async () => {
     const lock = { key: 'order; 7', token };
     const writes = Array.from({ length: 40 }, (_, index) => space.post('/', { ...body(`n${index}`), lock }));
     const release = locks.release(lock.key, token);

@@ -51,7 +51,7 @@ describe('a lock', () => {
     expect(new Set(tokens).size).toBe(4);
   });
 
-  it('is not given back by others, nor twice [LOCK-005]', async () => {
+  it('is not released by others, and not twice [LOCK-005]', async () => {
     const token = await locks.taken('d');
     for (const [key, wrong] of [
       ['d', token + 1],
@@ -219,7 +219,7 @@ describe('a pool', () => {
     expect((await locks.claim('p2', 6, 100)).status).toBe(409);
   });
 
-  it('is 404 for a release before anybody has claimed [INV-005]', async () => {
+  it('is 404 for a release before the first claim [INV-005]', async () => {
     const answer = await locks.releaseUnits('untouched', 1);
     expect([answer.status, answer.json.code]).toEqual([404, 'POOL_NOT_FOUND']);
     expect((await locks.get('/inventory/untouched')).status).toBe(404);
@@ -314,7 +314,7 @@ describe('an acquire that waits', () => {
     expect((await locks.acquire('w2')).status).toBe(200);
   });
 
-  it('leaves the line when its client goes away [LOCK-018]', async () => {
+  it('leaves the queue when its client disconnects [LOCK-018]', async () => {
     const token = await locks.taken('w3');
     const gone = locks.openAcquire({ key: 'w3', ttl_ms: 60_000, wait_ms: 20_000 });
     await locks.waiting('w3', 1);
@@ -326,7 +326,7 @@ describe('an acquire that waits', () => {
     expect((await staying).status).toBe(200);
   });
 
-  it('is told when the branch goes', async () => {
+  it('is notified when the branch is deleted', async () => {
     const client = new ContentClient(server, 'shop');
     await client.branch('going');
     const going = new LocksClient(server, server.adminToken, 'shop', 'going');

@@ -101,7 +101,7 @@ describe('a path that would be longer than `path_bytes_max`', () => {
     expect((await space.get('/beside')).status).toBe(404);
   });
 
-  it('takes a tree to where it still fits', async () => {
+  it('does not prevent a rename of the tree that still fits', async () => {
     expectStatus(await space.command('/top', 'rename', { newName: 'toq' }), 200, 204);
     expectStatus(await space.get(deepest.replace('/top', '/toq')), 200);
     expectStatus(await space.command('/toq', 'rename', { newName: 'top' }), 200, 204);

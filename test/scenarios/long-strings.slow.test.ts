@@ -152,7 +152,7 @@ async function tried(method: string, address: string, body: unknown): Promise<re
   return [...new Set(found)];
 }
 
-it('a long text in any field of any route is looked at by its length before anything goes over it', async () => {
+it('the length of a long text in any field of any route is checked before the text is processed', async () => {
   const space = await client.workspace();
   await space.add('/', 'n', { title: 'x' });
   const { paths, components } = (await server.request('GET', '/openapi.json')).json;

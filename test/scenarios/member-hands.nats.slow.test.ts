@@ -60,7 +60,7 @@ async function hasEverything(member: ClusterMember): Promise<void> {
 }
 
 describe('hands on the data directory of a member', () => {
-  it('that remove what it has of a partition cost nothing, and its readiness and the status say so', async () => {
+  it('that remove what it has of a partition lose no data, and are reported by its readiness and the status', async () => {
     await write();
     const owner = await cluster.ownerOf(REPOSITORY);
     const follower = cluster.members.find((each) => each !== owner) as ClusterMember;
@@ -98,7 +98,7 @@ describe('hands on the data directory of a member', () => {
     }
   });
 
-  it('that remove its lock file end it at once, and the others go on with everything', async () => {
+  it('that remove its lock file end it at once, and the others continue with everything', async () => {
     const owner = await cluster.ownerOf(REPOSITORY);
     await write();
     const { process } = owner;

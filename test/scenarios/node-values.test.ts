@@ -214,7 +214,7 @@ describe('element fields', () => {
     await accept({ body: [{ element_type: 'values:Quote', text: 't' }] });
   });
 
-  it('refuse an element type nobody defined [VAL-016]', async () => {
+  it('refuse an undefined element type [VAL-016]', async () => {
     expect(await refuse({ lead: { element_type: 'values:Ghost', text: 't' } })).toContain('values:');
   });
 
@@ -380,7 +380,7 @@ describe('values', () => {
     expect(read['\udc00']).toBe(1);
   });
 
-  it('are data under whatever name they have [ROB-009]', async () => {
+  it('are data under any name [ROB-009]', async () => {
     const raw =
       '{"name":"proto","node_type":"svc:Folder","properties":{"__proto__":{"polluted":1},"constructor":2,"prototype":{"a":3},"toString":4}}';
     expectStatus(await server.request('POST', space.url('/'), { token: server.adminToken, raw }), 201);

@@ -81,7 +81,7 @@ describe('the node object', () => {
     expect((await space.node('/recounted')).version).toBe(4);
   });
 
-  it('tells whether it has children [NODE-010]', async () => {
+  it('shows whether it has children [NODE-010]', async () => {
     const space = await client.workspace();
     await space.addAll('/a', '/a/b');
     expect((await space.node('/a')).has_children).toBe(true);
@@ -164,7 +164,7 @@ describe('creating a node at the root', () => {
     expect((await space.get('/about')).json).toEqual(answer.json);
   });
 
-  it('answers the envelope with a commit, whose revision says so [NODE-023, NODE-024, REV-010, HTTP-038]', async () => {
+  it('answers the envelope with a commit, which its revision records [NODE-023, NODE-024, REV-010, HTTP-038]', async () => {
     const space = await client.workspace();
     const answer = await space.post('/', page('told', { commit: { message: 'First page', actor: 'ann' } }));
     expect(answer.status).toBe(201);
@@ -315,7 +315,7 @@ describe('the name of a new node', () => {
 });
 
 describe('the body of a create', () => {
-  it('makes a UUID unless it brings an id [NODE-018]', async () => {
+  it('creates a UUID unless it has an id [NODE-018]', async () => {
     const space = await client.workspace();
     expect((await space.add('/', 'made')).id).toMatch(uuid);
     expect((await space.add('/', 'given', {}, 'svc:Folder', { id: 'my-own-id' })).id).toBe('my-own-id');
@@ -396,7 +396,7 @@ describe('the initial structure of a type', () => {
     ],
   };
 
-  it('comes with the node, in one revision [NODE-040]', async () => {
+  it('is created with the node, in one revision [NODE-040]', async () => {
     const space = await client.workspace();
     await client.defineType({ name: 'nodes:Project', properties: [], initial_structure: structure });
     const answer = await space.post('/', {

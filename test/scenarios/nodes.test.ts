@@ -45,7 +45,7 @@ describe('reading a node', () => {
     expect(json.code).toBe('NODE_NOT_FOUND');
   });
 
-  it('says at which revision it read [HTTP-039]', async () => {
+  it('returns the revision of the read [HTTP-039]', async () => {
     const answer = await space.post('/', page('revisioned'));
     expect(revisionOf(await space.get('/revisioned'))).toBe(revisionOf(answer));
     expect(revisionOf(await space.get('/'))).toBe(revisionOf(answer));
@@ -203,7 +203,7 @@ describe('one property', () => {
     expect((await space.get('/nest@a')).json).toEqual({ other: 1, b: { c: 5 } });
   });
 
-  it('is neither written nor removed where it comes from the type [NODE-071]', async () => {
+  it('is neither written nor removed when it is derived from the type [NODE-071]', async () => {
     await space.add('/', 'derived', { a: 1 });
     const before = await space.node('/derived');
     for (const address of ['$supertypes', '$mixins', '$supertypes.0', '%24mixins.a']) {

@@ -32,14 +32,14 @@ describe('the page for operators', () => {
     expect(blocks.map(({ text }) => text)).toContain(readFileSync(join(projectRoot, path), 'utf8'));
   });
 
-  it('says of every warning how urgent it is and what it means, and of no other', () => {
+  it('describes the urgency and meaning of every warning, and of no other', () => {
     const rows = [...document.matchAll(/^\| `([a-z-]+)` \| (alarm|notice) \| .+ \| .+ \|$/gm)];
     expect(Object.fromEntries(rows.map(([, code, severity]) => [code, severity]))).toEqual(
       clusterWarningSeverities,
     );
   });
 
-  it('says of every number of a member what it is, and of no other', async () => {
+  it('describes every metric of a member, and no other', async () => {
     const server = await startServer();
     try {
       expect(firstCells('Metrics').sort()).toEqual(await servedMetrics(server));
@@ -48,7 +48,7 @@ describe('the page for operators', () => {
     }
   });
 
-  it('says of every number of a member of a cluster what it is, and of no other', async () => {
+  it('describes every metric of a member of a cluster, and no other', async () => {
     const env = {
       SVC_NATS_URL: nats().urls.join(','),
       JWT_SECRET: 'a secret that all members of a cluster share',

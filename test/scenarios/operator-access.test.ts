@@ -16,7 +16,7 @@ afterAll(() => server.close());
 
 const paths = ['/metrics', '/api/management/cluster'];
 
-describe('what a member says of itself', () => {
+describe('the status of a member', () => {
   it.each(paths)('%s is read from this machine without a token', async (path) => {
     expect((await server.request('GET', path)).status).toBe(200);
   });
@@ -45,7 +45,7 @@ describe('what a member says of itself', () => {
     },
   );
 
-  it('tells whoever is elsewhere and has no token the state alone', async () => {
+  it('shows remote callers without a token the state alone', async () => {
     const { json } = await server.request('GET', '/ready', { headers: forwarded });
     expect(json).toEqual({ state: 'ready' });
     const details = { state: 'ready', mode: expect.any(String), missing: expect.any(Array) };
@@ -53,7 +53,7 @@ describe('what a member says of itself', () => {
       expect((await server.request('GET', '/ready', each)).json).toMatchObject(details);
   });
 
-  it('is all that the operator token opens: whatever else is asked with it is refused, not answered as anonymous', async () => {
+  it('is all that the operator token permits: any other request with it is refused, not answered as anonymous', async () => {
     const repository = await server.createRepository();
     const refused = [
       ['GET', '/api/repositories'],
@@ -81,7 +81,7 @@ describe('what a member says of itself', () => {
     }
   });
 
-  it('leaves reading without a token, and with one that is of no use, as it was', async () => {
+  it('does not change reads without a token, or with an invalid one', async () => {
     const space = await (await ContentClient.on(server)).workspace();
     const path = space.url('/');
     for (const each of [{}, { token: `${token}x` }, { headers: forwarded }])

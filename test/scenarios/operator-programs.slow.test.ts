@@ -89,7 +89,7 @@ describe('programs for operators', () => {
     expect([both.code, both.stdout]).toEqual([2, '']);
   });
 
-  it('check-data goes through the server that has the directory, and prints the same [CHK-007]', async () => {
+  it('check-data uses the server that has the directory, and prints the same [CHK-007]', async () => {
     const folder = copyOf(damaged);
     const server = await startServer({ dataDir: folder });
     try {

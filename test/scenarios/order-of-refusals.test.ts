@@ -56,7 +56,7 @@ function said({ json, status }: TestResponse): unknown {
   return [status, json.code ?? json.error, json.message ?? json.error];
 }
 
-describe('whoever may not use a route is refused alike whatever is sent', () => {
+describe('a caller without access to a route gets the same refusal for any request', () => {
   const refusing: string[] = [];
 
   it.each(routes.map((route): [string, RestRoute] => [route.operationId, route]))(
@@ -76,7 +76,7 @@ describe('whoever may not use a route is refused alike whatever is sent', () => 
     },
   );
 
-  it('and many are', () => {
+  it('and many requests are refused', () => {
     // Nearly every route wants a login, and those for the whole system one of its own administrators.
     expect(refusing.filter((one) => one.endsWith(' nobody')).length).toBeGreaterThan(90);
     for (const operation of ['startBackup', 'startRestore', 'startCheck', 'createTenant', 'takeSnapshots']) {

@@ -336,7 +336,7 @@ describe('DELETE of a property', () => {
     expect((await space.node(path)).version).toBe(6);
   });
 
-  it('answers 404 where there is none, and 400 where it is required [PATCH-005]', async () => {
+  it('answers 404 when it is absent, and 400 when it is required [PATCH-005]', async () => {
     const path = await freshNode({ title: 'one' }, 'patch:Strict');
     for (const name of ['size', 'meta.a', 'title.x', '__proto__', 'constructor']) {
       const refused = await space.delete(`${path}@${name}`);

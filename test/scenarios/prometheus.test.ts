@@ -94,7 +94,7 @@ describe('the numbers of a member', () => {
     expect(counts).toHaveLength(2);
   });
 
-  it('say which build runs', () => {
+  it('include the build', () => {
     expect([...(series.get('svc_build_info') ?? [])].sort()).toEqual(['mode', 'node', 'version']);
   });
 });
@@ -118,7 +118,7 @@ describe('the alert rules', () => {
   );
 
   it.each(rules.map((rule) => [rule.alert, rule] as const))(
-    '%s says how urgent it is, what it means and where to read on',
+    '%s names its urgency, its meaning and the page about it',
     (alert, { annotations, labels }) => {
       expect(alert).toMatch(/^Grove[A-Z]\w+$/);
       expect(labels.severity).toBeOneOf(['page', 'ticket']);
@@ -140,7 +140,7 @@ describe('the alert rules', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   });
 
-  it('are understood by Prometheus, where it is installed', () => {
+  it('are accepted by Prometheus, if it is installed', () => {
     const { error, status, stderr, stdout } = spawnSync('promtool', ['check', 'rules', alertsFile], {
       encoding: 'utf8',
     });
@@ -170,7 +170,7 @@ describe('the example of a configuration', () => {
     expect(rules.some(({ expr }) => expr.includes('up{job="grove"}'))).toBe(true);
   });
 
-  it('stands in the page for operators as it is', () => {
+  it('is printed unchanged on the page for operators', () => {
     expect(documentBlocks('docs/operations.md').map((block) => block.text)).toContain(text);
   });
 });

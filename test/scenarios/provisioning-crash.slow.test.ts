@@ -60,7 +60,7 @@ const points = [
   'before-reply',
 ];
 
-it('a repository is there whole or not at all, wherever its creation is cut [DUR-001, DUR-016]', async () => {
+it('a repository exists completely or not at all after a crash at any point of its creation [DUR-001, DUR-016]', async () => {
   for (const point of points) {
     // The first pass of the writing points is that of logging in.
     for (const hit of [2, 3, 4]) {
@@ -83,7 +83,7 @@ it('a repository is there whole or not at all, wherever its creation is cut [DUR
   }
 });
 
-it('a repository is gone whole or still there, wherever its deletion is cut [DUR-001]', async () => {
+it('a repository is gone or still complete after a crash at any point of its deletion [DUR-001]', async () => {
   for (const point of [...points, 'before-branch-removal']) {
     for (const hit of point === 'before-branch-removal' ? [1] : [1, 2]) {
       const dataDir = prepared();

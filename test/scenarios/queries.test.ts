@@ -88,7 +88,7 @@ describe('the JSON query', () => {
     expect(seen).toEqual(['/a/a', '/a/b', '/a/c']);
   });
 
-  it('says null on a last page that is exactly full, and past the end [QUERY-008, EASY-008]', async () => {
+  it('returns null on a last page that is exactly full, and past the end [QUERY-008, EASY-008]', async () => {
     const full = (await space.query({ parent: '/a', limit: 3 })).json.page;
     expect(full).toEqual({ total: 3, limit: 3, offset: 0, nextOffset: null });
     const last = (await space.query({ parent: '/a', limit: 2, offset: 1 })).json.page;
@@ -218,7 +218,7 @@ describe('the DSL query', () => {
     expect(await names({ 'properties.info.origin': { eq: 'Ecuador' } })).toEqual(['banana']);
   });
 
-  it('holds everything that stands side by side together [DSL-009, DSL-010]', async () => {
+  it('requires all adjacent conditions [DSL-009, DSL-010]', async () => {
     const body = {
       and: [{ node_type: { eq: 'svc:Page' } }],
       or: [{ name: { eq: 'apple' } }, { name: { eq: 'basket' } }],

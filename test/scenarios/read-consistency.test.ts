@@ -110,7 +110,7 @@ describe('X-Svc-Consistency without a cluster', () => {
     expect((await space.get('/refused')).status).toBe(404);
   });
 
-  it('of a write says nothing: it is carried out by the owner', async () => {
+  it('has no effect on a write, which the owner carries out', async () => {
     for (const kind of kinds) {
       const node = { name: `written-${kind}`, node_type: 'svc:Folder', properties: {} };
       expectStatus(await ask('POST', space.url('/'), { 'x-svc-consistency': kind }, node), 201);
@@ -118,7 +118,7 @@ describe('X-Svc-Consistency without a cluster', () => {
     }
   });
 
-  it('lets nobody read who may not', async () => {
+  it('grants no access to callers without it', async () => {
     for (const kind of kinds) {
       const path = `/api/management/repositories/default/${client.repository}/branches`;
       const answer = await server.request('GET', path, { headers: { 'x-svc-consistency': kind } });

@@ -73,7 +73,7 @@ describe('a read with fields', () => {
     });
   });
 
-  it('does so in every kind of listing, and in both queries [PART-002]', async () => {
+  it('selects them in every kind of listing, and in both queries [PART-002]', async () => {
     const titles = [{ title: 'One' }, { title: 'Two' }];
     const shown = (nodes: { properties: object }[]) => nodes.map((node) => node.properties);
     const get = async (path: string) => expectStatus(await space.get(path), 200).json;
@@ -113,7 +113,7 @@ describe('a read with fields', () => {
     expect(parse(yaml.text).properties).toEqual({ title: 'One' });
   });
 
-  it('has an entity tag of its own, the same whatever the order of the names [ETAG-001]', async () => {
+  it('has its own entity tag, the same for any order of the names [ETAG-001]', async () => {
     const tags = await Promise.all(
       ['', '?fields=', '?fields=title', '?fields=text', '?fields=title,text', '?fields=title&lang=de'].map(
         async (query) => (await space.get(`/top/a${query}`)).headers.etag as string,

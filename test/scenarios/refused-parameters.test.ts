@@ -73,7 +73,7 @@ it('refuses the other parameters of reads where a write does not have them itsel
   expect(await client.headRevision()).toBe(head);
 });
 
-it('refuses a parameter that no route has, with the one that was probably meant [HTTP-056]', async () => {
+it('refuses a parameter that no route has, with the closest known one [HTTP-056]', async () => {
   const { repository } = client;
   const managed = `/api/management/repositories/default/${repository}`;
   const requests: [method: string, path: string, message: string, body?: unknown][] = [

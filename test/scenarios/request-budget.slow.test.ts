@@ -77,7 +77,7 @@ it('streams a page of nodes that do not fit the heap', async () => {
   await stillServes();
 });
 
-it('survives peers that ask for all of it and read nothing, and goes on with writes [HTTP-054]', async () => {
+it('survives peers that request all of it and read nothing, and continues with writes [HTTP-054]', async () => {
   for (let index = 0; index < 60; index += 1) askWithoutReading(`${head}/?limit=1000`);
   for (let index = 0; index < 60; index += 1) askWithoutReading(`${head}/n${index % NODES}`);
   await stillServes();

@@ -24,7 +24,7 @@ describe('the order of checks', () => {
       ...(token === undefined ? {} : { token }),
     });
 
-  it('takes 64 KiB of a caller who has not logged in [HTTP-017] [HTTP-050]', async () => {
+  it('accepts 64 KiB from a caller without a login [HTTP-017] [HTTP-050]', async () => {
     const { repository } = client;
     expect((await ask(repository, queryOf(64 * 1024))).status).not.toBe(413);
     const refused = await ask(repository, queryOf(64 * 1024 + 1));
@@ -59,7 +59,7 @@ describe('a body with more JSON than is parsed at once', () => {
 });
 
 describe('a query that takes more than one request may', () => {
-  it('is refused with 413, and says what to change [HTTP-053]', async () => {
+  it('is refused with 413, and names the remedy [HTTP-053]', async () => {
     const small = await startServer({ config: '[limits]\nrequest_work_ms = 100\n' });
     try {
       const own = await (await ContentClient.on(small)).workspace();

@@ -53,7 +53,7 @@ async function asked(token: string | undefined, body: object, headers: Record<st
 }
 
 describe('a password that was lost', () => {
-  it('is set anew by whoever may read the data directory, while the server runs', async () => {
+  it('is reset by a user that may read the data directory, while the server runs', async () => {
     const { adminToken } = server;
     // Many mistakes with the lost one: nobody waits for them afterwards.
     for (let mistakes = 0; mistakes < 5; mistakes += 1) await logIn('Wrong-Horse-9-Battery');
@@ -82,7 +82,7 @@ describe('a password that was lost', () => {
     expect([again.status, again.json.must_change_password]).toEqual([200, false]);
   });
 
-  it('is not set for what makes no sense, and the reason is told', async () => {
+  it('is not reset with invalid options, and the reason is printed', async () => {
     const outcomes = await Promise.all([
       reset([], { GROVE_NEW_PASSWORD: 'weak' }),
       reset(['--user', 'nobody']),
@@ -103,7 +103,7 @@ describe('a password that was lost', () => {
     expect((await logIn(given)).status).toBe(200);
   });
 
-  it('is said to be set where it could not be shown, for nobody knows it then', async () => {
+  it('is reported as changed when it could not be printed, because it is unknown then', async () => {
     const { child, ended } = startProgram('operator/reset-password.ts', [], { SVC_DATA_DIR: home() });
     child.stdout?.destroy();
     const { code, stderr } = await ended;
@@ -115,7 +115,7 @@ describe('a password that was lost', () => {
     expect((await reset([], { GROVE_NEW_PASSWORD: given })).code).toBe(0);
   });
 
-  it('is for who may read the data directory: anybody else is told so, not that no server runs', async () => {
+  it('is reset only with read access to the data directory: other users get that error, not that no server runs', async () => {
     const closed = mkdtempSync(join(tmpdir(), 'grove-closed-'));
     chmodSync(closed, 0o000);
     // Root may read everything.
@@ -135,7 +135,7 @@ describe('a password that was lost', () => {
     }
   });
 
-  it('takes a server that runs: on a stopped one it says what to do', async () => {
+  it('requires a running server: for a stopped one it prints the remedy', async () => {
     const empty = mkdtempSync(join(tmpdir(), 'grove-no-server-'));
     try {
       const { code, stderr } = await reset(['--data-dir', empty]);
@@ -154,14 +154,14 @@ describe('the key in the data directory', () => {
     expect(key()).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it('is wanted: nobody gets in without it, or with another token', async () => {
+  it('is required: a request without it, or with another token, is refused', async () => {
     const login = (await logIn(given)).json.token as string;
     for (const token of [undefined, login, `${key()}0`, key().slice(1), '0'.repeat(64), 'x'])
       expect(await asked(token, body)).toEqual([401, 'UNAUTHORIZED']);
     expect((await logIn(given)).status).toBe(200);
   });
 
-  it('is of no use through a proxy', async () => {
+  it('is refused through a proxy', async () => {
     for (const headers of [
       { 'x-forwarded-for': '127.0.0.1' },
       { forwarded: 'for=127.0.0.1' },

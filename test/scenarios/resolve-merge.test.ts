@@ -132,7 +132,7 @@ describe('POST resolve-merge', () => {
     expect(expectStatus(await main.get('/two'), 200).json.translations).toBe(null);
   });
 
-  it('resolves references to nodes that it brings, in translations too [TRANS-030]', async () => {
+  it('resolves references to nodes that it adds, in translations too [TRANS-030]', async () => {
     const { source, main, feature, id } = await diverged('one');
     for (const [on, text] of [
       [main, 'unser'],
@@ -214,7 +214,7 @@ describe('POST resolve-merge', () => {
     expect((await resolve('main', { ...fresh, expected_source_head: 'now' })).status).toBe(400);
   });
 
-  it('refuses protected targets, branches that are not there, tags, and bodies that say nothing', async () => {
+  it('refuses protected targets, missing branches, tags, and empty bodies', async () => {
     const { source, id } = await diverged('one');
     const resolutions = [{ node_id: id('one'), resolution_type: 'keep-theirs' }];
     const revision = await client.headOf(source);

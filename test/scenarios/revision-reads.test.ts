@@ -163,7 +163,7 @@ describe('a read at a revision', () => {
 });
 
 describe('what is made of a revision', () => {
-  it('takes none the branch does not have [REV-039]', async () => {
+  it('refuses a revision that the branch does not have [REV-039]', async () => {
     const revision = behind(await client.headRevision());
     const fork = { name: 'none', upstream_branch: 'main', from_revision: revision };
     for (const [method, path, body] of [

@@ -149,7 +149,7 @@ describe('bodies', () => {
     expect((await space.get('/huge')).status).toBe(404);
   });
 
-  it('whose sender goes away leave nothing [ROB-002]', async () => {
+  it('whose sender disconnects leave nothing [ROB-002]', async () => {
     const before = await client.headRevision();
     for (let round = 0; round < 5; round += 1) {
       const socket = net.connect(server.port, '127.0.0.1');
@@ -177,7 +177,7 @@ describe('bodies', () => {
 });
 
 describe('a large answer', () => {
-  it('is compressed for those who take it and the same for those who do not [HTTP-023]', async () => {
+  it('is compressed for clients that accept it and the same for others [HTTP-023]', async () => {
     const own = await client.workspace();
     const operations = Array.from({ length: 400 }, (_, index) => ({
       type: 'create',
@@ -311,7 +311,7 @@ describe('an idempotency key', () => {
     expect([second.status, second.json.version]).toEqual([201, 1]);
   });
 
-  it('covers repositories and branches, also when they were changed, removed or made anew since [IDEM-001]', async () => {
+  it('covers repositories and branches, also when they were changed, removed or recreated since [IDEM-001]', async () => {
     const admin = (method: string, path: string, body?: unknown, key?: string) =>
       server.request(method, path, {
         token: server.adminToken,

@@ -42,7 +42,7 @@ const commands: readonly [string, () => ReturnType<typeof ask>][] = [
 ];
 
 it.each(commands)(
-  'a tree that the heap has no room for is not %s, and the process goes on',
+  'a tree that does not fit into the heap is not %s, and the process continues',
   async (_, send) => {
     const { json, status } = await send();
     expect({ status, code: json.code }).toEqual({ status: 413, code: 'COMMIT_TOO_LARGE' });

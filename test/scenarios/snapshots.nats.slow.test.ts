@@ -132,7 +132,7 @@ async function expectAll(member: ClusterMember): Promise<void> {
 }
 
 describe('the logs of a cluster', () => {
-  it('are cut behind snapshots as they grow, and the status tells of both', async () => {
+  it('are truncated behind snapshots as they grow, and the status reports both', async () => {
     await write();
     await cutBehindNow();
     const { partitions } = await cluster.overview();

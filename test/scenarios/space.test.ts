@@ -130,7 +130,7 @@ function growing(): Record<string, () => Promise<TestResponse>> {
 }
 
 describe('a volume that fills up', () => {
-  it('raises an alarm at the first mark: status, log and metric; writes go on', async () => {
+  it('raises an alarm at the first mark: status, log and metric; writes continue', async () => {
     expect([await metric('svc_space_level'), await warnings()]).toEqual([0, []]);
     volume.fill(82);
     await level(1);
@@ -140,7 +140,7 @@ describe('a volume that fills up', () => {
     await space.add('/', 'e');
   });
 
-  it('refuses at the second mark with 507 whatever adds something, on every surface', async () => {
+  it('refuses every addition at the second mark with 507, on every surface', async () => {
     volume.fill(91);
     await level(2);
     expect(await warnings()).toEqual(['space-exhausted']);

@@ -65,7 +65,7 @@ async function kept(): Promise<void> {
   );
 }
 
-it('a partition that is in quarantine on every member is brought back as the page for operators says', async () => {
+it('a partition in quarantine on every member is restored as the page for operators describes', async () => {
   const members = cluster.up;
   const stranger = cluster.member(3);
   await create('early');

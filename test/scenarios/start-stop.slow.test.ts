@@ -99,7 +99,7 @@ describe('a data directory', () => {
     rmSync(cwd, { recursive: true, force: true });
   });
 
-  it('is ./data unless told otherwise [CONF-003]', async () => {
+  it('is ./data by default [CONF-003]', async () => {
     expect(existsSync(join(dataDir, 'journal'))).toBe(true);
     const elsewhere = join(temporaryFolder(), 'deep/er');
     await start({ dataDir: elsewhere });
@@ -188,7 +188,7 @@ describe('starting', () => {
     await expect(fetch(`${url}/health`)).rejects.toThrow();
   });
 
-  it('listens on 127.0.0.1:8080 unless told otherwise, and ends with 0 on SIGINT [CONF-002]', async () => {
+  it('listens on 127.0.0.1:8080 by default, and ends with 0 on SIGINT [CONF-002]', async () => {
     const server = await startServerProcess({ env: { PORT: undefined }, waitForExit: false }).catch(
       (error: Error) => error,
     );
@@ -204,7 +204,7 @@ describe('starting', () => {
     expect(await other.kill('SIGINT')).toEqual({ code: 0, signal: null });
   });
 
-  it('takes local connections alone, says where to go next, and which address is taken [CONF-002, CONF-007]', async () => {
+  it('accepts local connections only, prints the next steps, and names an address in use [CONF-002, CONF-007]', async () => {
     const server = await start();
     await expect(fetch(`http://127.0.0.2:${server.port}/health`)).rejects.toThrow();
     expect(server.stderr).toContain(`http://127.0.0.1:${server.port}`);
@@ -253,7 +253,7 @@ describe('starting', () => {
     expect(text.stderr).toBe('');
   });
 
-  it('says that SVC_ADMIN_PASSWORD changes nothing, with what to do', async () => {
+  it('reports that SVC_ADMIN_PASSWORD changes nothing, with the remedy', async () => {
     const first = await start();
     await first.kill('SIGTERM');
     expect(first.stdout).not.toContain('changes nothing');
@@ -267,7 +267,7 @@ describe('starting', () => {
     expect(await second.logIn()).toEqual(expect.any(String));
   });
 
-  it('serves and stops although nobody reads its output any more', async () => {
+  it('serves and stops although its output is no longer read', async () => {
     const port = await freePorts([0]);
     const child = spawn(process.execPath, [join(import.meta.dirname, '../../server/main.ts')], {
       env: {

@@ -46,8 +46,8 @@ function configFile(): string {
   return config;
 }
 
-describe('a member of a cluster that is told to end while NATS is gone', () => {
-  it('ends with 0 inside its grace period, with a write under way whose outcome nobody knows', async () => {
+describe('a member of a cluster that is terminated while NATS is gone', () => {
+  it('ends with 0 inside its grace period, with a pending write whose outcome is unknown', async () => {
     const { member, nats } = await startAlone();
     await member.ready();
     const token = await member.logIn();
@@ -66,7 +66,7 @@ describe('a member of a cluster that is told to end while NATS is gone', () => {
 });
 
 describe('a member of a cluster that starts before NATS', () => {
-  it('waits, says what for, and serves when NATS is there', async () => {
+  it('waits, reports the reason, and serves when NATS is there', async () => {
     const nats = await startNatsCluster(1);
     cleanups.push(() => nats.close());
     const [server] = nats.servers;
@@ -83,7 +83,7 @@ describe('a member of a cluster that starts before NATS', () => {
     expect(await member.logIn()).not.toBe('');
   });
 
-  it('ends at once when it is told to while it waits', async () => {
+  it('ends at once when it is terminated while it waits', async () => {
     const member = await startMember({ SVC_NATS_URL: 'nats://127.0.0.1:1' });
     await expect.poll(() => member.stdout, { timeout: 30_000 }).toContain('waiting for NATS');
     expect(await member.kill('SIGTERM')).toEqual({ code: null, signal: 'SIGTERM' });
@@ -91,7 +91,7 @@ describe('a member of a cluster that starts before NATS', () => {
 });
 
 describe('a member that starts with the name of another one', () => {
-  it('ends with 2 and says whose name it is, and the other one keeps all it has [CLU-047]', async () => {
+  it('ends with 2 and names the owner of the name, and the other one keeps all it has [CLU-047]', async () => {
     const { member, nats } = await startAlone();
     await member.ready();
     const settings = { SVC_NATS_URL: nats.urls.join(','), SVC_CONFIG: configFile() };

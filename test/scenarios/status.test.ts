@@ -53,7 +53,7 @@ describe('npm run status', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
-  it('needs neither a token nor a login on the machine of the member, and elsewhere the operator token', async () => {
+  it('requires neither a token nor a login on the machine of the member, and elsewhere the operator token', async () => {
     const outcomes = [
       await status({ GROVE_URL: server.url }),
       await status({ SVC_METRICS_TOKEN: operatorToken }),
@@ -62,7 +62,7 @@ describe('npm run status', () => {
       expect([code, stdout]).toEqual([0, expect.stringContaining('lonely')]);
   });
 
-  it('says what is wrong first, and shows partitions that are well when they are asked for', async () => {
+  it('shows problems first, and healthy partitions on request', async () => {
     const { stdout } = await status({ SVC_METRICS_TOKEN: operatorToken });
     expect(stdout.indexOf('Everything is well.')).toBeLessThan(stdout.indexOf('Members'));
     expect(stdout).toContain('1 of 1 have an owner');
@@ -82,7 +82,7 @@ describe('npm run status', () => {
     expect([code, stable(JSON.parse(stdout))]).toEqual([0, stable(answer.json)]);
   });
 
-  it('ends with 1 and the reason when nobody answers, or somebody else', async () => {
+  it('ends with 1 and the reason when no server, or another one, answers', async () => {
     const url = `http://127.0.0.1:${await freePorts([0])}`;
     const nobody = await status({ GROVE_PASSWORD: 'x' }, '--url', url);
     expect([nobody.code, nobody.stdout]).toEqual([1, '']);

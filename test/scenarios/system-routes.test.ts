@@ -164,7 +164,7 @@ describe('requests from browsers', () => {
     expect(answer.headers['access-control-allow-credentials']).toBeUndefined();
   });
 
-  it('of any origin are allowed without credentials where the server says so [HTTP-027]', async () => {
+  it('of any origin are allowed without credentials if the server is configured so [HTTP-027]', async () => {
     const open = await startServer({ env: { SVC_CORS_ALLOWED_ORIGINS: '*' } });
     try {
       const answer = await open.request('GET', '/health', { headers: { origin } });

@@ -63,7 +63,7 @@ describe('a tag', () => {
     expect(racing.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409, 409]);
   });
 
-  it('never moves: no method changes it, whatever happens to its branch [TAG-004]', async () => {
+  it('never moves: no method changes it, after any change of its branch [TAG-004]', async () => {
     await client.branch('restless', { upstream_branch: 'main' });
     const space = (await client.workspace()).on('restless');
     const before = await client.headOf('restless');
@@ -295,7 +295,7 @@ describe('a tag of a deleted branch', () => {
     expect(await folders()).toEqual(before);
   });
 
-  it('has the records of its revisions, for who names no branch as well [TAG-016]', async () => {
+  it('has the records of its revisions, also for requests without a branch [TAG-016]', async () => {
     await client.branch('brief', { upstream_branch: 'main' });
     const space = (await client.workspace()).on('brief');
     const earlier = revisionOf(await space.post('/', { name: 'earlier', ...created }));

@@ -65,7 +65,7 @@ function newcomersEnvironment(): NodeJS.ProcessEnv {
   );
 }
 
-describe('the README, followed in the order it stands', () => {
+describe('the README, executed in page order', () => {
   const terminals: Terminal[] = [];
   let output: readonly string[];
 

@@ -252,7 +252,7 @@ describe('falling back', () => {
     });
   });
 
-  it('goes to the bare language and the default without a chain [TRANS-013, TRANS-014]', async () => {
+  it('uses the bare language and the default without a chain [TRANS-013, TRANS-014]', async () => {
     const space = await withPage();
     await translate(space, 'de', { '/title': 'Titel' });
     expect(await titleIn(space, 'de-CH')).toBe('Titel');
@@ -334,7 +334,7 @@ describe('knowing what is translated', () => {
     }
   });
 
-  it('tells stale from fresh, and takes an acknowledgement [TRANS-018, TRANS-019]', async () => {
+  it('distinguishes stale from fresh, and accepts an acknowledgement [TRANS-018, TRANS-019]', async () => {
     const space = await withPage();
     await translate(space, 'de', { '/title': 'Titel', '/content': 'Inhalt' });
     const staleness = async () => (await space.done('/p', 'translation-staleness', { locale: 'de' })).json;

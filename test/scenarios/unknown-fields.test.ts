@@ -139,7 +139,7 @@ describe('an unknown field of a branch', () => {
     expect([status, json.field]).toEqual([400, 'head']);
   });
 
-  it('is refused where it is all there is and cannot be written [BR-042]', async () => {
+  it('is refused when it is the only field and read-only [BR-042]', async () => {
     const head = await client.headRevision();
     for (const [field, value] of [
       ['head', head],
@@ -360,7 +360,7 @@ describe('an unknown field of a node', () => {
     expect((await space.node('/a')).version).toBe(1);
   });
 
-  it('of a boolean query is refused with what was probably meant [DSL-015]', async () => {
+  it('of a boolean query is refused with the closest known one [DSL-015]', async () => {
     const space = await client.workspace();
     for (const [body, message] of [
       [{ node_typ: { eq: 'x' } }, "did you mean 'node_type'?"],
@@ -423,7 +423,7 @@ describe('an unknown field of anything else', () => {
     );
   });
 
-  it('is refused where it would do it for everything [REPO-022, BAK-026]', async () => {
+  it('is refused when the request would apply to everything without it [REPO-022, BAK-026]', async () => {
     const apply = `/api/management/repositories/default/${client.repository}/system-updates/apply`;
     await expectRefused(
       ['POST', apply, { resource: ['workspace:default'], force: true }, meant('resource', 'resources')],
@@ -449,7 +449,7 @@ describe('an unknown field of anything else', () => {
     );
   });
 
-  it('is told after one that is missing [HTTP-003]', async () => {
+  it('is reported after a missing one [HTTP-003]', async () => {
     const path = `/api/management/repositories/default/${client.repository}/branches`;
     const { status, text } = await server.admin('POST', path, { nmae: 'a' });
     expect([status, text]).toEqual([422, `missing field \`name\`. ${meant('nmae', 'name')}`]);

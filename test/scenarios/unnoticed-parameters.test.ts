@@ -125,7 +125,7 @@ describe('a documented query parameter', () => {
   });
 
   it.each(['readNode', 'readNodeAtRevision'])(
-    'of %s is taken where it applies, and refused elsewhere with what it is for [HTTP-090]',
+    'of %s is accepted where it applies, and refused elsewhere with its purpose [HTTP-090]',
     async (operationId) => {
       const route = routes.find((one) => one.operationId === operationId) as RestRoute;
       const all = parametersOf(route);

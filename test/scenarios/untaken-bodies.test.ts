@@ -38,7 +38,7 @@ function addressOf(pattern: string): string {
 
 describe('the routes that take no body', () => {
   it.each(bodiless.map((route) => [route.operationId, route]))(
-    '%s refuse one, and take one that says nothing [HTTP-094]',
+    '%s refuse one, and accept an empty one [HTTP-094]',
     async (_, { method, pattern }) => {
       const address = addressOf(pattern);
       const { status, text } = await server.admin(method, address, { force: true });

@@ -8,7 +8,7 @@ import { SHARD_FORMAT } from '#runtime/shard/lmdb-tables.ts';
 import { projectRoot } from '#test/tidy/source-file.ts';
 
 describe('the page on upgrading', () => {
-  it('names the formats this build writes and reads, and what an older one says', () => {
+  it('names the formats this build writes and reads, and the error of an older one', () => {
     const page = readFileSync(join(projectRoot, 'docs/upgrading.md'), 'utf8');
     const rows = [...page.matchAll(/^\| ([^|]+) \| (\d+) \| ([^|]+) \| ([^|]+) \|$/gm)];
     const range = (format: number) => (format === 1 ? '1' : `1 to ${format}`);

@@ -264,7 +264,7 @@ describe('system updates', () => {
     expect(applied.json).toMatchObject({ applied_count: 0, skipped_count: 0 });
   });
 
-  it('leave a built-in workspace alone that somebody replaced [BUILT-015]', async () => {
+  it('leave a replaced built-in workspace unchanged [BUILT-015]', async () => {
     await server.createRepository('customised');
     await server.admin('PUT', '/api/workspaces/customised/default', { ...anything, description: 'mine' });
     await server.restart();

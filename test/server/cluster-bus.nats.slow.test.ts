@@ -5,7 +5,7 @@ import { ADMIN_PASSWORD, startServer } from '#test/support/server.ts';
 
 const nats = sharedNatsCluster(1);
 
-it('members of a cluster tell each other what is committed on either of them', async () => {
+it('members of a cluster notify each other of commits on either of them', async () => {
   const env = {
     SVC_NATS_URL: nats().urls.join(','),
     SVC_ADMIN_PASSWORD: ADMIN_PASSWORD,

@@ -31,7 +31,7 @@ function run(partition: string, nats = 'nats://127.0.0.1:1') {
 }
 
 describe('npm run export-log', () => {
-  it('says in words what is wrong with the address of NATS', () => {
+  it('reports an error in the address of NATS in plain text', () => {
     mkdirSync(join(dataDir, 'partitions/007/flush-journal'), { recursive: true });
     const { status, stderr } = run('7', 'http://127.0.0.1:1');
     expect(stderr).toContain('is not of the form nats://host:4222');
@@ -54,7 +54,7 @@ describe('npm run export-log', () => {
     }
   });
 
-  it('makes no journal where there is none, and says so', () => {
+  it('reports a missing journal, and creates none', () => {
     const { status, stderr } = run('7');
     expect(stderr).toContain(
       'partitions/007/flush-journal does not exist: this member has no flush journal of the partition',

@@ -57,7 +57,7 @@ describe('a start on a volume without room', () => {
     }
   });
 
-  it('names the directory and what may go when nothing could be removed, and not what was put away as damaged', async () => {
+  it('names the directory and what may be deleted when nothing could be removed, except damaged files set aside', async () => {
     // Its time is not over.
     const damaged = join(leave(`${Date.now()}-${'0'.repeat(32)}`, 4096), 'damaged');
     mkdirSync(damaged);
@@ -72,7 +72,7 @@ describe('a start on a volume without room', () => {
     await (await start()).close();
   });
 
-  it('serves a directory that nothing has to be written to, and says who has it as well as it can', async () => {
+  it('serves a directory that requires no writes, and names its holder as far as possible', async () => {
     await (await start()).close();
     volume.fill(100);
     const server = await start();

@@ -24,7 +24,7 @@ describe('one nats-server for tests', () => {
     await after.close();
   });
 
-  it('answers nothing while it is paused, and goes on afterwards', async () => {
+  it('answers nothing while it is paused, and resumes afterwards', async () => {
     const [server] = cluster().servers;
     const connection = await connect({ servers: cluster().urls, timeout: 2000 });
     await server?.pause();

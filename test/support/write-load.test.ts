@@ -38,7 +38,7 @@ class StandIn {
 }
 
 describe('clients that write', () => {
-  it('say what they were answered last when nothing is acknowledged for too long, and end', async () => {
+  it('report their last answer when nothing is acknowledged for too long, and end', async () => {
     const cluster = new StandIn();
     const load = cluster.load();
     const stalled = load.progress(1, PATIENCE_MS);

@@ -65,7 +65,7 @@ describe('a command on any page', () => {
         ]);
   });
 
-  it('is told of for each script', () => {
+  it('is documented for each script', () => {
     const text = pages.map(read).join('\n');
     const untold = Object.keys(scripts).filter(
       (name) => !new RegExp(`\\bnpm (?:run )?(?:-s )?${name}\\b`).test(text),

@@ -95,7 +95,7 @@ describe('the page of errors', () => {
     expect(sites.filter((path) => inside === undefined || !path.startsWith(inside))).toEqual([]);
   });
 
-  it.each(errorCodes)('says of %s what to do, and not once more what happened', (code) => {
+  it.each(errorCodes)('gives the remedy for %s, and does not repeat what happened', (code) => {
     const remedy = errorRemedies[code];
     expect(remedy).toMatch(/^[A-Z][a-z-]+[ :,].{12,}\.$/);
     expect(remedy).not.toContain(errorRegistry[code].title.slice(0, -1));
@@ -114,7 +114,7 @@ describe('the page of errors', () => {
     expect(page).toContain('| `text/plain` | `` missing field `name` `` |');
   });
 
-  it('says which addresses answer which body', () => {
+  it('lists which addresses answer which body', () => {
     const routes = memberRoutes({} as RoutesContext);
     const of = (shape: string) => routes.filter(({ errorShape }) => (errorShape ?? 'standard') === shape);
     expect(of('query').map(({ pattern }) => pattern.replace(/^.*\{workspace\}/, '…'))).toEqual([

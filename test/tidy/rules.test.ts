@@ -174,7 +174,7 @@ describe('doors', () => {
 });
 
 describe('cycles', () => {
-  it('tells a cycle of second-level folders once, with the imports that make it', () => {
+  it('reports a cycle of second-level folders once, with the imports that make it', () => {
     const files = [
       importing('runtime/a/x.ts', '#runtime/b/x.ts'),
       sourceFile('runtime/b/x.ts', "import type { T } from '#runtime/c/x.ts';\n"),
@@ -187,7 +187,7 @@ describe('cycles', () => {
     );
   });
 
-  it('has nothing against imports in one direction, nor inside of a folder', () => {
+  it('accepts imports in one direction, and inside of a folder', () => {
     const files = [
       importing('runtime/a/x.ts', '#runtime/b/x.ts', './y.ts'),
       importing('runtime/a/y.ts', './x.ts', '#runtime/b/x.ts'),
@@ -339,7 +339,7 @@ describe('files and documents', () => {
     ]);
   });
 
-  it('finds options nobody reads and crash points nobody passes', () => {
+  it('finds options that are not read and crash points that are not used', () => {
     const files = [
       sourceFile('runtime/a/b.ts', "f(limits.bodyBytesMax); crashPoint('before-append');"),
       sourceFile('runtime/config/options.ts', 'const options = { mailboxMax: 1 };'),

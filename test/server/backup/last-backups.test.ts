@@ -62,7 +62,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-it('tells when the newest backup of each kind was finished, and opens none twice', async () => {
+it('reports when the newest backup of each kind was finished, and opens none twice', async () => {
   add('one', 1);
   add('two', 2);
   add('shop-1', 3, { repository: shop });
@@ -76,7 +76,7 @@ it('tells when the newest backup of each kind was finished, and opens none twice
   expect([hours(), opened]).toEqual([[5, 3], ['three']]);
 });
 
-it('counts neither what is not finished nor what another server made', async () => {
+it('counts neither unfinished backups nor those of another server', async () => {
   add('running', 3, { state: 'running', finishedAt: undefined, signedBy: undefined });
   add('foreign', 4, { signedBy: 'foreign' });
   add('unsigned', 5, { signedBy: 'unsigned' });
@@ -85,13 +85,13 @@ it('counts neither what is not finished nor what another server made', async () 
   expect(hours()).toEqual([1, 0]);
 });
 
-it('says that there is none, also without a folder', async () => {
+it('reports that there is none, also without a folder', async () => {
   rmSync(folder, { recursive: true });
   await last.check();
   expect(hours()).toEqual([0, 0]);
 });
 
-it('looks by itself when somebody asks, in the background and not at each question', async () => {
+it('refreshes by itself on request, in the background and not for each request', async () => {
   add('one', 1);
   expect(last.finishedMs).toBeUndefined();
   await until(() => last.finishedMs !== undefined, 'it has looked');

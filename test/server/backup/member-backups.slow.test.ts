@@ -364,7 +364,7 @@ describe('a damaged backup', () => {
     writeFileSync(join(member.folder, 'bad/manifest.json'), JSON.stringify({ ...forged, sha256 }));
   }
 
-  it('is refused when a shard was altered and every checksum computed anew [BAK-022]', async () => {
+  it('is refused when a shard was altered and every checksum recomputed [BAK-022]', async () => {
     forge(() => {});
     const start = (acceptForeign: boolean): Promise<unknown> =>
       member.restore({ backup: 'bad', target: { tenant: 'default', name: 'copy' }, acceptForeign });
@@ -473,7 +473,7 @@ describe('a restore', () => {
     expect((await member.found('blog')).part).not.toBe(blog.part);
   });
 
-  it('is an ordinary part of the log: whoever follows it has the same rows [BAK-011]', async () => {
+  it('is an ordinary part of the log: a follower has the same rows [BAK-011]', async () => {
     await member.close();
     const records: LogRecord[] = [];
     member = await BackupFixture.open({ logOver: (journal) => noting(journal, records) });
@@ -644,7 +644,7 @@ describe('a backup of everything', () => {
     expect((await acquire(await member.repository('lost-since'), 'a')).token).toBeGreaterThan(newest);
   });
 
-  it('that fails or is given up leaves nothing that looks whole, and the next one removes it [BAK-014]', async () => {
+  it('that fails or is cancelled leaves nothing that looks complete, and the next one removes it [BAK-014]', async () => {
     await member.close();
     let isFailing = true;
     member = await BackupFixture.open({

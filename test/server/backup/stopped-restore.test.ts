@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { BackupFixture } from '#test/support/backup-fixture.ts';
 import { until } from '#test/support/until.ts';
 
-it('has failed when it is given up, nothing of it is left, and another one can begin [BAK-025]', async () => {
+it('a cancelled restore has failed, leaves nothing behind, and another one can begin [BAK-025]', async () => {
   const member = await BackupFixture.open();
   try {
     const blog = await member.repository('blog');

@@ -93,7 +93,7 @@ describe('checking a directory', () => {
     expect(report.journal.records).toBeGreaterThan(20);
   });
 
-  it('finds a flipped bit of a shard wherever it changes what is read [CHK-002]', () => {
+  it('finds a flipped bit of a shard at any place that affects reads [CHK-002]', () => {
     let changed = 0;
     const missed: string[] = [];
     const copy = copyOf(folder);
@@ -121,7 +121,7 @@ describe('checking a directory', () => {
     expect(missed).toEqual([]);
   });
 
-  it('finds a flipped, cut or wiped out record of the journal, and names who has lost writes [CHK-003]', async () => {
+  it('finds a flipped, cut or wiped out record of the journal, and names the actors that lost writes [CHK-003]', async () => {
     const copy = copyOf(folder);
     for (const path of filesIn(copy, '.journal')) {
       const bytes = readFileSync(path);
@@ -180,7 +180,7 @@ describe('checking a directory', () => {
     discard(swapped);
   });
 
-  it('begins no other shard once it is given up in a turn of the event loop [CHK-013]', async () => {
+  it('begins no other shard once it is cancelled in a turn of the event loop [CHK-013]', async () => {
     const stop = new AbortController();
     const begun: string[] = [];
     const given = checkDirectory({

@@ -77,7 +77,7 @@ async function damage(member: ClusterMember): Promise<string> {
 }
 
 describe('a check of a member of a cluster', () => {
-  it('looks at what the member has, finds what is damaged, and has it made anew from the log [CHK-011]', async () => {
+  it('verifies what the member has, finds the damage, and has it rebuilt from the log [CHK-011]', async () => {
     const owner = await cluster.ownerOf('shop');
     const follower = cluster.members.find((member) => member !== owner) as ClusterMember;
     for (const member of [follower, owner]) {

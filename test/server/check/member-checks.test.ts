@@ -20,7 +20,7 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 describe('a check of a running member', () => {
-  it('that is given up in the middle of a shard ends, and the next one begins [CHK-005]', async () => {
+  it('that is cancelled in the middle of a shard ends, and the next one begins [CHK-005]', async () => {
     let copies = 0;
     // Its copy takes until it is given up.
     const endless: OwnShard = {

@@ -10,7 +10,7 @@ import { startServer } from '#test/support/server.ts';
 import { BRANCH } from '#test/support/test-branch.ts';
 
 describe('a member', () => {
-  it('tells who listens what requests commit, counts them, and says when a branch or repository is gone', async () => {
+  it('notifies listeners of commits, counts them, and reports deleted branches and repositories', async () => {
     const server = await startServer();
     const { bus } = server.member;
     const everything = bus.subscribeUnder('default');
@@ -70,7 +70,7 @@ describe('the bus of a member', () => {
 
   afterEach(() => world.close());
 
-  it('is told what happens in branches, is told of removals, and is counted', async () => {
+  it('receives the events of branches and removals, and is counted', async () => {
     const metrics = new Metrics();
     const { host } = world.branch.engine;
     const bus = new LocalBus({

@@ -52,7 +52,7 @@ function actorFiles(): Record<string, string> {
 }
 
 describe('a branch whose file is missing', () => {
-  it('is refused and told of before anybody asks for it, and holds up nothing else', async () => {
+  it('is refused and reported before any request for it, and delays nothing else', async () => {
     const lost = await fill(0);
     let server = await startServer({ dataDir });
     const client = new ContentClient(server, await server.createRepository('whole'));
@@ -120,7 +120,7 @@ describe('a data directory without its registry', () => {
     }
   });
 
-  it('makes it anew when the journal has all of it', async () => {
+  it('rebuilds it when the journal has all of it', async () => {
     const head = await fill(0);
     rmSync(join(dataDir, 'actors/default/tenant/data.mdb'));
     const server = await startServer({ dataDir });

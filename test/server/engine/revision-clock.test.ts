@@ -59,7 +59,7 @@ const warnings = async (): Promise<readonly { code: string; severity: string; me
 const told = () => server.logLines.filter(({ msg }) => String(msg).startsWith('revisions are ahead'));
 
 describe('revisions that are ahead of the wall clock', () => {
-  it('are told of in the log, /ready and the status once the clock is right again, and after a restart', async () => {
+  it('are reported in the log, /ready and the status once the clock is right again, and after a restart', async () => {
     await write('before');
     expect(await aheadSeconds()).toBe(0);
     clock.shiftMs = TEN_YEARS_MS;
@@ -79,7 +79,7 @@ describe('revisions that are ahead of the wall clock', () => {
     expect(told()).toHaveLength(2);
   });
 
-  it('are nothing to tell of while it is a few minutes, and no more once the clock has caught up', async () => {
+  it('are not reported up to a few minutes, and no longer once the clock has caught up', async () => {
     clock.shiftMs = 6 * MINUTE_MS;
     await write('slightly');
     clock.shiftMs = 2 * MINUTE_MS;

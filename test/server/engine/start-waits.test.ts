@@ -27,7 +27,7 @@ function world() {
 }
 
 describe('a wait of a start', () => {
-  it('goes on until the step succeeds, and says what for, now and then', async () => {
+  it('continues until the step succeeds, and reports the reason at intervals', async () => {
     const { clock, lines, waits } = world();
     let isThere = false;
     let tries = 0;
@@ -59,7 +59,7 @@ describe('a wait of a start', () => {
   });
 
   it.each([new OptionError(['wrong address']), new ServiceError('FORBIDDEN'), new TypeError('a defect')])(
-    'ends with what waiting cannot mend: %s',
+    'ends with an error that waiting cannot resolve: %s',
     async (error) => {
       const { lines, waits } = world();
       await expect(waits.until('it', () => Promise.reject(error))).rejects.toBe(error);

@@ -23,7 +23,7 @@ describe('open files', () => {
     });
   });
 
-  it('too few for any work refuse the start, and say what to raise', () => {
+  it('too few for any work refuse the start, with the remedy', () => {
     expect(tooFewFiles(40)).toContain('40 open files, and it needs 96');
     expect(tooFewFiles(95)).toContain('ulimit -n');
     expect(tooFewFiles(96)).toBeUndefined();

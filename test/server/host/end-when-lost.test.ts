@@ -5,7 +5,7 @@ import { TestClock } from '#test/support/test-clock.ts';
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-it('ends a member when its lock is lost, and not while nobody can tell', async () => {
+it('ends a member when its lock is lost, and not while that is unknown', async () => {
   const clock = new TestClock();
   const said: string[] = [];
   const ended: unknown[] = [];

@@ -56,7 +56,7 @@ it('names the folders of actors that cannot be written to, until they can', asyn
   watch.stop();
 });
 
-it('has a member say that it is not ready, in the status as well', async () => {
+it('makes a member report that it is not ready, in the status as well', async () => {
   const server = await startServer({ dataDir });
   const ready = async () => (await server.request('GET', '/ready')).json;
   try {

@@ -10,7 +10,7 @@ let watch: SpaceWatch | undefined;
 
 afterEach(() => watch?.stop());
 
-it('lets writes go on when a volume has room again whose sum changed while it was looked at', async () => {
+it('resumes writes when a volume has room again whose usage changed during the check', async () => {
   const clock = new TestClock();
   const gate = new SpaceGate(
     marks,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { unsuitedVolumeWarning } from '#server/host/unsuited-volume.ts';
 
-it('a data folder in memory is told of, with what that loses', () => {
+it('a data folder in memory is reported, with the possible loss', () => {
   // Where Linux keeps shared memory.
   const folder = mkdtempSync('/dev/shm/grove-test-');
   try {
@@ -17,13 +17,13 @@ it.each([
   // As the system may give it: a number of 32 bits with its sign.
   ['CIFS', 0xff53_4d42 | 0],
   ['9P', 0x0102_1997],
-])('a data folder on a network file system is told of, with the remedy: %s', (name, type) => {
+])('a data folder on a network file system is reported, with the remedy: %s', (name, type) => {
   expect(unsuitedVolumeWarning('/srv/grove', type)).toMatch(
     new RegExp(`^SVC_DATA_DIR /srv/grove is on ${name}, which is a network file system: .*local disk$`),
   );
 });
 
-it('a data folder on a file system of which nobody knows where it keeps data is told of', () => {
+it('a data folder on an unknown file system is reported', () => {
   expect(unsuitedVolumeWarning('/srv/grove', 0x6573_5546)).toContain(
     'FUSE, which may keep the data on another machine',
   );

@@ -168,7 +168,7 @@ describe('JobRunner', () => {
     expect(await reached(job, inState('completed'))).toMatchObject({ retries: 2, result: 'at last' });
   });
 
-  it('gives up a job at once where trying again cannot help, and says why', async () => {
+  it('fails a job at once with the reason when a retry cannot help', async () => {
     work = () => Promise.reject(new ServiceError('BRANCH_NOT_FOUND', "Branch 'x' not found"));
     const job = await enqueue();
     expect(await reached(job, inState('failed'))).toMatchObject({
@@ -270,7 +270,7 @@ describe('JobRunner', () => {
     end();
   });
 
-  it('without workers leaves jobs where they are', async () => {
+  it('without workers does not claim jobs', async () => {
     await passUntil(runner.drain(1_000), 10);
     const idle = start(0);
     const job = await enqueue();

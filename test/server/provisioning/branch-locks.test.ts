@@ -98,7 +98,7 @@ it('makes them once for requests that come together', async () => {
   expect(answers.filter(({ acquired }) => acquired)).toHaveLength(1);
 });
 
-it('makes none for a branch that is gone, and takes back what it began when the branch goes meanwhile', async () => {
+it('creates none for a deleted branch, and undoes a creation when the branch is deleted meanwhile', async () => {
   let hold: { readonly until: Promise<void>; readonly began: () => void } | undefined;
   const { branch, branches } = await openBranch((journal) => {
     const append = async (entry: LogEntry): Promise<number> => {
@@ -139,7 +139,7 @@ it('makes none for a branch that is gone, and takes back what it began when the 
   expect(fixture.host.exists(branch.locks)).toBe(false);
 });
 
-it('grant nothing while nobody knows what became of the deletion of their branch', async () => {
+it('grant nothing while the outcome of the deletion of their branch is unknown', async () => {
   const appended = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   let isHeld = false;
@@ -184,7 +184,7 @@ it('grant nothing while nobody knows what became of the deletion of their branch
   await expect(acquire(branch)).rejects.toThrow(/delet/);
 });
 
-it('grant again once a deletion whose answer was lost is refused, whoever sent it', async () => {
+it('grant again once a deletion whose answer was lost is refused, for any sender', async () => {
   const appended = Promise.withResolvers<void>();
   const gate = Promise.withResolvers<void>();
   let isHeld = false;
@@ -306,7 +306,7 @@ it('makes them at an owner that cannot confirm anything', async () => {
   ).rejects.toMatchObject({ code: 'BRANCH_NOT_FOUND' });
 });
 
-it('grant again when a deletion failed because writes had stopped, once these go on', async () => {
+it('grant again when a deletion failed because writes had stopped, once these resume', async () => {
   const files = new FaultyFileSystem();
   const { branch, branches } = await openBranch(undefined, files);
   await new MemberLocks(fixture.host, fixture.host, true).createLocks(branch);

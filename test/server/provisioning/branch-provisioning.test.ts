@@ -92,7 +92,7 @@ function status(entry: BranchEntry): BranchState {
 }
 
 describe('MemberBranches', () => {
-  it('leaves nothing of a creation that is refused, whatever refuses it', async () => {
+  it('leaves nothing of a creation that is refused, for any reason', async () => {
     await create('dev', { upstreamBranch: 'main' });
     const before = parts();
     for (const [name, more, code] of [
@@ -189,7 +189,7 @@ describe('a fork', () => {
 });
 
 describe('an empty branch', () => {
-  it('receives built-ins by its first writer, also one who comes while somebody reads [BR-005]', async () => {
+  it('receives built-ins with its first write, also during a read [BR-005]', async () => {
     const entry = await create('blank');
     const actor = actorOf(entry);
     const upgrades = new LazyUpgrades(fixture.host, systemClock, silentLog);
@@ -225,7 +225,7 @@ describe('a branch whose registration is not answered', () => {
     return fixture.query<BranchEntry | undefined>(repository.actor, { type: 'FindBranch', name } as never);
   }
 
-  it('is made to its end when its creator goes away meanwhile [DUR-028]', async () => {
+  it('is completed when its creator disconnects meanwhile [DUR-028]', async () => {
     const leaving = new AbortController();
     const router = farRouter(fixture.host, (type) => {
       if (type === 'RegisterBranch') leaving.abort();
@@ -236,7 +236,7 @@ describe('a branch whose registration is not answered', () => {
     expect(await unsettled.all()).toEqual([]);
   });
 
-  it('keeps what is written to it when it is registered, whatever is answered [DUR-028]', async () => {
+  it('keeps what is written to it when it is registered, with any answer [DUR-028]', async () => {
     for (const told of [
       new ServiceError('REQUEST_CANCELLED'),
       new ServiceError('DEADLINE_EXCEEDED'),
@@ -258,7 +258,7 @@ describe('a branch whose registration is not answered', () => {
     }
   });
 
-  it('stays noted while nobody knows, and leaves nothing when it is certainly not registered', async () => {
+  it('remains recorded while that is unknown, and leaves nothing when it is certainly not registered', async () => {
     const before = parts();
     const losing = (code: 'DEADLINE_EXCEEDED' | 'OVERLOADED') =>
       branchesOver(
@@ -277,7 +277,7 @@ describe('a branch whose registration is not answered', () => {
     expect(parts()).toEqual(before);
   });
 
-  it('goes with its last tag, or by its removal, also when whoever asked goes away meanwhile', async () => {
+  it('is removed with its last tag, or by its removal, even if the caller disconnects meanwhile', async () => {
     const leaving = new AbortController();
     const removing = branchesOver(farRouter(fixture.host, () => leaving.abort()));
     const before = parts();
@@ -335,7 +335,7 @@ describe('a removal whose answer is lost', () => {
     expect(await lost(true)).toEqual([expect.stringMatching(/^dev~/)]);
   });
 
-  it('has them go when the removal comes later', async () => {
+  it('removes them when the removal takes effect later', async () => {
     const remove = () =>
       fixture.command(repository.actor, { type: 'UnregisterBranch', name: 'dev', seal: 'late' } as never);
     expect(await lost(false, remove)).toEqual([expect.stringMatching(/^dev~/)]);

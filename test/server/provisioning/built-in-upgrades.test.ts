@@ -99,7 +99,7 @@ function pendingInBranch(): boolean {
 }
 
 describe('LazyUpgrades', () => {
-  it('brings a repository and then its branch up to date once, however many ask [BUILT-013, EASY-013]', async () => {
+  it('updates a repository and then its branch once, for any number of callers [BUILT-013, EASY-013]', async () => {
     expect([pendingInRepository(), pendingInBranch()]).toEqual([1, true]);
     const upgrades = new LazyUpgrades(fixture.host, systemClock, silentLog);
     await Promise.all([

@@ -107,7 +107,7 @@ describe('MemberProvisioning', () => {
     expect(parts()).toEqual([`blog~${first.uid}`]);
   });
 
-  it('refuses who does not administer the tenant before anything is made', async () => {
+  it('refuses a caller that does not administer the tenant before anything is created', async () => {
     for (const caller of [callers.anonymous, callers.otherTenant]) {
       await expect(provisioning.createRepository('default', blog, { caller })).rejects.toBeInstanceOf(
         ServiceError,
@@ -221,7 +221,7 @@ describe('a repository whose registration is not answered', () => {
     return { told, uid: entry?.uid };
   }
 
-  it('is made to its end when its creator goes away meanwhile [DUR-028]', async () => {
+  it('is completed when its creator disconnects meanwhile [DUR-028]', async () => {
     for (const stage of ['InitializeRepository', 'RegisterRepository']) {
       const leaving = new AbortController();
       const router = farRouter(fixture.host, (type) => {
@@ -239,7 +239,7 @@ describe('a repository whose registration is not answered', () => {
     expect(await unsettled.all()).toEqual([]);
   });
 
-  it('keeps everything when it is registered, whatever is answered [DUR-028]', async () => {
+  it('keeps everything when it is registered, with any answer [DUR-028]', async () => {
     const codes: readonly ErrorCode[] = [
       'REQUEST_CANCELLED',
       'DEADLINE_EXCEEDED',
@@ -260,7 +260,7 @@ describe('a repository whose registration is not answered', () => {
     }
   });
 
-  it('stays noted while nobody knows whether it will be registered', async () => {
+  it('remains recorded while its registration is unknown', async () => {
     for (const code of ['REQUEST_CANCELLED', 'DEADLINE_EXCEEDED', 'WRITES_STOPPED'] as const) {
       const { uid } = await createLosing({ told: new ServiceError(code), isDone: false });
       expect(uid).toBeUndefined();
@@ -300,7 +300,7 @@ describe('a repository whose registration is not answered', () => {
     expect(await unsettled.all()).toEqual([`default/${parts()[0]}`]);
   });
 
-  it('leaves nothing when it could not even be made, and says why', async () => {
+  it('leaves nothing when it could not even be created, and reports the reason', async () => {
     const full = new ServiceError('STORAGE_FULL');
     const router = losingAnswers(fixture.host, () => ({
       type: 'InstallBuiltIns',
@@ -321,7 +321,7 @@ describe('a repository whose registration is not answered', () => {
     expect(await unsettled.all()).toEqual([`default/${parts()[0]}`]);
   });
 
-  it('goes, also when whoever removes it goes away meanwhile', async () => {
+  it('is removed even if the caller of the removal disconnects meanwhile', async () => {
     await create();
     const leaving = new AbortController();
     const router = farRouter(fixture.host, (type) => {

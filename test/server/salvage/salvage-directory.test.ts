@@ -72,7 +72,7 @@ function clockOf(path: string): Revision {
 }
 
 describe('salvaging a directory', () => {
-  it('goes on with revisions behind all that it brings, also what only the journal has', async () => {
+  it('continues with revisions after all that it recovers, also what only the journal has', async () => {
     const from = copyOf(whole);
     folders.push(from);
     const server = await startServer({ dataDir: from });
@@ -99,7 +99,7 @@ describe('salvaging a directory', () => {
     await journal.close();
   });
 
-  it('brings everything out of one that is whole, and a server goes on with it [SAL-001]', async () => {
+  it('recovers everything from a healthy one, and a server can continue with it [SAL-001]', async () => {
     const { into, report } = await salvaged(whole);
     expect(report.missing).toEqual([]);
     expect(JSON.parse(readFileSync(join(into, REPORT_FILE), 'utf8'))).toEqual(report);
@@ -113,7 +113,7 @@ describe('salvaging a directory', () => {
     expect((await check(into)).damage).toEqual([]);
   });
 
-  it('says that a restore into it did not finish', async () => {
+  it('reports that a restore into it did not finish', async () => {
     const from = copyOf(whole);
     folders.push(from);
     const marker = join(from, 'restoring');
@@ -148,7 +148,7 @@ describe('salvaging a directory', () => {
     return { from, actor, content };
   }
 
-  it('makes a fork without a file anew of its source and the journal, where that is what it was [SAL-010]', async () => {
+  it('rebuilds a fork without a file from its source and the journal, if they have all of it [SAL-010]', async () => {
     const { actor, content, from } = await lostFork(false);
     const { into, report } = await salvaged(from);
     expect(report.missing).toEqual([]);
@@ -156,7 +156,7 @@ describe('salvaging a directory', () => {
     expect((await check(into)).damage).toEqual([]);
   });
 
-  it('names one whose source has gone on, and says what to do [SAL-010]', async () => {
+  it('names one whose source has changed since, with the remedy [SAL-010]', async () => {
     const { actor, from } = await lostFork(true);
     const { into, report } = await salvaged(from);
     expect(report.missing).toContainEqual({
@@ -193,7 +193,7 @@ describe('salvaging a directory', () => {
     expect((await check(into)).damage).toEqual([]);
   });
 
-  it('takes what the journal has up to what is lost, and says so [SAL-004]', async () => {
+  it('recovers what the journal has before the loss, and reports that [SAL-004]', async () => {
     const from = copyOf(whole);
     folders.push(from);
     for (const path of filesIn(from, '.journal')) {
@@ -206,7 +206,7 @@ describe('salvaging a directory', () => {
     expect(await served(into, '/a')).toBe(200);
   });
 
-  it('goes on without an actor of which nothing can be read [SAL-005]', async () => {
+  it('continues without an actor of which nothing can be read [SAL-005]', async () => {
     const from = copyOf(whole);
     folders.push(from);
     const path = branchFile(from, 'magazine');
@@ -216,7 +216,7 @@ describe('salvaging a directory', () => {
     expect(await served(into, '/a/b')).toBe(200);
   });
 
-  it('makes a lost registry anew of what the shards say, and names what is not known [SAL-006]', async () => {
+  it('rebuilds a lost registry from the shards, and names what is unknown [SAL-006]', async () => {
     for (const hasJournal of [true, false]) {
       const from = copyOf(whole);
       folders.push(from);
@@ -234,7 +234,7 @@ describe('salvaging a directory', () => {
     }
   });
 
-  it('brings over keys and files that verify, and names the others [CHK-010]', async () => {
+  it('copies keys and files that verify, and names the others [CHK-010]', async () => {
     const from = copyOf(whole);
     folders.push(from);
     const [sound, flipped, cut] = await storeBlobs(from);

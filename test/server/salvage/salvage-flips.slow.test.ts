@@ -12,7 +12,7 @@ import {
 } from '#test/support/damaged-directory.ts';
 
 describe('salvaging a directory', () => {
-  it('brings out everything that verifies of a flipped shard and nothing else, and names the rest [SAL-002]', async () => {
+  it('recovers everything that verifies of a flipped shard and nothing else, and names the rest [SAL-002]', async () => {
     const whole = await makeDirectory();
     const path = branchFile(whole, 'shop');
     const actor = actorOf(whole, path);

@@ -178,13 +178,13 @@ describe('what is salvaged of an actor', () => {
     expect([await salvaged(), told()]).toEqual([{ b: 'own' }, []]);
   });
 
-  it('is what its file has where nothing but that says that it is later than a removal', async () => {
+  it('is the content of its file when only that shows that it is later than a removal', async () => {
     logLife(3, { kind: 'destroy' }, 'acme/site~1');
     await store(8, note('b', 'own'));
     expect([await salvaged(), told()]).toEqual([{ b: 'own' }, []]);
   });
 
-  it('is nothing of an earlier one where it was never written to and its record has left the journal', async () => {
+  it('is nothing of an earlier one when it was never written to and its record has left the journal', async () => {
     listed.set(actor, { created: 4, floor: 0 });
     logHole();
     await store(0);
@@ -200,7 +200,7 @@ describe('what is salvaged of an actor', () => {
     expect([await salvaged(), told()]).toEqual([undefined, [expect.stringContaining('its file is missing')]]);
   });
 
-  it('is there where it was made after the removal of an earlier one, and never written to', async () => {
+  it('exists when it was created after the removal of an earlier one, and never written to', async () => {
     listed.set(actor, { created: 4, floor: 0 });
     logLife(1, { kind: 'create' });
     logLife(3, { kind: 'destroy' }, 'acme/site~1');
@@ -226,7 +226,7 @@ describe('what is salvaged of an actor', () => {
     expect([await salvaged(), told()]).toEqual([undefined, [expect.stringContaining('its file is missing')]]);
   });
 
-  it('is nothing where it was removed', async () => {
+  it('is nothing when it was removed', async () => {
     await store(1, note('a', '1'));
     logLife(2, { kind: 'destroy' }, 'acme/site~1');
     expect([await salvaged(), told()]).toEqual([undefined, []]);
@@ -255,7 +255,7 @@ describe('what is salvaged of an actor', () => {
     expect([await salvaged(), told()]).toEqual([{ a: '1' }, []]);
   });
 
-  it('has no outcomes of requests: the directory goes on with other revisions', async () => {
+  it('has no outcomes of requests: the directory continues with other revisions', async () => {
     const outcome = { table: CommonTable.idempotency, key: 'k', value: Buffer.from('1') };
     await store(1, note('a', '1'), outcome);
     log(2, { ...outcome, key: 'l' });
@@ -265,7 +265,7 @@ describe('what is salvaged of an actor', () => {
   });
 });
 
-it('lists no repository in a registry made anew that was being made or removed', async () => {
+it('a rebuilt registry lists no repository that was being created or removed', async () => {
   const into = join(root, 'into');
   for (const part of ['site~1', 'gone~2'])
     await shards.make(actorId('default', part, 'repository'), revisionZero);

@@ -61,7 +61,7 @@ async function read(members: HeardMembers, facts: Partial<ClusterStatusSources> 
 }
 
 describe('the status of a cluster', () => {
-  it('tells of every member, partition, owner and follower what this one knows', async () => {
+  it('reports what this member knows of every member, partition, owner and follower', async () => {
     const answer = await read(threeMembers());
     expect(
       answer.members.map(({ id, address, version, state, is_self }) => [
@@ -95,7 +95,7 @@ describe('the status of a cluster', () => {
     expect(answer.warnings).toEqual([]);
   });
 
-  it('tells of a member that fell silent, and of the partition it leaves', async () => {
+  it('reports a member that fell silent, and the partition it leaves', async () => {
     const members = threeMembers();
     members.cut('c');
     members.pass(4);
@@ -106,7 +106,7 @@ describe('the status of a cluster', () => {
     expect(answer.partitions[2]).toMatchObject({ owner: null, epoch: null, state: 'unowned' });
   });
 
-  it('tells of a member that drains, this one included', async () => {
+  it('reports a member that drains, this one included', async () => {
     const members = threeMembers();
     members.registry('b').drain();
     members.pass(1);
@@ -114,7 +114,7 @@ describe('the status of a cluster', () => {
     expect(answer.members.map(({ state }) => state)).toEqual(['draining', 'draining', 'ready']);
   });
 
-  it('tells what members find wrong with themselves, its own without asking', async () => {
+  it('reports the findings of members about themselves, its own without a request', async () => {
     const low = { code: 'space-low', message: 'the volume of /data is 81 % full' } as const;
     const skew = { code: 'clock-skew', message: 'its wall clock is 9 s behind' } as const;
     const answer = await read(threeMembers(), {
@@ -136,7 +136,7 @@ describe('the status of a cluster', () => {
     ]);
   });
 
-  it('tells of a partition in quarantine', async () => {
+  it('reports a partition in quarantine', async () => {
     const quarantine = (partition: number) => (partition === 1 ? 'record 5 is torn' : undefined);
     const answer = await read(threeMembers(), {
       progress: () => Promise.resolve({ positions: new Map(), findings: new Map(), quarantine }),

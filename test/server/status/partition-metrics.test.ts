@@ -3,7 +3,7 @@ import type { PartitionRole } from '#cluster/ownership/partition-environment.ts'
 import { PartitionMetrics } from '#server/status/partition-metrics.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
 
-it('tells how many partitions a member has, what happened to them, and how long appends take', async () => {
+it('reports how many partitions a member has, what happened to them, and how long appends take', async () => {
   const metrics = new Metrics();
   let roles: PartitionRole[] = [];
   const partitions = new PartitionMetrics(metrics, () => roles);

@@ -40,7 +40,7 @@ async function exchange(
 }
 
 describe('how far members are in the logs', () => {
-  it('is told by all of them, the one that asks included', async () => {
+  it('is reported by all of them, the one that asks included', async () => {
     const a = await exchange('a', [[0, 12]]);
     await exchange('b', [
       [0, 10],
@@ -60,7 +60,7 @@ describe('how far members are in the logs', () => {
     );
   });
 
-  it('comes with what each finds wrong with itself', async () => {
+  it('includes the findings of each member about itself', async () => {
     const low: MemberFinding = { code: 'space-low', message: 'the volume of /data is 81 % full' };
     const a = await exchange('a', []);
     await exchange('b', [], [low]);
@@ -72,7 +72,7 @@ describe('how far members are in the logs', () => {
     );
   });
 
-  it('comes with the beginning of a long finding', async () => {
+  it('includes the beginning of a long finding', async () => {
     const a = await exchange('a', []);
     const message = `partition 7: ${'z'.repeat(2_000)}`;
     await exchange('b', [], [{ code: 'partition-stalled', message }]);
@@ -82,7 +82,7 @@ describe('how far members are in the logs', () => {
     expect(told?.message).toMatch(/^partition 7: z{480,490}…$/);
   });
 
-  it('is told by those that answer when others are silent or have left', async () => {
+  it('is reported by those that answer when others are silent or have left', async () => {
     const a = await exchange('a', [[0, 12]]);
     const b = await exchange('b', [[0, 10]]);
     b.close();
@@ -113,7 +113,7 @@ describe('how far members are in the logs', () => {
     });
   });
 
-  it('is asked by members, and told by members, alone', async () => {
+  it('is requested and reported by members only', async () => {
     const low: MemberFinding = { code: 'space-low', message: 'made up' };
     const a = await exchange('a', [[0, 12]]);
     const other = await connect();

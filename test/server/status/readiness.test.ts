@@ -54,7 +54,7 @@ describe('the readiness of a member', () => {
     expect(messages()[0]).toContain('two processes run as b');
   });
 
-  it('says why nobody owns a partition where that is known', () => {
+  it('reports why a partition has no owner, if that is known', () => {
     const { messages, troubles } = twoMembers();
     expect(messages()).toEqual(['The owners are not known yet']);
     troubles.set(1, 'too few members');
@@ -69,7 +69,7 @@ describe('the readiness of a member', () => {
     expect(parts()).toEqual([]);
   });
 
-  it('is not lost when an owner goes: no other member knows one either', () => {
+  it('is not lost when an owner is lost: no other member knows one either', () => {
     const { members, parts } = twoMembers();
     members.pass(1);
     members.registry('b').setWarm([0, 1, 2]);

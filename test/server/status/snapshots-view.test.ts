@@ -56,7 +56,7 @@ describe('the logs as an operator sees them', () => {
     expect((await seenLogs({ ...sources, bytesMax: 10_000 })).get(0)?.kept).toBeUndefined();
   });
 
-  it('are left out when the servers do not answer, and blamed for nothing when the index does not', async () => {
+  it('are omitted when the servers do not answer, and without findings when the index does not', async () => {
     const { link, sources } = filled();
     const silent: SnapshotIndex = {
       read: () => new Promise(() => {}),

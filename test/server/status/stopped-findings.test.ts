@@ -17,7 +17,7 @@ beforeEach(async () => {
 
 afterEach(() => engines.close());
 
-it('a member says which of its actors stopped, and why', async () => {
+it('a member reports which of its actors stopped, and why', async () => {
   const [member] = engines.members;
   if (member === undefined) throw new Error('there is one');
   await member.lifecycle.create(actor);
@@ -44,12 +44,12 @@ it('names a few of many, and stays short', () => {
   expect(finding?.message.length).toBeLessThanOrEqual(500);
 });
 
-it('has nothing to say of an actor whose log went to another member', () => {
+it('has nothing to report for an actor whose log moved to another member', () => {
   expect(stoppedActor(actor, new ServiceError('NOT_OWNER'))).toBeUndefined();
   expect(stoppedActor(actor, new ServiceError('WRITES_STOPPED'))).toMatchObject({ reason: 'log' });
 });
 
-it('a member says that it has a partition in quarantine or stalled, and why', () => {
+it('a member reports that it has a partition in quarantine or stalled, and why', () => {
   const damage = { contained: undefined, rebuilt: undefined };
   const told = (role: 'following' | 'quarantined', trouble?: string) =>
     partitionFindings(7, { role, trouble, damage }).map(({ code, message }) => `${code}: ${message}`);

@@ -102,6 +102,11 @@ export class SimStream {
     return this.#term;
   }
 
+  /** Whether a server leads, so that no election is under way. */
+  get isLed(): boolean {
+    return this.#leader !== undefined;
+  }
+
   /**
    * The server that leads has no space, and the others have: it refuses what they store, and says that the stream ends
    * where its own copy does. After some time another one leads.
@@ -309,7 +314,7 @@ class SimLink implements LogStream {
 
   append(expected: number, bytes: Buffer): Promise<AppendOutcome> {
     // What that one takes when it has space again is on no other server.
-    const isRefused = this.#refusedTerm === this.#stream.term;
+    const isRefused = this.#stream.isLed && this.#refusedTerm === this.#stream.term;
     assert(!isRefused, 'an append goes to the leader that refused one for its own want of space');
     return new Promise((resolve) => {
       let isAnswered = false;

@@ -218,9 +218,11 @@ async function applyUpdates(
   const pendingNames = wanted.flatMap(({ update }) =>
     update.resource_type === 'workspace' ? [update.name] : [],
   );
+  const named = workspacesIn(chosen ?? []);
+  // Members of earlier versions refuse the restoring command, so it is sent only where something is to be restored.
   const install: InstallBuiltInWorkspaces | RestoreBuiltInWorkspaces =
-    force && chosen !== undefined
-      ? { type: 'RestoreBuiltInWorkspaces', names: workspacesIn(chosen) }
+    force && named.length > 0
+      ? { type: 'RestoreBuiltInWorkspaces', names: named }
       : { type: 'InstallBuiltInWorkspaces', names: pendingNames, force };
   const { installed, skipped } = (await context.router.command(
     repository.actor,

@@ -88,7 +88,7 @@ export function openHttp(
     trustForwardedHeaders: server.trustForwardedHeaders,
     onUntrustedForwarded: (peer) =>
       log.warn(
-        'requests carry forwarded headers, which are not believed: behind a proxy all clients count as one address in the limits of logins and connections; set SVC_TRUST_FORWARDED_HEADERS=true if that proxy replaces X-Forwarded-For',
+        'requests carry forwarded headers, and this server ignores them: behind a proxy all clients count as one address in the limits of logins and connections; set SVC_TRUST_FORWARDED_HEADERS=true if that proxy replaces X-Forwarded-For',
         { peer },
       ),
   });

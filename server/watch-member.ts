@@ -28,7 +28,7 @@ export function watchMember(metrics: Metrics, member: WatchedMember): () => void
   lag.start();
   metrics.watchEventLoopLag(lag);
   metrics.watchOpenActors(() => engine.load().openActors);
-  metrics.watchOverlayBytes(() => engine.load().pendingBytes);
+  metrics.watchMemtableBytes(() => engine.load().pendingBytes);
   metrics.watchInFlightRequests(() => http.inFlightCount);
   metrics.gauge('svc_connections', 'Connections of clients that are open.', () => http.connectionCount);
   const build = [{ labels: { version, node: process.version, mode: engine.mode }, value: 1 }];

@@ -73,7 +73,10 @@ export class Subjects {
     return `${this.prefix}.position`;
   }
 
-  /** Requests to members for their positions in the log of one partition, to open or to repair it. */
+  /**
+   * Requests to members for their positions in the log of one partition, to open or to repair it. The subject has the word
+   * that earlier builds listen to: members of both may run beside each other during an upgrade.
+   */
   get replicaStatus(): string {
     return `${this.prefix}.standing`;
   }

@@ -149,8 +149,8 @@ export class Metrics {
   }
 
   /** @param read bytes of durable write-sets that are not yet in their shard */
-  watchOverlayBytes(read: () => number): void {
-    this.gauge('svc_overlay_bytes', 'Bytes of write-sets not yet applied to their shard.', read);
+  watchMemtableBytes(read: () => number): void {
+    this.gauge('svc_memtable_bytes', 'Bytes of write-sets not yet applied to their shard.', read);
   }
 
   /** @param read number of actors with an open shard */

@@ -66,7 +66,7 @@ export class SalvagedActors {
     const actors = await this.#existing();
     for (const [index, actor] of actors.entries()) {
       onProgress(index, actors.length, actor);
-      await this.#rest();
+      await this.#yieldToLoop();
       await this.#copy(actor);
     }
     await this.#shards.flush();
@@ -74,13 +74,13 @@ export class SalvagedActors {
     await this.#applyJournal();
     for (const actor of this.#shards.actors) {
       onProgress(actors.length, actors.length, `tables of ${actor}`);
-      await this.#rest();
+      await this.#yieldToLoop();
       await this.#repair(actor);
     }
   }
 
   /** Yields to the event loop, so that an interruption takes effect. */
-  async #rest(): Promise<void> {
+  async #yieldToLoop(): Promise<void> {
     await new Promise<void>((resolve) => this.#environment.clock.soon(resolve));
     this.#requireWanted();
   }

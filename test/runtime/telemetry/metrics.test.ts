@@ -148,12 +148,12 @@ describe('Metrics', () => {
     const metrics = new Metrics();
     let open = 1;
     metrics.watchOpenActors(() => open);
-    metrics.watchOverlayBytes(() => open * 10);
+    metrics.watchMemtableBytes(() => open * 10);
     metrics.watchInFlightRequests(() => open * 100);
     open = 7;
     const samples = await samplesOf(metrics);
     expect(samples.get('svc_open_actors')).toBe(7);
-    expect(samples.get('svc_overlay_bytes')).toBe(70);
+    expect(samples.get('svc_memtable_bytes')).toBe(70);
     expect(samples.get('svc_in_flight_requests')).toBe(700);
   });
 

@@ -14,9 +14,6 @@ import { requiredProgram } from './required-program.ts';
 /** Time within which servers have to find each other and elect a leader, in milliseconds. */
 const READY_MS_MAX = 40_000;
 
-/** How long the others may not hear the server that leads before it is started again, in milliseconds. */
-const UNHEARD_MS_MAX = 15_000;
-
 /** Time between two looks at a monitoring page, in milliseconds. */
 const POLL_MS = 50;
 
@@ -337,22 +334,34 @@ export class NatsCluster {
   }
 
   /**
-   * Waits until every running server agrees on a leader of JetStream and every running one is up to date. A server of
-   * 2.9.10 that comes back may win the election and not be heard by the others, for good, in one of some hundred
-   * starts; it is started once more, as an operator would.
+   * Waits until every running server agrees on a leader of JetStream and every running one is up to date.
    *
    * @throws {Error} with the logs of all servers when that takes too long
    */
   async ready(): Promise<void> {
     const startMs = performance.now();
-    let isRestarted = false;
     while (!(await this.#isReady())) {
       const waitedMs = performance.now() - startMs;
       if (waitedMs > READY_MS_MAX)
         throw new Error(`the nats-servers found no leader in ${READY_MS_MAX} ms:\n${this.logs()}`);
-      if (waitedMs > UNHEARD_MS_MAX && !isRestarted) isRestarted = await this.#restartUnheard();
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
+  }
+
+  /**
+   * Lets another server lead JetStream. Whoever leads first writes down the servers that it has heard by then, often two of
+   * three. A server of 2.9 that comes back reads that again, and may win an election with it: the others then take the
+   * cluster to have two servers, for good. The next one that leads has heard all.
+   *
+   * @throws {Error} as {@link ready}, or when the servers refuse
+   */
+  async changeLeader(): Promise<void> {
+    await this.#asSystem(this.servers, async (connection) => {
+      const answer = await connection.request('$JS.API.META.LEADER.STEPDOWN');
+      const { error } = answer.json<{ readonly error?: { readonly description: string } }>();
+      if (error !== undefined) throw new Error(`the leader stays: ${error.description}`);
+    });
+    await this.ready();
   }
 
   /** Notes what all servers have on their disks at this moment, as a power cut would leave it. */
@@ -398,20 +407,6 @@ export class NatsCluster {
     }
   }
 
-  /** @returns whether there was one that leads and is not heard */
-  async #restartUnheard(): Promise<boolean> {
-    const running = this.servers.filter(({ isRunning }) => isRunning);
-    const pages = await Promise.all(running.map((server) => server.page('/jsz')));
-    const leaders = (pages as (JetStreamPage | undefined)[]).map((page) => page?.meta_cluster?.leader ?? '');
-    const unheard = running.find(({ name }, index) => leaders[index] === name && new Set(leaders).size > 1);
-    if (unheard === undefined) return false;
-    console.warn(
-      `${unheard.name} leads and is not heard (leaders: ${leaders.join(', ')}); it is started again`,
-    );
-    await unheard.restart();
-    return true;
-  }
-
   async #isReady(): Promise<boolean> {
     const running = this.servers.filter(({ isRunning }) => isRunning);
     const pages = await Promise.all(running.map((server) => server.page('/jsz')));
@@ -450,6 +445,7 @@ export async function startNatsCluster(count: 1 | 3, options: NatsClusterOptions
   for (const server of servers) server.start();
   try {
     await cluster.ready();
+    if (count > 1) await cluster.changeLeader();
   } catch (error) {
     await cluster.close();
     throw error;

@@ -102,13 +102,6 @@ export function isRefusedByLeader(outcome: AppendOutcome | undefined): boolean {
  * @see docs/partition-log.md#unknown-outcomes-of-appends
  */
 export async function resolveOutcomes(writer: UnresolvedWriter): Promise<boolean> {
-  const isReopened = await findOutcomes(writer);
-  // The refused append may have been answered last.
-  if (writer.takeRefusal()) await leaveRefusingLeader(writer.stream, writer.clock, writer.requireWanted);
-  return isReopened;
-}
-
-async function findOutcomes(writer: UnresolvedWriter): Promise<boolean> {
   let reopening: SentRecord | undefined;
   let isRefused = false;
   let ahead: Ahead | undefined;

@@ -16,6 +16,7 @@ import type { LogMarks } from './log-marks.ts';
 import { LeaseRenewals } from './lease-renewals.ts';
 import { type LogPosition, positionOf } from './log-position.ts';
 import type { AppendOutcome } from './log-stream.ts';
+import { leaveRefusingLeader } from './refusing-leader.ts';
 import { resolveOutcomes, type UnresolvedWriter } from './outcome-resolution.ts';
 import { type OpenedPartition, type OpeningOptions, PartitionOpening } from './partition-opening.ts';
 import type { PendingActors } from './pending-actors.ts';
@@ -371,8 +372,11 @@ export class PartitionLog implements Log {
 
   #send(): void {
     while (this.#ended === undefined && this.#unresolvedSinceMs === undefined) {
-      // Earlier appends are answered soon; then its outcome is determined.
-      if (this.#isRefused) return;
+      if (this.#isRefused) {
+        // Earlier appends are answered soon; then its outcome is determined, unless an epoch has replaced it.
+        if (this.#inFlight.length === 0) void this.#pause(() => this.#leaveLeader());
+        return;
+      }
       if (this.#inFlight.length >= IN_FLIGHT_MAX || this.#isGateFull) return;
       this.#sending ??= this.#nextBatchToSend();
       if (this.#sending === undefined) break;
@@ -436,19 +440,19 @@ export class PartitionLog implements Log {
     }
     if (this.#unresolvedSinceMs !== undefined || this.#ended !== undefined) return;
     for (let head = this.#inFlight[0]; head?.outcome !== undefined; head = this.#inFlight[0]) {
-      if (head.outcome.kind !== 'stored') {
-        this.#unresolvedSinceMs = this.#options.clock.monotonicMs();
-        void this.#resolve(head, head.outcome);
+      const { expected, outcome: answer } = head;
+      if (answer.kind !== 'stored') {
+        void this.#pause(() => this.#resolve(expected, answer));
         return;
       }
-      if (head.outcome.sequence !== head.expected + 1) {
-        const what = `it was stored there, and expected at ${head.expected + 1}`;
-        this.#quarantine(logCorrupted(this.#options.partition, head.outcome.sequence, what));
+      if (answer.sequence !== expected + 1) {
+        const what = `it was stored there, and expected at ${expected + 1}`;
+        this.#quarantine(logCorrupted(this.#options.partition, answer.sequence, what));
         return;
       }
-      const firstSequence = this.#fold.state.firstChunk ?? head.outcome.sequence;
-      this.#fold.own(head.outcome.sequence, head.record);
-      this.#stored(head.outcome.sequence, head.bytes);
+      const firstSequence = this.#fold.state.firstChunk ?? answer.sequence;
+      this.#fold.own(answer.sequence, head.record);
+      this.#stored(answer.sequence, head.bytes);
       this.#accept(head, firstSequence);
     }
     this.#schedule();
@@ -499,28 +503,41 @@ export class PartitionLog implements Log {
     );
   }
 
-  /** Determines the outcome of all pending appends, then continues. */
-  async #resolve(head: Flight, outcome: AppendOutcome): Promise<void> {
-    const { report, clock } = this.#options;
-    const reason = 'reason' in outcome ? outcome.reason : 'the stream ends elsewhere';
-    report({ kind: 'outcome-unknown', sequence: head.expected + 1, reason });
+  /** Sends nothing until all outcomes are known. @param find determines them */
+  async #pause(find: () => Promise<void>): Promise<void> {
+    this.#unresolvedSinceMs = this.#options.clock.monotonicMs();
     try {
-      // All of these are answered soon, and appends that arrive meanwhile need not disturb a new epoch.
-      if (outcome.kind !== 'unknown') await Promise.all(this.#inFlight.map(({ arrival }) => arrival));
-      if (outcome.kind === 'full') this.#refuseAll(outcome.reason);
-      else {
-        const sentAgain = (await resolveOutcomes(this.#unresolved())) ? this.#sendAgain() : 0;
-        const tookMs = clock.monotonicMs() - (this.#unresolvedSinceMs ?? 0);
-        report({ kind: 'resolved', epoch: this.epoch, sentAgain, tookMs });
-      }
-      if (this.#ended !== undefined) return;
-      this.#unresolvedSinceMs = undefined;
-      this.#refusedFor = undefined;
-      this.#tail = this.#fold.state;
-      this.#schedule();
+      await find();
     } catch (error) {
       if (this.#ended === undefined) this.#give(error);
     }
+    if (this.#ended !== undefined) return;
+    this.#unresolvedSinceMs = undefined;
+    if (!this.#isRefused) this.#refusedFor = undefined;
+    this.#tail = this.#fold.state;
+    this.#schedule();
+  }
+
+  /** Determines the outcome of all pending appends. @param outcome of the oldest one, which was to follow `expected` */
+  async #resolve(expected: number, outcome: AppendOutcome): Promise<void> {
+    const { report, clock } = this.#options;
+    const sinceMs = clock.monotonicMs();
+    const reason = 'reason' in outcome ? outcome.reason : 'the stream ends elsewhere';
+    report({ kind: 'outcome-unknown', sequence: expected + 1, reason });
+    // All of these are answered soon, and appends that arrive meanwhile need not disturb a new epoch.
+    if (outcome.kind !== 'unknown') await Promise.all(this.#inFlight.map(({ arrival }) => arrival));
+    if (outcome.kind === 'full') this.#refuseAll(outcome.reason);
+    else {
+      const sentAgain = (await resolveOutcomes(this.#unresolved())) ? this.#sendAgain() : 0;
+      report({ kind: 'resolved', epoch: this.epoch, sentAgain, tookMs: clock.monotonicMs() - sinceMs });
+    }
+  }
+
+  /** Requests another leader after a refusal that came when an epoch had replaced the refused append. */
+  async #leaveLeader(): Promise<void> {
+    const { clock, requireWanted, stream } = this.#unresolved();
+    this.#isRefused = false;
+    await leaveRefusingLeader(stream, clock, requireWanted);
   }
 
   #unresolved(): UnresolvedWriter {
@@ -605,15 +622,8 @@ export class PartitionLog implements Log {
 
   #quarantine(cause: unknown): void {
     this.#options.report({ kind: 'quarantined', cause });
-    this.#end(
-      new ServiceError(
-        'WRITES_STOPPED',
-        'The log of this partition cannot be trusted; it accepts nothing more.',
-        {
-          cause,
-        },
-      ),
-    );
+    const what = 'The log of this partition cannot be trusted; it accepts nothing more.';
+    this.#end(new ServiceError('WRITES_STOPPED', what, { cause }));
   }
 
   #end(error: ServiceError): void {
@@ -654,6 +664,7 @@ export class PartitionLog implements Log {
 
   /** Whether the stream has everything, so that its end is known. */
   get #isSettled(): boolean {
+    if (this.#isRefused) return false;
     const nothingSent = this.#inFlight.length === 0 && this.#unresolvedSinceMs === undefined;
     return nothingSent && this.#sending === undefined && this.#waiting.length === 0;
   }

@@ -13,6 +13,7 @@ const foldTest = ['test/cluster/replication/log-fold.test.ts'];
 const replicaTest = ['test/cluster/replica-durability/flushed-replica.test.ts'];
 const supersededTest = ['test/cluster/ownership/superseded.test.ts'];
 const logSimulation = ['test/cluster/replication/partition-log.sim.test.ts'];
+const lateRefusalsTest = ['test/cluster/replication/late-refusals.test.ts'];
 const logReaderTest = ['test/cluster/replication/log-reader.test.ts'];
 const surveyTest = ['test/cluster/replica-durability/replica-survey.test.ts'];
 const streamChecksTest = ['test/cluster/replication/stream-checks.test.ts'];
@@ -144,6 +145,20 @@ export const guardMutants: readonly GuardMutant[] = [
     from: 'if (isRefused) await leaveRefusingLeader(writer.stream, writer.clock, writer.requireWanted);',
     to: '',
     tests: logSimulation,
+  },
+  {
+    guard: 'a server that refused an append for its own want of space is left, also when it answers late',
+    file: 'cluster/replication/partition-log.ts',
+    from: 'if (this.#inFlight.length === 0) void this.#pause(() => this.#leaveLeader());',
+    to: 'if (this.#inFlight.length === 0) this.#isRefused = false; else',
+    tests: lateRefusalsTest,
+  },
+  {
+    guard: 'no release is appended while a server leads that refused for its own want of space',
+    file: 'cluster/replication/partition-log.ts',
+    from: 'if (this.#isRefused) return false;',
+    to: '',
+    tests: lateRefusalsTest,
   },
   {
     guard: 'an opening leaves a server that refused it for its own want of space',
@@ -533,7 +548,7 @@ export const guardMutants: readonly GuardMutant[] = [
   {
     guard: 'a record is stored right behind the one before it',
     file: 'cluster/replication/partition-log.ts',
-    from: 'if (head.outcome.sequence !== head.expected + 1) {',
+    from: 'if (answer.sequence !== expected + 1) {',
     to: 'if (false) {',
     tests: openingTest,
   },

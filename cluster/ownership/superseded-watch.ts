@@ -56,7 +56,10 @@ export class SupersededWatch {
           return;
         }
       } catch (cause) {
-        if (!signal.aborted) onFailure(cause);
+        if (signal.aborted) return;
+        // Before that is told: whoever hears of it may start it again.
+        this.stop();
+        onFailure(cause);
         return;
       }
     }

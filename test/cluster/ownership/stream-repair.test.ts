@@ -107,3 +107,11 @@ it('ends at damage that only an operator can resolve, and when it is stopped', a
   await pass(60);
   expect(looked).toEqual([1]);
 });
+
+it('starts again after damage', async () => {
+  attempts = [logCorrupted(PARTITION, 3, 'it does not verify'), undefined];
+  await pass(5);
+  repair.begin();
+  await pass(5);
+  expect([looked, isWhole]).toEqual([[1, 6], true]);
+});

@@ -4,6 +4,7 @@ import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import type { QueueStatus } from './messages.ts';
 import {
+  type AgendaEntry,
   agendaId,
   agendaKey,
   agendaTime,
@@ -13,6 +14,7 @@ import {
   JobsTable,
   type JobRow,
 } from './jobs-tables.ts';
+import type { PassedJobs } from './passed-jobs.ts';
 
 /** Counters that are stored, because computing them would read every row. */
 export interface JobTotals {
@@ -57,9 +59,10 @@ export function readActive(reader: TableReader, key: string): JobRow | undefined
  *
  * @param before the stored job; undefined for a new one
  */
-export function storeJob(turn: Turn, before: JobRow | undefined, job: JobRow): void {
+export function storeJob(turn: Turn, before: JobRow | undefined, job: JobRow, passed: PassedJobs): void {
   if (before !== undefined) turn.remove(JobsTable.agenda, agendaKey(before));
   turn.put(JobsTable.agenda, agendaKey(job), Buffer.from(job.type, 'utf8'));
+  if (job.state === 'scheduled') passed.written(job);
   turn.put(JobsTable.jobs, job.id, encodeJsonRow(job));
   setKey(turn, job);
   recount(turn, before?.state, job.state);
@@ -87,37 +90,21 @@ export function dueJobs(
   return jobs;
 }
 
-/**
- * The first due job of a priority and of one of the types. The cost grows with the jobs before it. There are such jobs
- * only when this process does not handle their types.
- */
-export function firstDue(
-  reader: TableReader,
-  priority: JobPriority,
-  types: ReadonlySet<string>,
-  nowMs: number,
-): JobRow | undefined {
-  for (const { key, value } of reader.range(JobsTable.agenda, agendaUpTo('scheduled', nowMs, priority))) {
-    if (types.has(Buffer.from(value).toString('utf8'))) return readJob(reader, agendaId(key));
-  }
-  return undefined;
+/** The status of the queue, with all types of jobs. */
+export function statusOf(reader: TableReader): QueueStatus {
+  return statusWith(reader, (priority) => earliest(reader, 'scheduled', priority));
 }
 
-/** The status of the queue. @param types types of jobs to consider; default: all */
-export function statusOf(reader: TableReader, types?: ReadonlySet<string>): QueueStatus {
-  let dueMs = earliest(reader, 'leased');
-  for (const priority of jobPriorities) {
-    for (const { key, value } of reader.range(
-      JobsTable.agenda,
-      agendaUpTo('scheduled', undefined, priority),
-    )) {
-      if (types !== undefined && !types.has(Buffer.from(value).toString('utf8'))) continue;
-      const at = agendaTime(key);
-      if (dueMs === null || at < dueMs) dueMs = at;
-      break;
-    }
-  }
-  return { dueMs, cleanMs: earliest(reader, 'final') };
+/** The status of the queue with the waiting jobs of some types. */
+export function statusOfTypes(
+  reader: TableReader,
+  passed: PassedJobs,
+  types: ReadonlySet<string>,
+): QueueStatus {
+  return statusWith(reader, (priority) => {
+    const key = passed.first(reader, priority, types);
+    return key === undefined ? null : agendaTime(key);
+  });
 }
 
 /** Counts active jobs by priority and by type. The cost grows with their number. */
@@ -168,8 +155,15 @@ export function newestJobs(reader: TableReader, limit: number, offset: number): 
   return jobs;
 }
 
-function earliest(reader: TableReader, entry: 'leased' | 'final'): number | null {
-  for (const { key } of reader.range(JobsTable.agenda, agendaUpTo(entry))) return agendaTime(key);
+/** @param waiting when the first job of a priority is due */
+function statusWith(reader: TableReader, waiting: (priority: JobPriority) => number | null): QueueStatus {
+  const times = [earliest(reader, 'leased'), ...jobPriorities.map(waiting)].filter((at) => at !== null);
+  return { dueMs: times.length === 0 ? null : Math.min(...times), cleanMs: earliest(reader, 'final') };
+}
+
+function earliest(reader: TableReader, entry: AgendaEntry, priority?: JobPriority): number | null {
+  for (const { key } of reader.range(JobsTable.agenda, agendaUpTo(entry, undefined, priority)))
+    return agendaTime(key);
   return null;
 }
 

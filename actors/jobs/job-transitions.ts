@@ -10,18 +10,10 @@ import {
   TIMEOUT_MARK,
 } from '#runtime/jobs/job.ts';
 import type { FailureOutcome } from '#runtime/jobs/ports.ts';
-import {
-  countDispatch,
-  dropJob,
-  dueJobs,
-  firstDue,
-  readActive,
-  readJob,
-  readTotals,
-  storeJob,
-} from './job-store.ts';
-import type { JobRow } from './jobs-tables.ts';
+import { countDispatch, dropJob, dueJobs, readActive, readJob, readTotals, storeJob } from './job-store.ts';
+import { agendaId, agendaTime, type JobRow } from './jobs-tables.ts';
 import type { ClaimedBy, ClaimJob, CompleteJob, EnqueueJob, FailJob, RenewJob } from './messages.ts';
+import type { PassedJobs } from './passed-jobs.ts';
 
 /** Bounds of the queue of one repository. */
 export interface JobsLimits {
@@ -35,6 +27,11 @@ export interface JobsLimits {
   readonly deadLetterMs: number;
 }
 
+/** The queue of one repository. */
+export interface JobQueue extends JobsLimits {
+  readonly passed: PassedJobs;
+}
+
 /** Most jobs one command reclaims or removes. */
 const SWEPT_MAX = 200;
 
@@ -42,11 +39,11 @@ const SWEPT_MAX = 200;
 const FORGOTTEN_EARLY = 2;
 
 /** @see messages.ts, EnqueueJob */
-export function enqueue({ job }: EnqueueJob, turn: Turn, limits: JobsLimits): JobRow {
+export function enqueue({ job }: EnqueueJob, turn: Turn, queue: JobQueue): JobRow {
   const known = readJob(turn, job.id) ?? (job.key === undefined ? undefined : readActive(turn, job.key));
   if (known !== undefined) return known;
-  if (readTotals(turn).active >= limits.activeMax) {
-    throw new ServiceError('OVERLOADED', `A repository has at most ${limits.activeMax} jobs waiting`);
+  if (readTotals(turn).active >= queue.activeMax) {
+    throw new ServiceError('OVERLOADED', `A repository has at most ${queue.activeMax} jobs waiting`);
   }
   const { about, id, key, payload, priority, retriesMax, timeoutMs, type } = job;
   const row: JobRow = {
@@ -71,7 +68,7 @@ export function enqueue({ job }: EnqueueJob, turn: Turn, limits: JobsLimits): Jo
     claim: null,
     forgetAtMs: null,
   };
-  storeJob(turn, undefined, row);
+  storeJob(turn, undefined, row, queue.passed);
   return row;
 }
 
@@ -80,12 +77,13 @@ export function enqueue({ job }: EnqueueJob, turn: Turn, limits: JobsLimits): Jo
  *
  * @see messages.ts, ClaimJob
  */
-export function claim(command: ClaimJob, turn: Turn, limits: JobsLimits): JobRow | undefined {
-  for (const lapsed of dueJobs(turn, 'leased', turn.wallMs, SWEPT_MAX)) takeBack(turn, lapsed, limits);
+export function claim(command: ClaimJob, turn: Turn, queue: JobQueue): JobRow | undefined {
+  for (const lapsed of dueJobs(turn, 'leased', turn.wallMs, SWEPT_MAX)) takeBack(turn, lapsed, queue);
   const types = new Set(command.types);
   for (const priority of jobPriorities) {
-    const found = firstDue(turn, priority, types, turn.wallMs);
-    if (found === undefined) continue;
+    const key = queue.passed.first(turn, priority, types);
+    if (key === undefined || agendaTime(key) > turn.wallMs) continue;
+    const found = readJob(turn, agendaId(key)) as JobRow;
     const { leaseMs, token, worker } = command;
     const taken: JobRow = {
       ...found,
@@ -94,7 +92,7 @@ export function claim(command: ClaimJob, turn: Turn, limits: JobsLimits): JobRow
       heartbeatAtMs: turn.wallMs,
       claim: { token, worker, untilMs: turn.wallMs + leaseMs },
     };
-    storeJob(turn, found, taken);
+    storeJob(turn, found, taken, queue.passed);
     countDispatch(turn, priority);
     return taken;
   }
@@ -102,49 +100,50 @@ export function claim(command: ClaimJob, turn: Turn, limits: JobsLimits): JobRow
 }
 
 /** @returns whether the attempt still held the job. @see messages.ts, RenewJob */
-export function renew(command: RenewJob, turn: Turn): boolean {
+export function renew(command: RenewJob, turn: Turn, { passed }: JobQueue): boolean {
   const job = heldBy(command, turn);
   if (job === undefined) return false;
   const { leaseMs, progress = job.progress, token } = command;
   const untilMs = turn.wallMs + leaseMs;
   const worker = job.claim?.worker ?? '';
-  storeJob(turn, job, {
+  const renewed: JobRow = {
     ...job,
     progress: Math.min(Math.max(progress, 0), 1),
     heartbeatAtMs: turn.wallMs,
     claim: { token, worker, untilMs },
-  });
+  };
+  storeJob(turn, job, renewed, passed);
   return true;
 }
 
 /** @returns whether the attempt still held the job. @see messages.ts, CompleteJob */
-export function complete(command: CompleteJob, turn: Turn, limits: JobsLimits): boolean {
+export function complete(command: CompleteJob, turn: Turn, queue: JobQueue): boolean {
   const job = heldBy(command, turn);
   if (job === undefined) return false;
   const { result } = command;
-  finish(turn, job, 'completed', { result, progress: 1, error: null, heartbeatAtMs: turn.wallMs }, limits);
+  finish(turn, job, 'completed', { result, progress: 1, error: null, heartbeatAtMs: turn.wallMs }, queue);
   return true;
 }
 
 /** @returns whether the attempt still held the job. @see messages.ts, ReleaseJob */
-export function release(command: ClaimedBy, turn: Turn): boolean {
+export function release(command: ClaimedBy, turn: Turn, { passed }: JobQueue): boolean {
   const job = heldBy(command, turn);
   if (job === undefined) return false;
-  storeJob(turn, job, { ...job, state: 'scheduled', dueAtMs: turn.wallMs, claim: null });
+  storeJob(turn, job, { ...job, state: 'scheduled', dueAtMs: turn.wallMs, claim: null }, passed);
   return true;
 }
 
 /** @see messages.ts, FailJob */
-export function fail(command: FailJob, turn: Turn, limits: JobsLimits): FailureOutcome {
+export function fail(command: FailJob, turn: Turn, queue: JobQueue): FailureOutcome {
   const job = heldBy(command, turn);
   if (job === undefined) return 'lost';
-  return failed(turn, job, command.error, command.retryAfterMs, limits);
+  return failed(turn, job, command.error, command.retryAfterMs, queue);
 }
 
 /** Reclaims the jobs claimed by other processes. @see messages.ts, RecoverJobs */
-export function recover(worker: string, turn: Turn, limits: JobsLimits): void {
-  for (const job of dueJobs(turn, 'leased', undefined, limits.activeMax)) {
-    if (job.claim?.worker !== worker) takeBack(turn, job, limits);
+export function recover(worker: string, turn: Turn, queue: JobQueue): void {
+  for (const job of dueJobs(turn, 'leased', undefined, queue.activeMax)) {
+    if (job.claim?.worker !== worker) takeBack(turn, job, queue);
   }
 }
 
@@ -154,11 +153,11 @@ export function clean(turn: Turn): void {
 }
 
 /** @throws {ServiceError} `NOT_FOUND`, `CONFLICT`. @see messages.ts, CancelJob */
-export function cancel(id: string, turn: Turn, limits: JobsLimits): void {
+export function cancel(id: string, turn: Turn, queue: JobQueue): void {
   const job = requireJob(turn, id);
   if (job.state === 'cancelled') return;
   if (!isActive(job)) throw new ServiceError('CONFLICT', `Job '${id}' is ${job.state} already`);
-  finish(turn, job, 'cancelled', {}, limits);
+  finish(turn, job, 'cancelled', {}, queue);
 }
 
 /** @throws {ServiceError} `NOT_FOUND`, `CONFLICT`. @see messages.ts, RemoveJob */
@@ -196,8 +195,8 @@ function heldBy({ id, token }: ClaimedBy, turn: Turn): JobRow | undefined {
  * Ends an attempt whose lease has ended. It counts as failed, so that a job that kills its worker is not retried
  * forever.
  */
-function takeBack(turn: Turn, job: JobRow, limits: JobsLimits): void {
-  failed(turn, job, `${TIMEOUT_MARK} Nothing was heard of the worker any more`, 0, limits);
+function takeBack(turn: Turn, job: JobRow, queue: JobQueue): void {
+  failed(turn, job, `${TIMEOUT_MARK} Nothing was heard of the worker any more`, 0, queue);
 }
 
 function failed(
@@ -205,36 +204,32 @@ function failed(
   job: JobRow,
   text: string,
   retryAfterMs: number | null,
-  limits: JobsLimits,
+  queue: JobQueue,
 ): FailureOutcome {
   const error = text.slice(0, JOB_ERROR_CHARACTERS_MAX);
   if (retryAfterMs === null || job.retries >= job.retriesMax) {
-    finish(turn, job, 'failed', { error }, limits);
+    finish(turn, job, 'failed', { error }, queue);
     return 'dead';
   }
   const dueAtMs = turn.wallMs + retryAfterMs;
-  storeJob(turn, job, {
+  const again = {
     ...job,
     state: 'scheduled',
     dueAtMs,
     error,
     retries: job.retries + 1,
     claim: null,
-  });
+  } as const;
+  storeJob(turn, job, again, queue.passed);
   return 'retried';
 }
 
-function finish(turn: Turn, job: JobRow, state: JobState, change: Partial<JobRow>, limits: JobsLimits): void {
-  const keptMs = state === 'failed' ? limits.deadLetterMs : limits.retentionMs;
-  storeJob(turn, job, {
-    ...job,
-    ...change,
-    state,
-    finishedAtMs: turn.wallMs,
-    claim: null,
-    forgetAtMs: turn.wallMs + keptMs,
-  });
-  if (readTotals(turn).final <= limits.finalMax) return;
+function finish(turn: Turn, job: JobRow, state: JobState, change: Partial<JobRow>, queue: JobQueue): void {
+  const keptMs = state === 'failed' ? queue.deadLetterMs : queue.retentionMs;
+  const finishedAtMs = turn.wallMs;
+  const ended = { ...job, ...change, state, finishedAtMs, claim: null, forgetAtMs: finishedAtMs + keptMs };
+  storeJob(turn, job, ended, queue.passed);
+  if (readTotals(turn).final <= queue.finalMax) return;
   for (const early of dueJobs(turn, 'final', undefined, FORGOTTEN_EARLY)) {
     if (early.id !== job.id) dropJob(turn, early);
   }

@@ -7,7 +7,15 @@ import { jobWaiting } from '#runtime/jobs/job-waiting.ts';
 import type { JobCounts } from '#runtime/jobs/ports.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';
-import { activeIds, countActive, newestJobs, readJob, readTotals, statusOf } from './job-store.ts';
+import {
+  activeIds,
+  countActive,
+  newestJobs,
+  readJob,
+  readTotals,
+  statusOf,
+  statusOfTypes,
+} from './job-store.ts';
 import {
   cancel,
   claim,
@@ -15,6 +23,7 @@ import {
   complete,
   enqueue,
   fail,
+  type JobQueue,
   type JobsLimits,
   recover,
   release,
@@ -24,6 +33,7 @@ import {
 } from './job-transitions.ts';
 import { jobsTableNames, type JobRow } from './jobs-tables.ts';
 import type { JobsCommand, JobsQuery } from './messages.ts';
+import { PassedJobs } from './passed-jobs.ts';
 
 /**
  * The background jobs of one repository: their records and their queue. The actor is a state machine and runs no job
@@ -32,18 +42,18 @@ import type { JobsCommand, JobsQuery } from './messages.ts';
  * Invariants: invariants.md in this folder.
  */
 class JobsActor implements ActorBehaviour {
-  readonly #limits: JobsLimits;
+  readonly #queue: JobQueue;
 
   constructor(limits: JobsLimits) {
-    this.#limits = limits;
+    this.#queue = { ...limits, passed: new PassedJobs() };
   }
 
   execute(command: JobsCommand, turn: Turn): unknown {
-    const limits = this.#limits;
+    const queue = this.#queue;
     switch (command.type) {
       case 'CancelJob':
         requireAdministrator(turn.caller.policy, turn.caller.principal);
-        return cancel(command.id, turn, limits);
+        return cancel(command.id, turn, queue);
       case 'RemoveJob':
         requireAdministrator(turn.caller.policy, turn.caller.principal);
         return remove(command.id, turn);
@@ -60,31 +70,31 @@ class JobsActor implements ActorBehaviour {
     command: Exclude<JobsCommand, { type: 'CancelJob' | 'RemoveJob' | 'RemoveJobs' }>,
     turn: Turn,
   ): unknown {
-    const limits = this.#limits;
+    const queue = this.#queue;
     switch (command.type) {
       case 'EnqueueJob': {
-        const job = enqueue(command, turn, limits);
+        const job = enqueue(command, turn, queue);
         if (isActive(job)) turn.emit(jobWaiting(job.id));
         return { job: recordOf(job), status: statusOf(turn) };
       }
       case 'ClaimJob': {
-        const job = claim(command, turn, limits);
-        const status = statusOf(turn, new Set(command.types));
+        const job = claim(command, turn, queue);
+        const status = statusOfTypes(turn, queue.passed, new Set(command.types));
         const { dueMs } = status;
         const waitMs = dueMs === null ? null : Math.max(0, dueMs - turn.wallMs);
         const { active } = readTotals(turn);
         return { job: job === undefined ? null : recordOf(job), status, waitMs, active };
       }
       case 'RenewJob':
-        return { isHeld: renew(command, turn), status: statusOf(turn) };
+        return { isHeld: renew(command, turn, queue), status: statusOf(turn) };
       case 'CompleteJob':
-        return { isHeld: complete(command, turn, limits), status: statusOf(turn) };
+        return { isHeld: complete(command, turn, queue), status: statusOf(turn) };
       case 'ReleaseJob':
-        return { isHeld: release(command, turn), status: statusOf(turn) };
+        return { isHeld: release(command, turn, queue), status: statusOf(turn) };
       case 'FailJob':
-        return { outcome: fail(command, turn, limits), status: statusOf(turn) };
+        return { outcome: fail(command, turn, queue), status: statusOf(turn) };
       case 'RecoverJobs':
-        recover(command.worker, turn, limits);
+        recover(command.worker, turn, queue);
         return { status: statusOf(turn) };
       case 'CleanJobs':
         clean(turn);
@@ -92,6 +102,10 @@ class JobsActor implements ActorBehaviour {
       default:
         return unknownMessage(command);
     }
+  }
+
+  forget(): void {
+    this.#queue.passed.forget();
   }
 
   query(query: JobsQuery, { caller, view }: QueryContext): unknown {
@@ -104,7 +118,7 @@ class JobsActor implements ActorBehaviour {
       case 'ListJobs':
         return newestJobs(view, query.limit, query.offset).map(recordOf);
       case 'CountJobs':
-        return countsOf(view, this.#limits);
+        return countsOf(view, this.#queue);
       case 'ListActiveJobs':
         requireEngine(caller);
         return activeIds(view);

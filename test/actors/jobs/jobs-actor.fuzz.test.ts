@@ -17,9 +17,14 @@ const RETENTION_MS = 20_000;
 
 /** What may happen; a number picks one of the jobs or attempts there are. */
 type Step =
-  | { readonly kind: 'enqueue'; readonly key: string | undefined; readonly priority: JobPriority }
+  | {
+      readonly kind: 'enqueue';
+      readonly key: string | undefined;
+      readonly priority: JobPriority;
+      readonly type: string;
+    }
   | { readonly kind: 'again' | 'cancel' | 'remove'; readonly pick: number }
-  | { readonly kind: 'claim'; readonly worker: string }
+  | { readonly kind: 'claim'; readonly worker: string; readonly types: readonly string[] }
   | { readonly kind: 'renew' | 'complete' | 'release'; readonly pick: number }
   | { readonly kind: 'fail'; readonly pick: number; readonly retryAfterMs: number | null }
   | { readonly kind: 'pass'; readonly ms: number }
@@ -36,9 +41,17 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant('enqueue' as const),
       key: fc.option(fc.constantFrom('a', 'b'), { nil: undefined }),
       priority: fc.constantFrom(...jobPriorities),
+      type: fc.constantFrom('Test', 'Other'),
     }),
   },
-  { weight: 5, arbitrary: fc.record({ kind: fc.constant('claim' as const), worker: workers }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      kind: fc.constant('claim' as const),
+      worker: workers,
+      types: fc.constantFrom(['Test'], ['Other'], ['Test', 'Other']),
+    }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({ kind: fc.constantFrom('again', 'cancel', 'remove' as const), pick: picks }),
@@ -68,6 +81,7 @@ interface ModelJob {
   readonly id: string;
   readonly key: string | undefined;
   readonly priority: JobPriority;
+  readonly type: string;
   state: JobState;
   retries: number;
   dueMs: number;
@@ -106,8 +120,10 @@ class Model {
     }
   }
 
-  next(nowMs: number): ModelJob | undefined {
-    const due = [...this.jobs.values()].filter((job) => job.state === 'scheduled' && job.dueMs <= nowMs);
+  next(nowMs: number, types: readonly string[]): ModelJob | undefined {
+    const due = [...this.jobs.values()].filter(
+      (job) => job.state === 'scheduled' && job.dueMs <= nowMs && types.includes(job.type),
+    );
     const rank = (job: ModelJob) => jobPriorities.indexOf(job.priority);
     return due.sort((a, b) => rank(a) - rank(b) || a.dueMs - b.dueMs || (a.id < b.id ? -1 : 1))[0];
   }
@@ -118,10 +134,13 @@ class Model {
     return { scheduled, kept: this.jobs.size };
   }
 
-  status(): QueueReply['status'] {
-    const due = [...this.jobs.values()].flatMap((job) =>
-      this.active(job) ? [job.lease === undefined ? job.dueMs : job.lease.untilMs] : [],
-    );
+  /** @param types of the waiting jobs that count; default: all */
+  status(types?: readonly string[]): QueueReply['status'] {
+    const due = [...this.jobs.values()].flatMap((job) => {
+      if (!this.active(job)) return [];
+      if (job.lease !== undefined) return [job.lease.untilMs];
+      return types?.includes(job.type) === false ? [] : [job.dueMs];
+    });
     const clean = [...this.jobs.values()].flatMap((job) => (this.active(job) ? [] : [job.forgetMs]));
     return { dueMs: least(due), cleanMs: least(clean) };
   }
@@ -185,7 +204,7 @@ class Run {
         return;
       }
       case 'claim':
-        return this.#claim(step.worker, nowMs);
+        return this.#claim(step.worker, step.types, nowMs);
       case 'cancel':
       case 'remove':
         return this.#order(step.kind, pick(this.#ids, step.pick), nowMs);
@@ -222,7 +241,7 @@ class Run {
   }
 
   async #enqueue(job: ReturnType<typeof newJob>, nowMs: number): Promise<void> {
-    const { id, key, priority } = job;
+    const { id, key, priority, type } = job;
     const status = [...this.#model.jobs.values()].find(
       (other) => key !== undefined && other.key === key && this.#model.active(other),
     );
@@ -234,6 +253,7 @@ class Run {
       id,
       key,
       priority: priority as JobPriority,
+      type,
       state: 'scheduled',
       retries: 0,
       dueMs: nowMs,
@@ -242,21 +262,23 @@ class Run {
     });
   }
 
-  async #claim(worker: string, nowMs: number): Promise<void> {
+  async #claim(worker: string, types: readonly string[], nowMs: number): Promise<void> {
     const model = this.#model;
     model.takeBack(nowMs, (lease) => lease.untilMs <= nowMs);
-    const expected = model.next(nowMs);
+    const expected = model.next(nowMs, types);
     const token = `token-${this.#attempts.length}`;
-    const { job } = await this.#tell<JobClaimed>({
+    const { job, status } = await this.#tell<JobClaimed>({
       type: 'ClaimJob',
-      types: ['Test'],
+      types,
       token,
       worker,
       leaseMs: LEASE_MS,
     });
     expect(job?.id).toBe(expected?.id);
+    if (expected !== undefined)
+      Object.assign(expected, { state: 'running', lease: { token, worker, untilMs: nowMs + LEASE_MS } });
+    expect(status.dueMs).toBe(model.status(types).dueMs);
     if (expected === undefined) return;
-    Object.assign(expected, { state: 'running', lease: { token, worker, untilMs: nowMs + LEASE_MS } });
     this.#attempts.push({ id: expected.id, token });
   }
 

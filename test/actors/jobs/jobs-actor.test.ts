@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { jobsActor } from '#actors/jobs/jobs-actor.ts';
 import type { JobClaimed, JobEnqueued } from '#actors/jobs/messages.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobRecord } from '#runtime/jobs/job.ts';
 import { callers, HostFixture } from '#test/support/host-fixture.ts';
 import { newJob } from '#test/support/job-fixtures.ts';
@@ -94,6 +95,15 @@ describe('the jobs actor', () => {
     expect(list(callers.admin)).toMatchObject([{ id, state: 'scheduled' }]);
     await fixture.command(actor, { type: 'CancelJob', id } as never, callers.admin);
     expect(list(callers.admin)).toMatchObject([{ id, state: 'cancelled' }]);
+  });
+
+  it('hands out the same job again when the claim did not become durable', async () => {
+    const { id } = await enqueue();
+    await enqueue();
+    fixture.journal.append = () => Promise.reject(new ServiceError('STORAGE_FULL'));
+    await expect(fixture.command(actor, claim)).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    Reflect.deleteProperty(fixture.journal, 'append');
+    expect((await fixture.command<JobClaimed>(actor, claim)).job?.id).toBe(id);
   });
 
   it('does not disclose which worker runs a job', async () => {

@@ -95,15 +95,20 @@ describe('a data directory of an older version', () => {
     await expect(startServer({ dataDir: folder })).rejects.toThrow(/master-key is missing/);
   });
 
-  it('accepts writes while its journal is converted to this format', async () => {
+  it.each([
+    ['are appended while its journal is converted to this format', 0],
+    ['were appended before', 1],
+  ])('keeps writes that %s', async (_, before) => {
     unpackOldest();
     const files = new FaultyFileSystem();
     for (const name of readdirSync(join(folder, 'journal')))
       files.put(join(FOLDER, name), readFileSync(join(folder, 'journal', name)));
     const { journal } = await openJournal(files);
+    const appended = Array.from({ length: before }, () => journal.append(numberedEntry('a', 6)));
     const claimed = journal.claimFormat();
     const sequence = await journal.append(numberedEntry('a', 7));
     await claimed;
+    await Promise.all(appended);
     await journal.close();
     const { journal: again } = await openJournal(files.crash('drop-unsynced'));
     expect(again.lastSequence).toBe(sequence);

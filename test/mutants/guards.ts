@@ -1,4 +1,5 @@
 import type { GuardMutant } from './guard-mutant.ts';
+import { directoryGuards } from './directory-guards.ts';
 import { leaseGuards } from './lease-guards.ts';
 import { openingGuards } from './opening-guards.ts';
 import { sealGuards } from './seal-guards.ts';
@@ -634,4 +635,5 @@ export const guardMutants: readonly GuardMutant[] = [
   ...sealGuards,
   ...snapshotGuards,
   ...storageGuards,
+  ...directoryGuards,
 ];

@@ -277,6 +277,13 @@ describe('acquireForReading', () => {
     writer.release();
   });
 
+  it('refuses a path that is no directory, as one that writes does', async () => {
+    await expect(acquireForReading(file, claimName)).rejects.toMatchObject({
+      code: 'WRITES_STOPPED',
+      message: expect.stringContaining('it is not a folder') as string,
+    });
+  });
+
   it('reads nothing under a writer whose lock file was removed, where nothing may be written', async () => {
     const writer = await acquireDataDirectory(directory, claimName);
     rmSync(file);

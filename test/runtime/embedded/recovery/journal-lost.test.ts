@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { FileFacts } from '#runtime/base/files/file-system.ts';
+import { type FileFacts, realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { Journal } from '#runtime/embedded/journal/journal.ts';
 import type { JournalDurability, JournalOptions } from '#runtime/embedded/journal/journal-options.ts';
@@ -194,6 +197,24 @@ it('a journal whose newest file was cut and then removed does not give what is l
   await letHeal(journal, clock);
   expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
   expect(files.paths()).toEqual([]);
+});
+
+it('a journal whose folder was removed makes another one when the shards have everything', async () => {
+  const folder = join(mkdtempSync(join(tmpdir(), 'journal-lost-')), 'journal');
+  const clock = new TestClock();
+  const { journal } = await openJournal(realFileSystem, { clock, folder });
+  await journal.append(numberedEntry('a', 1));
+  journal.released('a', 1);
+  rmSync(folder, { recursive: true });
+  await journal.inspect();
+  expect(journal.trouble).toMatchObject({ code: 'WRITES_STOPPED' });
+  await until(() => {
+    clock.advance(100);
+    return journal.trouble === undefined;
+  }, 'it takes entries again');
+  expect(await journal.append(numberedEntry('a', 2))).toBe(2);
+  await journal.close();
+  rmSync(dirname(folder), { recursive: true });
 });
 
 it('a journal whose newest file is cut right before a record is written does not write it, which would hide that', async () => {

@@ -1,0 +1,67 @@
+import type { GuardMutant } from './guard-mutant.ts';
+
+const lockTest = ['test/runtime/embedded/data-directory-lock.test.ts'];
+const catalogueFileTest = ['test/runtime/actor/catalogue/catalogue-file.test.ts'];
+const damagedLogTest = ['test/runtime/actor/damage/damaged-log.test.ts'];
+const journalLostTest = ['test/runtime/embedded/recovery/journal-lost.test.ts'];
+const olderVersionTest = ['test/history/older-version.test.ts'];
+
+/** The safety guards of who uses a data directory, and of what its files are believed to say. */
+export const directoryGuards: readonly GuardMutant[] = [
+  {
+    guard: 'only what may not be written is read under a lock that readers share',
+    file: 'runtime/embedded/data-directory-lock.ts',
+    from: "if (!readOnlyCodes.has((cause as NodeJS.ErrnoException | undefined)?.code ?? '')) throw error;",
+    to: '',
+    tests: lockTest,
+  },
+  {
+    guard: 'a file that the system refuses for the moment makes no actor depend on lost records',
+    file: 'runtime/actor/damage/damaged-log.ts',
+    from: 'if (isRefusedFile(error)) throw error;',
+    to: '',
+    tests: damagedLogTest,
+  },
+  {
+    guard: 'a catalogue with a damaged fact is not used',
+    file: 'runtime/actor/catalogue/catalogue-file.ts',
+    from: 'file.#requireWhole();',
+    to: '',
+    tests: catalogueFileTest,
+  },
+  {
+    guard: 'an actor on a damaged page of the catalogue counts as listed',
+    file: 'runtime/actor/catalogue/catalogue-file.ts',
+    from: 'keyOfActor(actor));\n    this.#requireWhole();',
+    to: 'keyOfActor(actor));',
+    tests: catalogueFileTest,
+  },
+  {
+    guard: 'a catalogue lists all actors or none',
+    file: 'runtime/actor/catalogue/catalogue-file.ts',
+    from: 'rowOf(value));\n    this.#requireWhole();',
+    to: 'rowOf(value));',
+    tests: catalogueFileTest,
+  },
+  {
+    guard: 'a journal whose folder was removed makes it anew',
+    file: 'runtime/embedded/journal/journal.ts',
+    from: 'await files.makeDirectory(folder);',
+    to: '',
+    tests: journalLostTest,
+  },
+  {
+    guard: 'entries wait until the journal has a file of this format',
+    file: 'runtime/embedded/journal/journal.ts',
+    from: 'this.#loop = started.then(() => this.#run());',
+    to: 'void started.then(() => this.#run());',
+    tests: olderVersionTest,
+  },
+  {
+    guard: 'no file of this format is begun while entries are written',
+    file: 'runtime/embedded/journal/journal.ts',
+    from: ' || this.#loop !== undefined) return;',
+    to: ') return;',
+    tests: olderVersionTest,
+  },
+];

@@ -107,7 +107,7 @@ export async function surveyDirectory({ clock, dataDir }: CheckEnvironment): Pro
     listed: () => listed,
     reached: (actor: ActorId) => reachedBy(store, actor),
   };
-  const dependent = new Map([...journal.refused, ...(await dependentActors(journal, journal.lost, stored))]);
+  const dependent = new Map([...journal.refused, ...(await dependentActors(journal, journal, stored))]);
   return { store, actors, listed, keyCheck, journal, dependent, ...(await madeIn(journal, store)) };
 }
 

@@ -1,3 +1,4 @@
+import { damageGuards } from './damage-guards.ts';
 import type { GuardMutant } from './guard-mutant.ts';
 import { directoryGuards } from './directory-guards.ts';
 import { leaseGuards } from './lease-guards.ts';
@@ -630,6 +631,7 @@ export const guardMutants: readonly GuardMutant[] = [
     to: '',
     tests: ['test/runtime/actor/store/removed-actors.test.ts'],
   },
+  ...damageGuards,
   ...leaseGuards,
   ...openingGuards,
   ...sealGuards,

@@ -196,14 +196,7 @@ export const storageGuards: readonly GuardMutant[] = [
     tests: salvageTest,
   },
   {
-    guard: 'a second damage of the journal takes no segment that left since the first for lost',
-    file: 'runtime/embedded/recovery/journal-recovery.ts',
-    from: 'if (removed.some(({ last }) => last + 1 === firstSequence)) return true;',
-    to: '',
-    tests: ['test/runtime/actor/damage/damaged-twice.test.ts'],
-  },
-  {
-    guard: 'a check takes no segment that left between two damages of the journal for lost',
+    guard: 'no segment that left between two damages of the journal is taken for lost',
     file: 'runtime/embedded/recovery/journal-recovery.ts',
     from: '  if (hole !== undefined) return hole.first;\n',
     to: '',
@@ -212,15 +205,15 @@ export const storageGuards: readonly GuardMutant[] = [
   {
     guard: 'a start restores no actor whose removal is no longer in the journal',
     file: 'runtime/embedded/recovery/journal-damage.ts',
-    from: 'this.appliedThrough = lastBeforeHole(retention.segments);',
+    from: 'this.appliedThrough = holes.at(-1)?.last ?? 0;',
     to: 'this.appliedThrough = 0;',
     tests: reusedNamesTest,
   },
   {
     guard: 'only records before a hole may be of an actor whose removal has left the journal',
-    file: 'runtime/embedded/recovery/journal-damage.ts',
-    from: 'header.firstSequence > before.lastSequence + 1;',
-    to: 'header.firstSequence > before.lastSequence;',
+    file: 'runtime/embedded/recovery/damage-note.ts',
+    from: 'if (kept.length === 0 || next === undefined || next === through + 1) return removed;',
+    to: 'if (kept.length === 0 || next === undefined) return removed;',
     tests: reusedNamesTest,
   },
   {

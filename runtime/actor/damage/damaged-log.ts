@@ -2,7 +2,7 @@ import { isRefusedFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { actorMark } from '#runtime/log/actor-mark.ts';
 import { isUnder, lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
-import type { Log, LostRecords } from '#runtime/log/ports.ts';
+import type { Log, LogDamage, LostRecords } from '#runtime/log/ports.ts';
 import type { CatalogueRow } from '../catalogue/actor-catalogue.ts';
 import type { ActorId } from '../ports.ts';
 
@@ -32,6 +32,9 @@ export interface JudgedActors {
   readonly unlisted: ReadonlyMap<ActorId, number>;
 }
 
+/** The lost records of a log, and the part of it that was applied before others were removed. */
+export type LostSoFar = Pick<LogDamage, 'appliedThrough' | 'lost'>;
+
 /** An actor that occurs in the log. */
 interface LoggedActor {
   /** Sequence of the record that created it; undefined when that record is no longer in the log. */
@@ -53,7 +56,7 @@ interface LoggedActor {
  */
 export async function dependentActors(
   log: Pick<Log, 'read'>,
-  lost: readonly LostRecords[],
+  lost: LostSoFar,
   stored: StoredActors,
 ): Promise<ReadonlyMap<ActorId, string>> {
   return (await judgeActors(log, lost, stored)).dependent;
@@ -62,7 +65,7 @@ export async function dependentActors(
 /** As {@link dependentActors}, with the actors that do not depend because their shards contain the lost records. */
 export async function judgeActors(
   log: Pick<Log, 'read'>,
-  lost: readonly LostRecords[],
+  { appliedThrough, lost }: LostSoFar,
   stored: StoredActors,
 ): Promise<JudgedActors> {
   const dependent = new Map<ActorId, string>();
@@ -89,6 +92,8 @@ export async function judgeActors(
   // In log order, so that a source is classified before its forks.
   for (const [actor, { firstAt, madeAt, source }] of logged) {
     if (onDisk.has(actor) || (madeAt ?? 0) < (listed.get(actor)?.created ?? 0)) continue;
+    // It was removed: all actors of that part had rows when later records left the log.
+    if (listed.size > 0 && !listed.has(actor) && (madeAt ?? firstAt) <= appliedThrough) continue;
     if (madeAt === undefined) {
       if (listed.has(actor)) continue;
       const before = lost.filter(({ first }) => first < firstAt);

@@ -32,7 +32,7 @@ export class RefusedActors {
   static async judge(log: Log, stored: StoredActors): Promise<JudgedActors> {
     const { damage } = log;
     if (damage === undefined) return nobody;
-    const judged = await judgeActors(log, damage.lost, stored);
+    const judged = await judgeActors(log, damage, stored);
     return { ...judged, dependent: new Map([...damage.refused, ...judged.dependent]) };
   }
 

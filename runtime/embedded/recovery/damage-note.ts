@@ -100,6 +100,22 @@ export async function removeDamageNote(files: FileSystem, folder: string): Promi
   await files.syncDirectory(folder);
 }
 
+/**
+ * The holes between the segments of a journal that are expected: later segments were removed while earlier ones were
+ * kept because of damage.
+ *
+ * @param firsts first sequences of all segments, oldest first
+ */
+export function expectedHoles(
+  { removed, through }: Pick<DamageNote, 'removed' | 'through'>,
+  firsts: readonly number[],
+): readonly Hole[] {
+  const kept = firsts.filter((first) => first <= through);
+  const next = firsts[kept.length];
+  if (kept.length === 0 || next === undefined || next === through + 1) return removed;
+  return [...removed, { first: through + 1, last: next - 1 }];
+}
+
 function checksumOf(body: object): string {
   return hash('sha256', JSON.stringify(body), 'hex');
 }

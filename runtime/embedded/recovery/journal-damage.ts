@@ -3,12 +3,13 @@ import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import type { LogDamage, LostRecords } from '#runtime/log/ports.ts';
 import {
   type DamageNote,
+  expectedHoles,
   type Hole,
   removeDamageNote,
   type SequenceRange,
   writeDamageNote,
 } from './damage-note.ts';
-import type { Retention, Segment } from '../segments/journal-retention.ts';
+import type { Retention } from '../segments/journal-retention.ts';
 
 /** Dependencies of {@link JournalDamage}. */
 export interface JournalDamageEnvironment {
@@ -49,12 +50,14 @@ export class JournalDamage implements LogDamage {
     this.#environment = environment;
     const stillLost = note !== undefined && !isBackAgain(note, lost, retention);
     const decided = note?.through ?? 0;
-    this.lost = stillLost ? lost.filter(({ last }) => last > decided) : lost;
+    this.lost = stillLost ? lost.filter((one) => !isDecided(note, one)) : lost;
     this.refused = stillLost ? note.refused : nobody;
     const ranges = this.lost.map(({ first, isAtMost = false, last }) => ({ first, last, isAtMost }));
     this.#ranges = stillLost ? [...note.lost, ...ranges] : ranges;
-    this.appliedThrough = lastBeforeHole(retention.segments);
-    this.#removed = [...(note?.removed ?? []), ...(this.lost.length > 0 ? holesAt(decided, retention) : [])];
+    const firsts = retention.segments.map(({ header }) => header.firstSequence);
+    const holes = note === undefined ? [] : expectedHoles(note, firsts);
+    this.appliedThrough = holes.at(-1)?.last ?? 0;
+    this.#removed = this.lost.length > 0 ? holes : (note?.removed ?? []);
     // A new decision covers all existing records.
     this.#through = this.lost.length > 0 ? lastSequence : decided;
     this.#isNoted = note !== undefined;
@@ -91,24 +94,9 @@ export class JournalDamage implements LogDamage {
   }
 }
 
-/** The hole behind the segments that were kept up to a sequence, if segments behind them were removed. */
-function holesAt(keptThrough: number, { segments }: Retention): readonly Hole[] {
-  const kept = segments.filter(({ header }) => header.firstSequence <= keptThrough);
-  const next = segments[kept.length]?.header.firstSequence;
-  if (kept.length === 0 || next === undefined || next === keptThrough + 1) return [];
-  return [{ first: keptThrough + 1, last: next - 1 }];
-}
-
-/**
- * The last sequence before a segment that does not continue the one before it; 0 when all do. The records in between were
- * removed or lost. Actors that depend on lost ones are refused.
- */
-function lastBeforeHole(segments: readonly Segment[]): number {
-  const behind = segments.findLast(({ header }, index) => {
-    const before = segments[index - 1];
-    return before !== undefined && header.firstSequence > before.lastSequence + 1;
-  });
-  return behind === undefined ? 0 : behind.header.firstSequence - 1;
+/** Whether a decision covers lost records. Segments that were kept by it may be damaged later. */
+function isDecided({ lost }: DamageNote, { first, last }: LostRecords): boolean {
+  return lost.some((range) => range.first <= first && range.last >= last);
 }
 
 /** Whether everything that was lost at the time of the decision is readable again. */

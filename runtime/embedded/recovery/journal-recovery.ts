@@ -103,17 +103,19 @@ export async function recoverJournal(
   const segments: Segment[] = [];
   const lost: LostRecords[] = [];
   let before: ScannedSegment | undefined;
+  /** The sequence that the segment before is continued at. */
+  let continuedAt: number | undefined;
   let records = 0;
   for (const [index, firstSequence] of firstSequences.entries()) {
     const nextSequence = continuation(firstSequences, index, policy.holes);
     const path = join(folder, segmentFileName(firstSequence));
-    const isBehindHole = before !== undefined && isHole(before, firstSequence, policy);
-    if (policy.contains && before !== undefined && !isBehindHole)
-      lost.push(...missingBetween(before, firstSequence, path));
+    if (policy.contains && before !== undefined && continuedAt !== undefined)
+      lost.push(...missingBetween(before, continuedAt, continuedAt === firstSequence ? path : undefined));
+    continuedAt = nextSequence;
     const place = { path, firstSequence, nextSequence };
     const ownReport = nextSequence === undefined ? report : null;
-    before = await scanOrContain(files, place, isBehindHole ? undefined : before, ownReport, policy).catch(
-      (error: unknown) => refuseUnreadable(error, path, firstSequence),
+    before = await scanOrContain(files, place, before, ownReport, policy).catch((error: unknown) =>
+      refuseUnreadable(error, path, firstSequence),
     );
     segments.push(before.segment);
     lost.push(...before.lost);
@@ -198,18 +200,26 @@ async function requireFile(files: FileSystem, path: string, sequence: number): P
   });
 }
 
-/** Whether a gap between segments is expected: only after those that were kept because of damage. */
-function isHole({ segment }: ScannedSegment, firstSequence: number, { holes }: DamagePolicy): boolean {
-  const { keptThrough, removed } = holes;
-  if (removed.some(({ last }) => last + 1 === firstSequence)) return true;
-  return segment.header.firstSequence <= keptThrough && firstSequence > keptThrough;
-}
-
-function missingBetween({ segment }: ScannedSegment, firstSequence: number, path: string): LostRecords[] {
+/**
+ * The records that are missing behind a segment.
+ *
+ * @param continuedAt see {@link continuation}
+ * @param next path of the segment that continues it; undefined: an expected hole follows
+ */
+function missingBetween(
+  { segment }: ScannedSegment,
+  continuedAt: number,
+  next: string | undefined,
+): LostRecords[] {
   const first = segment.lastSequence + 1;
-  if (first >= firstSequence) return [];
-  const where = `before ${path}`;
-  return [{ first, last: firstSequence - 1, actors: undefined, where, what: 'a segment is missing' }];
+  if (first >= continuedAt) return [];
+  const last = continuedAt - 1;
+  if (next !== undefined)
+    return [{ first, last, actors: undefined, where: `before ${next}`, what: 'a segment is missing' }];
+  // A file that was cut where a record ends verifies, and no segment behind a hole shows what is missing.
+  const where = `${segment.path} at byte ${segment.end}`;
+  const what = 'the end of the segment is missing, or a segment after it';
+  return [{ first, last, actors: undefined, where, what }];
 }
 
 /** Verifies a segment. When it is damaged and damage is contained, reads the parts that verify. */
@@ -220,7 +230,7 @@ async function scanOrContain(
   report: JournalReport | null,
   { contains }: DamagePolicy,
 ): Promise<ScannedSegment> {
-  // A segment missing before this one is already listed.
+  // Records missing before this one are already listed, or were removed.
   const expected = before === undefined ? place.firstSequence : before.segment.lastSequence + 1;
   const known = contains && expected < place.firstSequence ? undefined : before;
   try {

@@ -58,6 +58,7 @@ async function found(
     findings: [],
     lost: [],
     refused: new Map<string, string>(),
+    appliedThrough: 0,
     async *read() {
       yield* records;
     },

@@ -102,6 +102,7 @@ async function salvaged(): Promise<Record<string, unknown> | undefined> {
       findings: [],
       lost,
       refused: new Map(),
+      appliedThrough: 0,
       async *read() {
         yield* records;
       },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CatalogueRow } from '#runtime/actor/catalogue/actor-catalogue.ts';
-import { dependentActors } from '#runtime/actor/damage/damaged-log.ts';
+import { dependentActors, judgeActors } from '#runtime/actor/damage/damaged-log.ts';
 import { revisionZero } from '#runtime/content/revision.ts';
 import { type Lifecycle, lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
 import type { LogEntry, LogRecord } from '#runtime/log/log-entry.ts';
@@ -307,7 +307,9 @@ describe('a copy', () => {
       listed: () => new Map<string, CatalogueRow>(),
       reached: () => reached,
     };
-    return [...(await dependentActors({ read: () => inTurn(log) }, lost, stored)).keys()];
+    return [
+      ...(await dependentActors({ read: () => inTurn(log) }, { appliedThrough: 0, lost }, stored)).keys(),
+    ];
   }
 
   it('that is made behind a lost record lacks what its source lacks', async () => {
@@ -337,13 +339,36 @@ describe('an actor whose name an earlier one had', () => {
           listed: () => new Map([[actor, { created, floor: 0 }]]),
           reached: () => 0,
         };
-        return [...(await dependentActors({ read: () => inTurn(log) }, lost, stored)).keys()];
+        return [
+          ...(await dependentActors({ read: () => inTurn(log) }, { appliedThrough: 0, lost }, stored)).keys(),
+        ];
       };
       expect(await dependent(2)).toEqual([actor]);
       expect(await dependent(4)).toEqual([actor]);
       expect(await dependent(9)).toEqual([]);
     },
   );
+});
+
+describe('an actor that the log creates, without a row and a folder', () => {
+  const actor = 'acme/gone/notes';
+  const log: readonly LogRecord[] = [
+    { sequence: 2, entries: [lifecycleEntry(actor, { kind: 'create' }, revisionZero)] },
+  ];
+  const lost: readonly LostRecords[] = [
+    { first: 5, last: 5, actors: undefined, where: 'a file', what: 'a flipped bit' },
+  ];
+  const row = { created: 9, floor: 9 };
+
+  it.each([
+    ['was removed where later records have left the log', 9, new Map([['acme/other/notes', row]]), []],
+    ['may have lost writes where none has left', 0, new Map([['acme/other/notes', row]]), [actor]],
+    ['may have lost writes where nothing lists the actors', 9, new Map<string, CatalogueRow>(), [actor]],
+  ])('%s', async (_, appliedThrough, listed, expected) => {
+    const stored = { all: () => Promise.resolve([]), listed: () => listed, reached: () => 0 };
+    const found = await judgeActors({ read: () => inTurn(log) }, { appliedThrough, lost }, stored);
+    expect([[...found.dependent.keys()], [...found.unlisted.keys()]]).toEqual([expected, expected]);
+  });
 });
 
 async function* inTurn<T>(values: readonly T[]): AsyncGenerator<T, void> {

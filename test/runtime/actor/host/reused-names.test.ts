@@ -235,30 +235,45 @@ describe('an actor that was removed after the journal was damaged', () => {
     expect(await notesOf(reused)).toEqual(['own']);
   });
 
-  it('is made by a record before the hole when a crash came before the catalogue had it', async () => {
-    const stored = join(folder, 'actors');
-    const [older, killed] = [join(folder, 'older'), join(folder, 'killed')];
-    await engine.close();
-    cpSync(stored, older, { recursive: true });
-    const limits = { apply: { applyBytes: 1 << 30, applyDelayMs: 3_600_000 } };
-    engine = await Engine.open(folder, { ...setup, limits });
-    await engine.host.create(reused);
-    await write(reused, 'a');
-    await write(other, 'damaged record');
-    // Further segments, which continue that one.
-    for (let number = 0; number < 8; number += 1) await write(bystander, `after${number}`, 'x'.repeat(4_000));
-    cpSync(join(folder, 'journal'), killed, { recursive: true });
-    await restart(() => {
-      for (const name of ['actors', 'journal']) rmSync(join(folder, name), { recursive: true });
-      cpSync(older, stored, { recursive: true });
-      cpSync(killed, join(folder, 'journal'), { recursive: true });
-      damageRecordOf('damaged record');
-    });
-    expect(engine.host.stoppedActors.map(({ actor }) => actor)).toEqual([other]);
-    expect(await notesOf(reused)).toEqual(['a']);
-    await rollOver();
-    expect(await notesOf(reused)).toEqual(['a']);
-  });
+  it.each([
+    ['before the journal was judged', false],
+    ['when that was decided', true],
+  ])(
+    'is made by a record before the hole when a crash came before the catalogue had it: %s',
+    async (_, isDecided) => {
+      const stored = join(folder, 'actors');
+      const [older, killed] = [join(folder, 'older'), join(folder, 'killed')];
+      await engine.close();
+      cpSync(stored, older, { recursive: true });
+      const limits = { apply: { applyBytes: 1 << 30, applyDelayMs: 3_600_000 } };
+      engine = await Engine.open(folder, { ...setup, limits });
+      await engine.host.create(reused);
+      await write(reused, 'a');
+      await write(other, 'damaged record');
+      // Further segments, which continue that one.
+      for (let number = 0; number < 8; number += 1)
+        await write(bystander, `after${number}`, 'x'.repeat(4_000));
+      cpSync(join(folder, 'journal'), killed, { recursive: true });
+      await restart(() => {
+        for (const name of ['actors', 'journal']) rmSync(join(folder, name), { recursive: true });
+        cpSync(older, stored, { recursive: true });
+        cpSync(killed, join(folder, 'journal'), { recursive: true });
+        damageRecordOf('damaged record');
+      });
+      if (isDecided) {
+        // Begins the segment behind those that are kept.
+        await write(bystander, 'behind');
+        await restart(() => {
+          rmSync(stored, { recursive: true });
+          cpSync(older, stored, { recursive: true });
+        });
+      }
+      expect(engine.host.stoppedActors.map(({ actor }) => actor)).toEqual([other]);
+      expect(await notesOf(reused)).toEqual(['a']);
+      await rollOver();
+      expect(await notesOf(reused)).toEqual(['a']);
+    },
+  );
 });
 
 describe('actors of one owner of which some are later than its removal', () => {

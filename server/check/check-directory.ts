@@ -4,6 +4,7 @@ import { storedBranches } from '#actors/repository/restored-rows.ts';
 import { storedRepositories, storedTenants } from '#actors/tenant/restored-rows.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import { canBeMade } from '#runtime/actor/catalogue/made-actors.ts';
 import type { ActorStore } from '#runtime/actor/store/actor-store.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { realFileSystem } from '#runtime/base/files/file-system.ts';
@@ -117,8 +118,8 @@ async function checkShards(
     onProgress(bytes, total, actor);
     await rest(environment);
     // The journal creates its file, unless it is known to have had one.
-    const isMade = made.get(actor)?.isLost === false;
-    const isNew = sizeOf(path) === 0 && isMade && (catalogue.actors.get(actor)?.floor ?? 0) === 0;
+    const row = catalogue.actors.get(actor);
+    const isNew = sizeOf(path) === 0 && canBeMade(made.get(actor), row) && (row?.floor ?? 0) === 0;
     if (!isNew) {
       const work = checkShard({
         actor,
@@ -204,7 +205,8 @@ export function missingActors(
     if (known.has(actor)) return true;
     const file = store.folders.of(actor);
     known.add(actor);
-    if (made.get(actor)?.isLost !== false) found.push({ file, actor, what: `it is missing, and ${why}` });
+    if (!canBeMade(made.get(actor), catalogue.get(actor)))
+      found.push({ file, actor, what: `it is missing, and ${why}` });
     return false;
   };
   for (const [actor, { floor }] of catalogue) if (floor > 0) need(actor, 'the catalogue names it');

@@ -85,7 +85,10 @@ async function* reachedWrites({
     for (const entry of entries) {
       const { actor } = entry;
       const createdAt = Math.max(made.get(actor)?.sequence ?? 0, listed.get(actor)?.created ?? 0);
-      if (sequence > (positions.get(actor) ?? 0) || sequence < createdAt) continue;
+      const position = positions.get(actor) ?? 0;
+      if (sequence > position || sequence < createdAt) continue;
+      // A record of a hole that the shard has may have changed the key.
+      if (journal.holes.some(({ first }) => sequence < first && first <= position)) continue;
       if (lifecycleOf(entry) !== undefined) continue;
       const number = actorNumber(actor);
       for (const write of entry.writes) {

@@ -107,7 +107,9 @@ export async function surveyDirectory({ clock, dataDir }: CheckEnvironment): Pro
     listed: () => listed,
     reached: (actor: ActorId) => reachedBy(store, actor),
   };
-  const dependent = new Map([...journal.refused, ...(await dependentActors(journal, journal, stored))]);
+  const appliedThrough = journal.holes.at(-1)?.last ?? 0;
+  const found = await dependentActors(journal, { appliedThrough, lost: journal.lost }, stored);
+  const dependent = new Map([...journal.refused, ...found]);
   return { store, actors, listed, keyCheck, journal, dependent, ...(await madeIn(journal, store)) };
 }
 
@@ -117,7 +119,7 @@ async function madeIn(
 ): Promise<Pick<DirectorySurvey, 'made' | 'writes'>> {
   const made = new MadeActors({
     reached: (actor) => store.headOf(actor)?.sequence,
-    isDamage: (sequence) => journal.lost.some(({ first, last }) => first <= sequence && sequence <= last),
+    lost: journal.lost,
   });
   let writes = 0;
   for await (const record of journal.read()) {

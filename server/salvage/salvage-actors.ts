@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { repairJobs } from '#actors/jobs/check-jobs.ts';
 import { actorKindOf } from '#runtime/actor/actor-id.ts';
+import { canBeMade } from '#runtime/actor/catalogue/made-actors.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { everyKey, shownKey } from '#runtime/check/check-rows.ts';
 import { removeUnconfirmed, repairBranch } from '#runtime/check/repair-branch.ts';
@@ -135,7 +136,8 @@ export class SalvagedActors {
   #isMadeWhole(actor: ActorId): boolean {
     const { listed, made } = this.#survey;
     const how = made.get(actor);
-    return how?.isLost === false && how.sequence >= (listed.get(actor)?.created ?? 0);
+    const row = listed.get(actor);
+    return how !== undefined && canBeMade(how, row) && how.sequence >= (row?.created ?? 0);
   }
 
   async #copy(actor: ActorId): Promise<void> {

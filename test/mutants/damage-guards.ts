@@ -1,6 +1,9 @@
 import type { GuardMutant } from './guard-mutant.ts';
 
 const keptSegmentTest = ['test/runtime/actor/damage/cut-kept-segment.test.ts'];
+const keptCheckTest = ['test/server/check/kept-segments.slow.test.ts'];
+const checkJournalTest = ['test/server/check/check-journal.test.ts'];
+const madeActorsTest = ['test/runtime/actor/catalogue/made-actors.test.ts'];
 const damagedLogTest = ['test/runtime/actor/damage/damaged-log.test.ts'];
 
 /** The safety guards of a journal whose segments are kept because of damage. */
@@ -32,5 +35,47 @@ export const damageGuards: readonly GuardMutant[] = [
     from: 'if (listed.size > 0 && !listed.has(actor)',
     to: 'if (!listed.has(actor)',
     tests: damagedLogTest,
+  },
+  {
+    guard: 'a check compares no shard with records that others in a hole may have changed',
+    file: 'server/check/check-journal.ts',
+    from: 'if (journal.holes.some(({ first }) => sequence < first && first <= position)) continue;',
+    to: '',
+    tests: checkJournalTest,
+  },
+  {
+    guard: 'a check compares a shard that ends before a hole with the records before it',
+    file: 'server/check/check-journal.ts',
+    from: 'sequence < first && first <= position',
+    to: 'sequence < first',
+    tests: checkJournalTest,
+  },
+  {
+    guard: 'records that left beside damaged ones are missed',
+    file: 'runtime/actor/catalogue/made-actors.ts',
+    from: 'return next <= last;',
+    to: 'return next === first;',
+    tests: madeActorsTest,
+  },
+  {
+    guard: 'an actor without a file is lost where records of it have left the journal',
+    file: 'runtime/actor/catalogue/made-actors.ts',
+    from: 'return row?.floor === 0 && how',
+    to: 'return row !== undefined && how',
+    tests: madeActorsTest,
+  },
+  {
+    guard: 'a fork without a file is lost where its source has advanced',
+    file: 'runtime/actor/catalogue/made-actors.ts',
+    from: "row?.floor === 0 && how?.kind !== 'fork';",
+    to: 'row?.floor === 0;',
+    tests: madeActorsTest,
+  },
+  {
+    guard: 'an actor of which the journal has all records is not named as missing',
+    file: 'runtime/actor/catalogue/made-actors.ts',
+    from: "return row?.floor === 0 && how?.kind !== 'fork';",
+    to: 'return false;',
+    tests: keptCheckTest,
   },
 ];

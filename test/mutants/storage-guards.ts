@@ -163,15 +163,15 @@ export const storageGuards: readonly GuardMutant[] = [
   {
     guard: 'a salvage takes the journal for all of an actor only when that has all of its records',
     file: 'server/salvage/salvage-actors.ts',
-    from: 'return how?.isLost === false && how.sequence >= (listed.get(actor)?.created ?? 0);',
+    from: 'return how !== undefined && canBeMade(how, row) && how.sequence >= (row?.created ?? 0);',
     to: "return how?.kind === 'create' || how?.isLost === false;",
     tests: salvageTest,
   },
   {
     guard: 'a salvage takes no record of an earlier actor for that of the one of its name',
     file: 'server/salvage/salvage-actors.ts',
-    from: 'how?.isLost === false && how.sequence >= (listed.get(actor)?.created ?? 0)',
-    to: 'how?.isLost === false',
+    from: 'canBeMade(how, row) && how.sequence >= (row?.created ?? 0)',
+    to: 'canBeMade(how, row)',
     tests: salvageTest,
   },
   {

@@ -1,6 +1,8 @@
 import { isUnder, lifecycleOf } from '#runtime/log/lifecycle-entry.ts';
 import type { LogRecord } from '#runtime/log/log-entry.ts';
+import type { LostRecords } from '#runtime/log/ports.ts';
 import type { ActorId } from '../ports.ts';
+import type { CatalogueRow } from './actor-catalogue.ts';
 
 /** An actor that a log creates. */
 export interface MadeActor {
@@ -14,12 +16,24 @@ export interface MadeActor {
   readonly isLost: boolean;
 }
 
+/**
+ * Whether a log can make an actor that has no file, so that it is not lost.
+ *
+ * @param how undefined: the log does not create it
+ * @param row its row in the catalogue; undefined: it is not known
+ */
+export function canBeMade(how: MadeActor | undefined, row: Pick<CatalogueRow, 'floor'> | undefined): boolean {
+  if (how?.isLost === false) return true;
+  // No record of it has left the log but the one that created it, also where later records of others have.
+  return row?.floor === 0 && how?.kind !== 'fork';
+}
+
 /** Facts from outside the records of the log. */
 export interface MakingKnown {
   /** Sequence the shard of an actor has reached; undefined when its file is missing or unreadable. */
   reached(actor: ActorId): number | undefined;
-  /** Whether a missing record is damage of the log: the actors that depend on it are determined elsewhere. */
-  isDamage(sequence: number): boolean;
+  /** Records that are missing because of damage, in order: the actors that depend on them are determined elsewhere. */
+  readonly lost: readonly Pick<LostRecords, 'first' | 'last'>[];
 }
 
 /**
@@ -42,8 +56,7 @@ export class MadeActors {
 
   /** Takes the next record of the log. */
   take({ entries, sequence }: LogRecord): void {
-    const missed = (this.#last ?? sequence - 1) + 1;
-    if (missed < sequence && !this.#known.isDamage(missed)) this.#loseAll();
+    if (this.#isRemoved((this.#last ?? sequence - 1) + 1, sequence - 1)) this.#loseAll();
     this.#last = sequence;
     for (const entry of entries) {
       const { actor } = entry;
@@ -55,6 +68,13 @@ export class MadeActors {
         this.#made.set(actor, { kind: lifecycle.kind, sequence, isLost });
       }
     }
+  }
+
+  /** Whether a record of a range that is missing was removed, and is not damage. */
+  #isRemoved(first: number, last: number): boolean {
+    let next = first;
+    for (const lost of this.#known.lost) if (lost.first <= next) next = Math.max(next, lost.last + 1);
+    return next <= last;
   }
 
   /** Whether a source can be brought to its state at a position of the log. */

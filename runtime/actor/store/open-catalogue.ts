@@ -159,8 +159,7 @@ async function adopted(
   const isWhole = retention.beginning?.firstSequence === 1;
   const made = new MadeActors({
     reached: (actor) => found.get(actor)?.sequence,
-    isDamage: (sequence) =>
-      log.damage?.lost.some(({ first, last }) => first <= sequence && sequence <= last) === true,
+    lost: log.damage?.lost ?? [],
   });
   if ([...found.values()].includes(undefined)) for await (const record of log.read(0)) made.take(record);
   const floorOf = (actor: ActorId, head: StoredHead | undefined): number => {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import type { LogRecord } from '#runtime/log/log-entry.ts';
 import type { LostRecords } from '#runtime/log/ports.ts';
-import { expectedHoles, readDamageNote } from './damage-note.ts';
+import { expectedHoles, type Hole, readDamageNote } from './damage-note.ts';
 import { type ContainedPlace, containSegment, readContained } from './journal-containment.ts';
 import { parseSegmentFileName, segmentFileName } from '../segments/journal-format.ts';
 import { continuation, noHoles } from './journal-recovery.ts';
@@ -27,8 +27,8 @@ export interface JournalSurvey {
   readonly lost: readonly LostRecords[];
   /** Actors that an earlier opening refused because of lost records, each with the reason. */
   readonly refused: ReadonlyMap<string, string>;
-  /** See `LogDamage`. */
-  readonly appliedThrough: number;
+  /** Ranges of records that were removed while earlier ones were kept because of damage. */
+  readonly holes: readonly Hole[];
   /** All records that verify, in order. */
   read(): AsyncGenerator<LogRecord, void, void>;
 }
@@ -83,7 +83,7 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
     findings,
     lost,
     refused: note?.refused ?? new Map(),
-    appliedThrough: note === undefined ? 0 : (expectedHoles(note, firsts).at(-1)?.last ?? 0),
+    holes: note === undefined ? [] : expectedHoles(note, firsts),
     async *read() {
       for (const place of places) yield* readContained(files, place);
     },

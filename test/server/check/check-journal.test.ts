@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { checkAgainstJournal } from '#server/check/check-journal.ts';
 import type { CatalogueRow } from '#runtime/actor/catalogue/actor-catalogue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import type { JournalSurvey } from '#runtime/embedded/recovery/journal-survey.ts';
 import { ActorStore } from '#runtime/actor/store/actor-store.ts';
 import { MadeActors } from '#runtime/actor/catalogue/made-actors.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
@@ -43,12 +44,13 @@ const removed = lifecycleEntry('acme/site~1', { kind: 'destroy' }, revisionZero)
 async function found(
   records: readonly LogRecord[],
   row: CatalogueRow,
-  ...writes: Write[]
+  writes: readonly Write[],
+  holes: JournalSurvey['holes'] = [],
 ): Promise<readonly string[]> {
   const shard = new LmdbShard(store.folders.of(actor), store.tablesOf(actor));
-  await shard.apply(writes, { sequence: 8, clock: revisionZero }).flushed;
+  await shard.apply([...writes], { sequence: 8, clock: revisionZero }).flushed;
   await shard.close();
-  const made = new MadeActors({ reached: () => 8, isDamage: () => false });
+  const made = new MadeActors({ reached: () => 8, lost: [] });
   for (const record of records) made.take(record);
   const journal = {
     segments: 1,
@@ -58,7 +60,7 @@ async function found(
     findings: [],
     lost: [],
     refused: new Map<string, string>(),
-    appliedThrough: 0,
+    holes,
     async *read() {
       yield* records;
     },
@@ -82,7 +84,7 @@ it('a shard has every write that the journal has of its actor', async () => {
     { sequence: 3, entries: [wrote(note('b'))] },
   ];
   const row = { created: 1, floor: 0 };
-  expect(await found(records, row, note('a'))).toEqual([
+  expect(await found(records, row, [note('a')])).toEqual([
     expect.stringContaining("'b' is not what the journal says"),
   ]);
 });
@@ -100,6 +102,29 @@ it.each([
       // Later segments have left, with the record that created the present one.
       { sequence: 9, entries: [] },
     ];
-    expect(await found(records, { created: 4, floor: 8 }, note('own'))).toEqual([]);
+    expect(await found(records, { created: 4, floor: 8 }, [note('own')])).toEqual([]);
   },
 );
+
+it('a shard that is past a hole of the journal need not have what the journal has before that', async () => {
+  const records = [
+    { sequence: 1, entries: [created] },
+    { sequence: 2, entries: [wrote(note('a'))] },
+    { sequence: 9, entries: [] },
+  ];
+  const row = { created: 1, floor: 0 };
+  // Records of the hole may have removed the note.
+  expect(await found(records, row, [], [{ first: 4, last: 8 }])).toEqual([]);
+});
+
+it('a shard that ends before a hole of the journal has every write before that', async () => {
+  const records = [
+    { sequence: 1, entries: [created] },
+    { sequence: 2, entries: [wrote(note('a'))] },
+    { sequence: 12, entries: [] },
+  ];
+  const row = { created: 1, floor: 0 };
+  expect(await found(records, row, [], [{ first: 9, last: 11 }])).toEqual([
+    expect.stringContaining("'a' is not what the journal says"),
+  ]);
+});

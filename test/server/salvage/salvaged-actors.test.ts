@@ -86,7 +86,7 @@ function logLife(sequence: number, lifecycle: Lifecycle, of = actor): void {
 async function salvaged(): Promise<Record<string, unknown> | undefined> {
   const made = new MadeActors({
     reached: (of) => from.headOf(of)?.sequence,
-    isDamage: (sequence) => lost.some(({ first, last }) => first <= sequence && sequence <= last),
+    lost,
   });
   for (const record of records) made.take(record);
   const survey = {
@@ -102,7 +102,7 @@ async function salvaged(): Promise<Record<string, unknown> | undefined> {
       findings: [],
       lost,
       refused: new Map(),
-      appliedThrough: 0,
+      holes: [],
       async *read() {
         yield* records;
       },
@@ -219,6 +219,12 @@ describe('what is salvaged of an actor', () => {
     listed.set(actor, { created: 1, floor: 8 });
     logHole();
     expect([await salvaged(), told()]).toEqual([undefined, [expect.stringContaining('its file is missing')]]);
+  });
+
+  it('is everything the journal has where records of others alone have left that', async () => {
+    listed.set(actor, { created: 1, floor: 0 });
+    logHole();
+    expect([await salvaged(), told()]).toEqual([{ a: 'of the earlier one' }, []]);
   });
 
   it('is nothing of an earlier one where its file is gone, and that is said', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type MadeActor, MadeActors } from '#runtime/actor/catalogue/made-actors.ts';
+import { canBeMade, type MadeActor, MadeActors } from '#runtime/actor/catalogue/made-actors.ts';
 import { revisionZero } from '#runtime/content/revision.ts';
 import { lifecycleEntry } from '#runtime/log/lifecycle-entry.ts';
 import type { LogEntry } from '#runtime/log/log-entry.ts';
@@ -18,7 +18,7 @@ function made(
 ): Readonly<Record<string, MadeActor>> {
   const actors = new MadeActors({
     reached: (actor) => reached[actor],
-    isDamage: (sequence) => damaged.includes(sequence),
+    lost: damaged.map((sequence) => ({ first: sequence, last: sequence })),
   });
   for (const [sequence, entry] of Object.entries(log))
     actors.take({ sequence: Number(sequence), entries: [entry] });
@@ -61,5 +61,25 @@ describe('what a log makes', () => {
     expect(made(log)).toMatchObject({ x: { isLost: true }, y: { isLost: false } });
     // Who depends on damage is judged apart.
     expect(made(log, {}, [2])).toMatchObject({ x: { isLost: false }, y: { isLost: false } });
+    // Records beside the damaged ones have left.
+    const later = { 1: create('x'), 4: create('y') };
+    for (const damaged of [[2], [3]]) expect(made(later, {}, damaged)).toMatchObject({ x: { isLost: true } });
+    expect(made(later, {}, [2, 3])).toMatchObject({ x: { isLost: false } });
+  });
+});
+
+describe('an actor without a file', () => {
+  const lost = { sequence: 3, isLost: true } as const;
+
+  it.each([
+    ['is made when the log has all of its records', { ...lost, kind: 'create', isLost: false }, 0, true],
+    ['is made when others alone have left the log', { ...lost, kind: 'create' }, 0, true],
+    ['is made when only its creation has left the log', undefined, 0, true],
+    ['is lost when records of it have left the log', { ...lost, kind: 'create' }, 5, false],
+    ['is lost when the log has nothing of it', undefined, 5, false],
+    ['is lost when it is not known what has left the log', { ...lost, kind: 'create' }, undefined, false],
+    ['is lost when it is a fork of a source that has gone on', { ...lost, kind: 'fork' }, 0, false],
+  ] as const)('%s', (_, how, floor, isMade) => {
+    expect(canBeMade(how, floor === undefined ? undefined : { floor })).toBe(isMade);
   });
 });

@@ -380,7 +380,7 @@ describe('a write in class replica-disk', () => {
     await calm();
     clock.advance(LEASE_MS + 1);
     for (const refused of [log.append(numberedEntry('a', 1)), log.barrier()])
-      await expect(refused).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
+      await expect(Promise.race([refused, settle()])).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
     tell('m2', 2);
     await passed;
   });

@@ -7,7 +7,7 @@ import type { HandlerTurns } from '#runtime/base/event-loop/handler-turns.ts';
 import { runInSlices } from '#runtime/base/event-loop/run-in-slices.ts';
 import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
-import { sliceKeyOf } from '#runtime/commit/commit-loop.ts';
+import { sliceKeyOf } from '#runtime/commit/waiting-caller.ts';
 import { DatedAnswer, undated } from '#runtime/content/dated-answer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { AnswerSeal, MemberSeal } from '#cluster/seal/member-seal.ts';

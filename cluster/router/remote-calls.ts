@@ -6,7 +6,7 @@ import { runInSlices } from '#runtime/base/event-loop/run-in-slices.ts';
 import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { sliceKeyOf } from '#runtime/commit/commit-loop.ts';
+import { sliceKeyOf } from '#runtime/commit/waiting-caller.ts';
 import { newInbox } from '#cluster/nats/connection.ts';
 import type { CallerSeal, MemberSeal } from '#cluster/seal/member-seal.ts';
 import {

@@ -1,11 +1,9 @@
-import { principalKey } from '#runtime/access/principal.ts';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
 import { BoundedQueue } from '#runtime/base/queues/bounded-queue.ts';
 import type { ChangeShare } from '#runtime/base/event-loop/change-room.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
-import type { SliceOwner } from '#runtime/base/event-loop/slice-owner.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import { encodeLargeEntry } from '#runtime/log/entry-codec.ts';
@@ -14,6 +12,7 @@ import type { Log } from '#runtime/log/ports.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { SpaceGuard, SpaceUse } from '#runtime/space/space-gate.ts';
 import type { ActorBehaviour, ActorEvent, Caller, CallId, IdempotencyKey, Turn } from './behaviour.ts';
+import { Breach, refusalOf } from './breach.ts';
 import { CallOutcomes } from './call-outcomes.ts';
 import { CommandMemtables } from './command-memtables.ts';
 import { crashPoint } from './crash-point.ts';
@@ -32,6 +31,7 @@ import { MemtableReader } from './memtable-reader.ts';
 import { failDeferred, DeferredReply, settleDeferred } from './deferred-reply.ts';
 import type { ShardWriter } from './shard-writer.ts';
 import { type TurnLimits, TurnScope } from './turn-scope.ts';
+import { requireWaiting, sliceOwner } from './waiting-caller.ts';
 
 /** Limits of one commit loop. */
 export interface CommitLimits extends TurnLimits {
@@ -626,30 +626,6 @@ export class CommitLoop {
   }
 }
 
-/** The batch must be discarded, because an invariant of the actor is broken. */
-class Breach extends Error {
-  override readonly name = 'Breach';
-
-  constructor(cause: unknown) {
-    super('broken invariant', { cause: asInvariant(cause) });
-  }
-}
-
-/** Hooks of a behaviour must not fail, so any error of one is a broken invariant. */
-function asInvariant(cause: unknown): InvariantError {
-  if (cause instanceof InvariantError) return cause;
-  const broken = new InvariantError(cause instanceof Error ? cause.message : String(cause));
-  broken.cause = cause;
-  return broken;
-}
-
-/** The error for the commands of a discarded batch, and for later ones if the loop stops because of it. */
-function refusalOf(cause: unknown): ServiceError {
-  if (cause instanceof ServiceError) return cause;
-  if (cause instanceof Breach) return new ServiceError('ACTOR_STOPPED', undefined, { cause: cause.cause });
-  return new ServiceError('WRITES_STOPPED', undefined, { cause });
-}
-
 function runningKey(envelope: Envelope): string {
   const { principal } = envelope.caller;
   return `${principal.kind}\0${principal.kind === 'admin' ? principal.userId : ''}\0${envelope.idempotency?.key}`;
@@ -671,24 +647,4 @@ function isGenerator(value: unknown): value is Generator<unknown, unknown> {
     typeof (value as Generator).next === 'function' &&
     Symbol.iterator in value
   );
-}
-
-/** Identifies a caller for the fair scheduling of long work, see `SliceOwner`. */
-export function sliceKeyOf({ principal }: Pick<Caller, 'principal'>): string {
-  return `${principal.tenant}\0${principalKey(principal)}`;
-}
-
-function sliceOwner(caller: Caller, clock: Clock): SliceOwner {
-  return { sliceKey: sliceKeyOf(caller), requireWaiting: () => checkWaiting(caller, clock) };
-}
-
-/** @throws {ServiceError} `REQUEST_CANCELLED`, `DEADLINE_EXCEEDED` when the caller no longer waits for the answer */
-export function checkWaiting(caller: Caller, clock: Clock): void {
-  requireWaiting(caller, clock.monotonicMs());
-}
-
-function requireWaiting(caller: Caller, nowMs: number): void {
-  if (caller.signal?.aborted === true) throw new ServiceError('REQUEST_CANCELLED');
-  if (caller.deadlineMs !== undefined && nowMs > caller.deadlineMs)
-    throw new ServiceError('DEADLINE_EXCEEDED');
 }

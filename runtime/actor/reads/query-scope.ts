@@ -3,7 +3,7 @@ import { RequestBudget, type RequestLimits } from '#runtime/budget/request-budge
 import type { Caller, QueryContext } from '#runtime/commit/behaviour.ts';
 import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import type { SliceOwner } from '#runtime/base/event-loop/slice-owner.ts';
-import { checkWaiting, sliceKeyOf } from '#runtime/commit/commit-loop.ts';
+import { checkWaiting, sliceKeyOf } from '#runtime/commit/waiting-caller.ts';
 import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 
 /** The parts of an actor that a query uses. */

@@ -206,7 +206,7 @@ class BranchBehaviour implements ActorBehaviour {
     return shortenWritten(result, wholeMax);
   }
 
-  recall(kept: unknown, command: BranchCommand, view: TableReader): unknown {
+  recall(kept: unknown, command: BranchCommand, view: TableReader): Generator<undefined, unknown> {
     return recallWritten(this.#state, kept, command, view);
   }
 

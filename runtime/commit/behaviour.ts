@@ -188,8 +188,14 @@ export interface ActorBehaviour {
    * @param wholeMax size in characters up to which a stored result is kept unchanged
    */
   shorten?(result: unknown, wholeMax: number): unknown;
-  /** Restores a result from its kept part and from durable state, which later commands may have changed. */
-  recall?(kept: unknown, command: never, view: TableReader): unknown;
+  /**
+   * Restores a result from its kept part and from the state of the actor, which later commands may have changed.
+   *
+   * @param view reads the state; nothing changes it before the end
+   * @returns yields where the work may be suspended
+   * @throws {ServiceError} when it cannot be restored; the next repetition tries again
+   */
+  recall?(kept: unknown, command: never, view: TableReader): Generator<undefined, unknown>;
   /** Called when writes were discarded, so that state cached from them is dropped too. */
   forget?(): void;
   /**

@@ -111,8 +111,6 @@ interface HeldReply {
   readonly envelope: Envelope;
   readonly result: unknown;
   readonly error: unknown;
-  /** Whether the result is the kept part of an earlier one. */
-  readonly isKept?: boolean;
 }
 
 /**
@@ -353,7 +351,7 @@ export class CommitLoop {
     nowMs: number,
   ): HeldReply | Promise<HeldReply> {
     const { hybridClock, random } = this.#environment;
-    const { caller, idempotency } = envelope;
+    const { caller } = envelope;
     const wallMs = hybridClock.steps.now();
     const turn = new TurnScope(
       caller,
@@ -368,17 +366,8 @@ export class CommitLoop {
       // The command has not run yet, so these errors are not kept as outcomes under the idempotency key.
       if (this.#stopped !== undefined) throw this.#stopped;
       requireWaiting(caller, nowMs);
-      if (idempotency !== undefined) {
-        const limits = this.#environment.limits.idempotency;
-        const earlier = replayed(this.#reader, caller, idempotency, turn, limits);
-        if (earlier !== undefined)
-          return { envelope, result: earlier.result, error: undefined, isKept: true };
-      }
-      if (envelope.call !== undefined) {
-        const earlier = this.#calls.earlier(this.#reader, envelope.call);
-        if (earlier !== undefined)
-          return { envelope, result: earlier.result, error: undefined, isKept: true };
-      }
+      const earlier = this.#earlier(envelope, turn);
+      if (earlier !== undefined) return this.#recall(envelope, turn, earlier.result);
     } catch (error) {
       return { envelope, result: undefined, error };
     }
@@ -388,32 +377,68 @@ export class CommitLoop {
       // Most generators finish in the first step.
       const step = result.next();
       if (step.done === true) return this.#finish(envelope, turn, step.value, events);
-      return this.#runSlices(envelope, turn, result, events);
+      return this.#executeLong(envelope, turn, result, events);
     } catch (error) {
       return this.#fail(envelope, turn, error);
     }
   }
 
-  async #runSlices(
+  async #executeLong(
     envelope: Envelope,
     turn: TurnScope,
     steps: Generator<unknown, unknown>,
     events: ActorEvent[],
   ): Promise<HeldReply> {
+    const work = this.#begin(envelope.caller);
+    try {
+      const result = await this.#runSlices(work, turn, steps);
+      return this.#finish(envelope, turn, result, events, !work.isFresh);
+    } catch (error) {
+      return this.#failLong(envelope, turn, error);
+    }
+  }
+
+  #begin(caller: Caller): SlicedWork {
     const { clock, slices } = this.#environment;
-    const work = slices.begin('command', sliceOwner(envelope.caller, clock));
+    return slices.begin('command', sliceOwner(caller, clock));
+  }
+
+  /** The kept outcome of the command that this one repeats. @throws {ServiceError} the kept error */
+  #earlier({ call, caller, idempotency }: Envelope, turn: TurnScope): { result: unknown } | undefined {
+    if (idempotency !== undefined) {
+      const limits = this.#environment.limits.idempotency;
+      const earlier = replayed(this.#reader, caller, idempotency, turn, limits);
+      if (earlier !== undefined) return earlier;
+    }
+    return call === undefined ? undefined : this.#calls.earlier(this.#reader, call);
+  }
+
+  /** Answers a repetition. Later commands wait, so that none of them changes what is read for the answer. */
+  #recall(envelope: Envelope, turn: TurnScope, kept: unknown): HeldReply | Promise<HeldReply> {
+    const steps = this.#behaviour.recall?.(kept, envelope.command as never, turn);
+    if (steps === undefined) return { envelope, result: kept, error: undefined };
+    const step = steps.next();
+    if (step.done === true) return { envelope, result: step.value, error: undefined };
+    return this.#runSlices(this.#begin(envelope.caller), turn, steps).then(
+      (result) => ({ envelope, result, error: undefined }),
+      // Not kept: the outcome is that of the first command.
+      (error: unknown) => ({ envelope, result: undefined, error }),
+    );
+  }
+
+  async #runSlices<T>(work: SlicedWork, turn: TurnScope, steps: Generator<unknown, T>): Promise<T> {
     try {
       for (;;) {
         const wait = work.pause();
         if (wait !== undefined) await wait;
         const step = steps.next();
-        if (step.done === true) return this.#finish(envelope, turn, step.value, events, !work.isFresh);
+        if (step.done === true) return step.value;
         const crowded = this.#untilMayGrow(turn, work);
         if (crowded !== undefined) await crowded;
       }
     } catch (error) {
       abandon(steps);
-      return this.#failLong(envelope, turn, error);
+      throw error;
     }
   }
 
@@ -547,24 +572,14 @@ export class CommitLoop {
     }
   }
 
-  #answer({ envelope, result, error, isKept }: HeldReply): void {
+  #answer({ envelope, result, error }: HeldReply): void {
     if (envelope.idempotency !== undefined) this.#runningKeys.delete(runningKey(envelope));
     if (error !== undefined) envelope.reject(error);
-    else if (isKept === true) this.#recall(envelope, result);
     else envelope.resolve(result);
   }
 
   #shorten(result: unknown, wholeMax: number): unknown {
     return this.#behaviour.shorten === undefined ? result : this.#behaviour.shorten(result, wholeMax);
-  }
-
-  #recall({ command, resolve, reject }: Envelope, kept: unknown): void {
-    try {
-      const { recall } = this.#behaviour;
-      resolve(recall === undefined ? kept : recall.call(this.#behaviour, kept, command as never, this.view));
-    } catch (error) {
-      reject(error);
-    }
   }
 
   /** Discards a batch that could not be made durable. None of its changes becomes visible or is acknowledged. */

@@ -38,13 +38,9 @@ export function derivedTypeText(type: ResolvedNodeType | undefined): string {
 /**
  * The node object of an answer as JSON text, built from the stored text without decoding properties.
  *
+ * @returns yields only for a large node
  * @see docs/interface/nodes.md#the-node-object
  */
-export function renderNode(record: NodeRecord, facts: RenderFacts): string {
-  return record.render(derivedFields(facts));
-}
-
-/** As {@link renderNode}, in steps: yields only for a large node. */
 export function renderNodeInSteps(record: NodeRecord, facts: RenderFacts): Generator<undefined, string> {
   return record.renderInSteps(derivedFields(facts));
 }

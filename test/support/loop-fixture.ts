@@ -43,6 +43,7 @@ export interface LoopSetup {
   readonly clock?: TestClock;
   /** Shared with other loops of the process. */
   readonly slices?: SliceScheduler;
+  readonly recall?: (kept: unknown, command: TestCommand, view: TableReader) => Generator<undefined, unknown>;
 }
 
 /** Puts a text under a key. */
@@ -113,6 +114,7 @@ export class LoopFixture {
         if (this.hookFailure?.of === 'batchEnded') throw this.hookFailure.error;
       },
       endWaits: (reason) => void this.waitsEnded.push(reason),
+      ...(setup.recall === undefined ? {} : { recall: setup.recall }),
     };
     const limits: CommitLimits = {
       mailboxMax: 100,

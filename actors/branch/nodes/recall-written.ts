@@ -1,12 +1,11 @@
-import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { nodeNotFound } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { renderNode } from '#runtime/tree/render-node.ts';
+import { renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { shownRelations } from '#runtime/tree/shown-relations.ts';
 import type { BranchState } from '../branch-state.ts';
 import type { BranchCommand, NodeWritten } from '../messages.ts';
-import { readerAt, schemaAt } from '../reads/moment-readers.ts';
+import { readerAt } from '../reads/moment-readers.ts';
 
 /** {@link NodeWritten} without the node, which can be read at its revision. */
 interface ShortWritten extends Omit<NodeWritten, 'node'> {
@@ -22,15 +21,16 @@ export function shortenWritten(result: unknown, wholeMax: number): unknown {
 /**
  * Rebuilds the result of a command from the kept part.
  *
- * @param view durable state; the node may have been changed since
+ * @param view the state as a command sees it; the node may have been changed since
+ * @returns yields where the work may pause, which it does only for a large node or one with relations
  * @throws {ServiceError} `NODE_NOT_FOUND` when the head has since been moved back to before the command
  */
-export function recallWritten(
+export function* recallWritten(
   state: BranchState,
   kept: unknown,
   command: BranchCommand,
   view: TableReader,
-): unknown {
+): Generator<undefined, unknown> {
   if (!isShort(kept) || !('workspace' in command)) return kept;
   const { workspace } = command;
   const { nodeId, revision } = kept;
@@ -39,10 +39,11 @@ export function recallWritten(
   const record = reader.byId(workspace, nodeId);
   if (record === undefined) throw nodeNotFound({ id: nodeId });
   const hasChildren = reader.hasChildren(workspace, nodeId);
-  const type = schemaAt(state, view, workspace, at).nodeType(record.nodeType);
+  const pins = state.workspace(workspace).config.node_type_pins;
+  const type = state.commandSchemas.get(view, { at, pins }).nodeType(record.nodeType);
   const sees = (other: string, id: string): boolean => reader.has(other, id);
-  const relations = atOnce(shownRelations(record, sees))?.relations;
-  const node = renderNode(record, { workspace, hasChildren, type, relations });
+  const relations = (yield* shownRelations(record, sees))?.relations;
+  const node = yield* renderNodeInSteps(record, { workspace, hasChildren, type, relations });
   return { ...kept, node } satisfies NodeWritten;
 }
 

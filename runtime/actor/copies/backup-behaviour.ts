@@ -44,8 +44,12 @@ export class BackupBehaviour implements ActorBehaviour {
     return this.#inner.shorten === undefined ? result : this.#inner.shorten(result, wholeMax);
   }
 
-  recall(kept: unknown, command: { readonly type: string }, view: TableReader): unknown {
-    return this.#inner.recall === undefined ? kept : this.#inner.recall(kept, command as never, view);
+  *recall(
+    kept: unknown,
+    command: { readonly type: string },
+    view: TableReader,
+  ): Generator<undefined, unknown> {
+    return this.#inner.recall === undefined ? kept : yield* this.#inner.recall(kept, command as never, view);
   }
 
   forget(): void {

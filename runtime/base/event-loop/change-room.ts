@@ -59,14 +59,14 @@ export class ChangeRoom {
     return { bytes: 0 };
   }
 
-  /** Sets the bytes of a holder. When they reach 0, another holder may continue. */
+  /** Sets the bytes of a holder. At 0 another holder may continue. */
   hold(share: ChangeShare, bytes: number): void {
     const before = share.bytes;
-    if (bytes === before) return;
+    if (bytes === before && this.#leader !== share) return;
     (share as { bytes: number }).bytes = bytes;
     this.#used += bytes - before;
     if (bytes === 0 && this.#leader === share) this.#leader = undefined;
-    if (bytes < before && (!this.isFull || this.#leader === undefined)) this.#wake();
+    if (bytes <= before && (!this.isFull || this.#leader === undefined)) this.#wake();
   }
 
   /** Transfers changes to another holder: nobody else continues above the limit before that one holds nothing. */

@@ -126,6 +126,18 @@ it('lets the next work continue when what was handed over cannot be released', a
   expect(second.isWaiting).toBe(false);
 });
 
+it('lets the next work continue when the one that continued ends without having made anything', async () => {
+  const room = new ChangeRoom(10);
+  room.hold(room.share(), 20);
+  const [first, second] = [new Grower(room, 0), new Grower(room, 5)] as const;
+  first.ask();
+  second.ask();
+  expect([first.isWaiting, second.isWaiting]).toEqual([false, true]);
+  room.hold(first.share, 0);
+  await turn();
+  expect(second.isWaiting).toBe(false);
+});
+
 it('ends the wait of a work whose caller is gone also when nothing changes', async () => {
   const room = new ChangeRoom(10);
   const [first, second] = [new Grower(room, 20), new Grower(room, 5)] as const;

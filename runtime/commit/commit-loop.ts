@@ -548,6 +548,7 @@ export class CommitLoop {
   async #encode(memtable: Memtable): Promise<LogEntry> {
     const { actor, hybridClock, slices } = this.#environment;
     slices.changes.hold(this.#share, memtable.memoryBytes + memtable.contentBytes);
+    slices.changes.lead(this.#share);
     let clock = hybridClock.last;
     const large = {
       actor,

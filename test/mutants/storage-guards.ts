@@ -329,6 +329,20 @@ export const storageGuards: readonly GuardMutant[] = [
     tests: ['test/runtime/commit/change-memory.test.ts'],
   },
   {
+    guard: 'a large commit goes on without room only while it is the only one',
+    file: 'runtime/base/event-loop/change-room.ts',
+    from: 'share.bytes <= this.#bytesMax / SMALL_PARTS',
+    to: 'true',
+    tests: ['test/runtime/base/event-loop/change-room.test.ts'],
+  },
+  {
+    guard: 'new batches wait for the changes of all but one',
+    file: 'runtime/base/event-loop/change-room.ts',
+    from: 'return this.#used - (this.#leader?.bytes ?? 0) > this.#bytesMax;',
+    to: 'return this.#leader === undefined && this.#used > this.#bytesMax;',
+    tests: ['test/runtime/commit/change-memory.test.ts'],
+  },
+  {
     guard: 'a shard that cannot be written does not block commits of others permanently',
     file: 'runtime/commit/shard-writer.ts',
     from: '    this.#room.yieldTurn(this.share);\n',

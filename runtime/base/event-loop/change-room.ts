@@ -4,6 +4,9 @@ import { heapShare } from '../process/heap-share.ts';
 /** Divisor of the heap available for load: the part that changes may take before new ones wait. */
 const HEAP_SHARE = 5;
 
+/** Divisor of the limit: a long command with less than this part of it is a small commit. */
+const SMALL_PARTS = 16;
+
 /** How often waiting tasks check that their caller still waits, in milliseconds. */
 const WAITING_CHECK_MS = 100;
 
@@ -28,14 +31,16 @@ export interface ChangeShare {
  * waiting to be applied. Each actor has its own bounds, but many actors written to at once would take many times as
  * much.
  *
- * Changes that exist cannot be refused, so the limit may be exceeded. Then new batches wait, and so do all running long
- * commands but one. That one continues to its end whatever the others hold, and the next one continues when its changes
- * are in the shard. Above the limit there is thus at most one large commit, and one step of each of the others.
+ * Changes that exist cannot be refused, so the limit may be exceeded. Then one long command, the leader, continues to its
+ * end whatever the others hold, and all other large ones wait. The next one leads when the changes of the leader are in
+ * the shard. Small commits do not wait for it: its changes do not count against them, and the others have the limit
+ * together. When they hold more than that, new batches wait as well. Above the limit there is thus at most one large
+ * commit, and one step of each of the others.
  */
 export class ChangeRoom {
   readonly #bytesMax: number;
   #used = 0;
-  /** The holder that continues although the limit is exceeded. */
+  /** The holder that continues although the limit is exceeded; undefined while it is not. */
   #leader: ChangeShare | undefined;
   readonly #waiters = new Set<() => void>();
 
@@ -49,8 +54,12 @@ export class ChangeRoom {
     return this.#used;
   }
 
-  /** Whether new work must wait. */
+  /** Whether new batches must wait. */
   get isFull(): boolean {
+    return this.#used - (this.#leader?.bytes ?? 0) > this.#bytesMax;
+  }
+
+  get #isExceeded(): boolean {
     return this.#used > this.#bytesMax;
   }
 
@@ -65,8 +74,15 @@ export class ChangeRoom {
     if (bytes === before && this.#leader !== share) return;
     (share as { bytes: number }).bytes = bytes;
     this.#used += bytes - before;
-    if (bytes === 0 && this.#leader === share) this.#leader = undefined;
-    if (bytes <= before && (!this.isFull || this.#leader === undefined)) this.#wake();
+    if (!this.#isExceeded || (bytes === 0 && this.#leader === share)) this.#leader = undefined;
+    if (!this.isFull || (bytes <= before && this.#leader === undefined)) this.#wake();
+  }
+
+  /** For a holder that takes more without waiting: it leads where nobody does and the limit is exceeded. */
+  lead(share: ChangeShare): void {
+    if (!this.#isExceeded || this.#leader !== undefined) return;
+    this.#leader = share;
+    if (!this.isFull) this.#wake();
   }
 
   /** Transfers changes to another holder: nobody else continues above the limit before that one holds nothing. */
@@ -100,9 +116,9 @@ export class ChangeRoom {
 
   /** Whether there is space, or this holder may continue without. */
   #mayGrow(share: ChangeShare): boolean {
-    if (!this.isFull) return true;
-    this.#leader ??= share;
-    return this.#leader === share;
+    this.lead(share);
+    if (!this.#isExceeded || this.#leader === share) return true;
+    return !this.isFull && share.bytes <= this.#bytesMax / SMALL_PARTS;
   }
 
   /** Resolves when {@link isFull} may have changed. */
@@ -123,6 +139,7 @@ export class ChangeRoom {
   }
 
   #wake(): void {
+    if (this.#waiters.size === 0) return;
     const waiters = [...this.#waiters];
     this.#waiters.clear();
     for (const waiter of waiters) waiter();

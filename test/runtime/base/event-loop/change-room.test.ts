@@ -66,6 +66,47 @@ it('lets one grow where there is none, and the next when that one has come to it
   expect([third.isWaiting, room.used]).toEqual([false, 10]);
 });
 
+it('does not count the one that continues against new batches and small work', async () => {
+  const room = new ChangeRoom(32);
+  const [large, small, next] = [new Grower(room, 0), new Grower(room, 2), new Grower(room, 3)] as const;
+  room.hold(large.share, 31);
+  expect(room.isFull).toBe(true);
+  const told = room.change();
+  large.ask();
+  await told;
+  for (const grower of [small, next]) grower.ask();
+  room.hold(large.share, 100);
+  expect([room.isFull, large.isWaiting, small.isWaiting, next.isWaiting]).toEqual([
+    false,
+    false,
+    false,
+    true,
+  ]);
+  const others = room.share();
+  room.hold(others, 28);
+  small.ask();
+  expect([room.isFull, small.isWaiting]).toEqual([true, true]);
+  room.hold(others, 27);
+  await turn();
+  expect([room.isFull, small.isWaiting, next.isWaiting]).toEqual([false, false, true]);
+  // Below the limit nothing is left out.
+  room.hold(large.share, 0);
+  room.hold(others, 33);
+  expect(room.isFull).toBe(true);
+});
+
+it('lets work that cannot wait take the place of the one that continues', () => {
+  const room = new ChangeRoom(10);
+  const [first, second] = [new Grower(room, 20), new Grower(room, 5)] as const;
+  room.lead(second.share);
+  expect(room.isFull).toBe(true);
+  room.lead(first.share);
+  expect(room.isFull).toBe(true);
+  room.hold(second.share, 0);
+  room.lead(first.share);
+  expect(room.isFull).toBe(false);
+});
+
 it('ends the wait of work that is no longer awaited, and gives it no turn', async () => {
   const room = new ChangeRoom(10);
   const [first, second, third] = [new Grower(room, 5), new Grower(room, 5), new Grower(room, 5)] as const;
@@ -80,18 +121,18 @@ it('ends the wait of work that is no longer awaited, and gives it no turn', asyn
   expect([second.refusal, third.isWaiting]).toEqual([new Error('gone'), false]);
 });
 
-it('notifies waiting work when there is room again', async () => {
+it('notifies waiting batches when there is room again', async () => {
   const room = new ChangeRoom(10);
-  const grower = new Grower(room, 11);
+  const share = room.share();
+  room.hold(share, 11);
   let isTold = false;
   const told = room.change().then(() => {
     isTold = true;
   });
-  grower.ask();
-  room.hold(grower.share, 12);
+  room.hold(share, 12);
   await turn();
   expect([room.isFull, isTold]).toEqual([true, false]);
-  room.hold(grower.share, 3);
+  room.hold(share, 3);
   await told;
   expect(room.isFull).toBe(false);
 });

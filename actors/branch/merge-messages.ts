@@ -105,6 +105,7 @@ export type ConflictType =
  * - `DuplicateValue`: two nodes have the same value of a unique property.
  * - `ChildNotAllowed`: the type of a node does not allow the type of a child.
  * - `TypeNotAllowed`: the workspace does not allow the type of a node that the merge adds.
+ * - `PathTooLong`: a node would have a path that is too long.
  */
 export type ViolationType =
   | 'InvalidContent'
@@ -112,7 +113,8 @@ export type ViolationType =
   | 'InvalidDefinition'
   | 'DuplicateValue'
   | 'ChildNotAllowed'
-  | 'TypeNotAllowed';
+  | 'TypeNotAllowed'
+  | 'PathTooLong';
 
 /** A node or a definition involved in a violation, named as in conflicts. */
 export interface ConflictParty {

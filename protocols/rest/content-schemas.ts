@@ -371,6 +371,7 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
           'DuplicateValue',
           'ChildNotAllowed',
           'TypeNotAllowed',
+          'PathTooLong',
         ],
       },
       message: { ...text, description: 'What is wrong, for a person.' },

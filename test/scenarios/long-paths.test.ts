@@ -138,9 +138,9 @@ describe('a path that would be longer than `path_bytes_max`', () => {
     }
   });
 
-  it('refuses a merge that gives nodes of the source a longer place [HTTP-055]', async () => {
+  it('is a conflict of the node and of what was moved, in a merge [HTTP-055] [MERGE-042]', async () => {
     const main = await client.workspace();
-    await main.add('/', 'top');
+    const { id: top } = await main.add('/', 'top');
     await client.branch('deep', { upstream_branch: 'main' });
     expectStatus(await main.command('/top', 'rename', { newName: 'topmost' }), 200, 204);
     const source = main.on('deep');
@@ -149,19 +149,31 @@ describe('a path that would be longer than `path_bytes_max`', () => {
       await source.add(path, level(depth));
       path += `/${level(depth)}`;
     }
-    const last = 'z'.repeat(PATH_BYTES_MAX - path.length - 1);
-    await source.add(path, last);
+    const { id: last } = await source.add(path, 'z'.repeat(PATH_BYTES_MAX - path.length - 1));
     const before = await client.headRevision();
+    const list = await client.managed('GET', '/branches/main/conflicts/deep');
+    const { conflicts } = expectStatus(list, 200).json;
+    expect(conflicts).toMatchObject([
+      {
+        node_id: last,
+        violations: [{ violation_type: 'PathTooLong', with: [{ node_id: top, path: '/topmost' }] }],
+      },
+      { node_id: top, violations: [{ violation_type: 'PathTooLong', with: [{ node_id: last }], count: 1 }] },
+    ]);
+    expect(conflicts[0].violations[0].message).toBe(
+      `The path is longer than ${PATH_BYTES_MAX} bytes; '/topmost' is placed as on the target`,
+    );
     for (const rest of [{ dry_run: true }, {}]) {
-      const body = { source_branch: 'deep', ...rest };
-      const answer = await client.managed('POST', '/branches/main/merge', body);
-      // Which node it is, so that somebody can shorten its path on one of the branches.
-      const details = { path: `${path}/${last}` };
-      const message = expect.stringMatching(
-        new RegExp(`^The merge would make '.*${last}' invalid: ${refusal.json.message}$`),
-      );
-      expect(answer).toMatchObject({ status: 400, json: { ...refusal.json, message, details } });
+      const answer = await client.managed('POST', '/branches/main/merge', { source_branch: 'deep', ...rest });
+      expect(answer.json).toMatchObject({ success: false, conflicts });
     }
     expect(await client.headRevision()).toBe(before);
+    const resolutions = [{ node_id: top, resolution_type: 'keep-theirs' }];
+    const settled = await client.managed('POST', '/branches/main/resolve-merge', {
+      source_branch: 'deep',
+      resolutions,
+    });
+    expect(expectStatus(settled, 200).json).toMatchObject({ success: true });
+    expectStatus(await main.get(`${path}/${'z'.repeat(PATH_BYTES_MAX - path.length - 1)}`), 200);
   });
 });

@@ -16,6 +16,7 @@ import { MergedTree, type NodeDecision } from './merged-tree.ts';
 import { definitionOfId } from '../pair/definition-names.ts';
 import type { DefinitionAddress, NodeAddress } from '../pair-messages.ts';
 import type { Resolutions } from './resolutions.ts';
+import { shownPath } from './shown-path.ts';
 
 /** The decision about a locale of a node, or about a definition. `values`: those of a manual resolution. */
 export interface AspectDecision {
@@ -346,7 +347,9 @@ class ConflictResolver implements MergeDecisions {
     const pathOf = (one: NodeAddress): string =>
       (this.tree.stateOf(one) ?? this.tree.targetState(one) ?? this.tree.sourceState(one))?.header.path ??
       one.id;
-    return unfit(`'${pathOf(node)}' would be kept below '${pathOf(parent)}', which goes`);
+    return unfit(
+      `'${shownPath(pathOf(node))}' would be kept below '${shownPath(pathOf(parent))}', which goes`,
+    );
   }
 }
 

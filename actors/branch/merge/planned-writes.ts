@@ -22,9 +22,7 @@ import { eachInSlices } from '../each-in-slices.ts';
 import { type EditScope, unmoved } from '../edit-scope.ts';
 import { resolveReferences, valueResolver } from '../nodes/resolve-references.ts';
 import { changedNode } from '../nodes/update-node.ts';
-
-/** Characters of a path that a message shows, from its end; the details have all of it. */
-const SHOWN_PATH_MAX = 256;
+import { shownPath } from './shown-path.ts';
 
 /** One node to be written; `present` undefined: it is new here, `content` undefined: it is removed. */
 export interface PlannedWrite {
@@ -332,8 +330,7 @@ export class PlannedWrites {
   /** The same error, naming the node of the new tree. */
   #naming(path: string, error: unknown): unknown {
     if (!(error instanceof ServiceError) || error.code !== 'VALIDATION_FAILED') return error;
-    const shown = path.length > SHOWN_PATH_MAX ? `…${path.slice(-SHOWN_PATH_MAX)}` : path;
-    return invalid(`The ${this.#purpose.noun} would make '${shown}' invalid: ${error.message}`, {
+    return invalid(`The ${this.#purpose.noun} would make '${shownPath(path)}' invalid: ${error.message}`, {
       ...(error.field === undefined ? {} : { field: error.field }),
       details: { ...error.details, path },
       cause: error,

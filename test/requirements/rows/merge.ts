@@ -44,4 +44,5 @@ export const mergeRows: readonly Requirement[] = [
   { id: 'MERGE-039', section: 'docs/interface/merges.md#violations', status: 'verified', theme: 'versioning', behaviour: 'A node whose type the workspace does not take any more is a conflict, settled by either side' },
   { id: 'MERGE-040', section: 'docs/interface/merges.md#violations', status: 'verified', theme: 'versioning', behaviour: 'The list of conflicts, a refused merge, its dry run and resolve-merge without resolutions name the same conflicts, and nothing is written' },
   { id: 'MERGE-041', section: 'docs/interface/conventions.md#limits-of-a-request', status: 'verified', theme: 'versioning', behaviour: 'A merge, its list of conflicts, a merge with resolutions and a revert answer 413 `REQUEST_TOO_EXPENSIVE` where the changed nodes are too large together, and change nothing' },
+  { id: 'MERGE-042', section: 'docs/interface/merges.md#violations', status: 'verified', theme: 'versioning', behaviour: 'A node whose path would be too long, because the other side moved or renamed a node above it, is a conflict of both, settled by a side of either' },
 ];

@@ -4,6 +4,7 @@ import type { ViolationType } from '../../merge-messages.ts';
 import { definitionViolations } from './definition-violations.ts';
 import { mergedNodes, type MergeView } from './merge-view.ts';
 import { NodeViolations } from './node-violations.ts';
+import { PathViolations } from './path-violations.ts';
 import { UniqueViolations } from './unique-violations.ts';
 import { isDefinition, type Party, partyKey, type Violation } from './violation.ts';
 
@@ -120,11 +121,13 @@ export function* findViolations(view: MergeView): Generator<undefined, FoundViol
   const note = (violation: Violation): void => noted.note(violation);
   yield* definitionViolations(view, note);
   const nodes = yield* NodeViolations.of(view, note);
+  const paths = yield* PathViolations.of(view, note);
   const uniques = new UniqueViolations(view, note);
   for (const node of mergedNodes(view)) {
     yield;
     if (node === undefined) continue;
     yield* nodes.check(node);
+    yield* paths.check(node);
     uniques.add(node);
   }
   yield* uniques.find();

@@ -6,6 +6,7 @@ import type { NodeAddress } from '../../pair-messages.ts';
 import type { MergeInput } from '../merge-input.ts';
 import { nodeKeyOf } from '../merge-sides.ts';
 import type { MergedTree } from '../merged-tree.ts';
+import { shownPath } from '../shown-path.ts';
 import type { ChangedDefinition, MergedSchemas } from './merged-schemas.ts';
 import { definitionLabel, isDefinition, type Party } from './violation.ts';
 
@@ -70,7 +71,7 @@ export function partyEntry(view: MergeView, party: Party): ConflictParty {
 
 /** The name of a party in messages. */
 export function partyLabel(view: MergeView, party: Party): string {
-  return isDefinition(party) ? definitionLabel(party) : `'${pathOf(view, party)}'`;
+  return isDefinition(party) ? definitionLabel(party) : `'${shownPath(pathOf(view, party))}'`;
 }
 
 const verbs = { added: 'added', modified: 'changed', deleted: 'deleted' } as const;

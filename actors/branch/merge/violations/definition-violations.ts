@@ -9,13 +9,14 @@ import { type ChangedDefinition, refusalOf, type SchemaState } from './merged-sc
 import { type MergeView, changedDefinitionsText } from './merge-view.ts';
 import { bothSides } from './node-violations.ts';
 import { shippedViolations } from './shipped-violations.ts';
+import { usedTypeViolations } from './used-type-violations.ts';
 import type { Violation } from './violation.ts';
 
 /**
  * Finds definitions that resolve on their side and not in the merged schema: they may extend each other in a circle, or
  * extend a definition that the other side deleted. A definition that does not resolve on a side with the same definition
- * is not an issue of the merge. Finds built-in types that lose something as well, see {@link shippedViolations}. Yields
- * where the work may rest.
+ * is not an issue of the merge. Finds built-in types that lose something and types with nodes as well, see
+ * {@link shippedViolations} and {@link usedTypeViolations}. Yields where the work may rest.
  */
 export function* definitionViolations(
   view: MergeView,
@@ -43,6 +44,7 @@ export function* definitionViolations(
     noteRefused(view, definition, refusal, note);
   });
   yield* shippedViolations(view, refused, note);
+  yield* usedTypeViolations(view, refused, note);
 }
 
 function noteRefused(

@@ -289,6 +289,67 @@ describe('definitions in a merge', () => {
     await expectSettled(target, source);
   });
 
+  describe('a type in use that neither side changed', () => {
+    /** A type that extends `test:Lower`, which extends `test:Upper`, and a node of it. Each side makes the chain longer. */
+    async function longerPair(): Promise<[target: string, source: string]> {
+      const [target, source] = await pair();
+      await define(target, 'test:Upper', { properties: [text('title')] });
+      await define(target, 'test:Lower', { extends: 'test:Upper', properties: [] });
+      await define(target, 'test:Used', { extends: 'test:Lower', properties: [] });
+      await create(target, '/used', 'test:Used', { title: 'x' });
+      await merge(source, target);
+      const chain = async (branch: string, name: string, extended: string | null) => {
+        let above = extended;
+        for (const level of 'abcdefghi') {
+          await define(branch, `test:${name}${level}`, { extends: above, properties: [] });
+          above = `test:${name}${level}`;
+        }
+        return above;
+      };
+      await define(target, 'test:Lower', {
+        extends: await chain(target, 'Own', 'test:Upper'),
+        properties: [],
+      });
+      const above = await chain(source, 'Far', null);
+      await define(source, 'test:Upper', { extends: above, properties: [text('title')] });
+      return [target, source];
+    }
+
+    it('is too deep by what both sides made of its bases, which are in conflict then [MERGE-037]', async () => {
+      const [first, second] = await longerPair();
+      for (const [target, source] of [
+        [first, second],
+        [second, first],
+      ] as const) {
+        const listed = await conflicts(target, source);
+        const said = listed.find(({ violations }) => violations?.[0]?.count === undefined);
+        const message = "NodeType 'test:Used' inherits over more than 20 levels";
+        expect(said?.violations).toMatchObject([
+          { violation_type: 'InvalidDefinition', message: expect.stringContaining(message) },
+        ]);
+        const ids = listed.map(({ node_id }) => node_id);
+        expect(ids).toEqual(expect.arrayContaining(['node_type:test:Lower', 'node_type:test:Upper']));
+        expect(ids).not.toContain('node_type:test:Used');
+      }
+      const settled = [theirs('node_type:test:Lower')];
+      expect(await resolve(first, second, settled)).toMatchObject({ success: true });
+      expect(await definition(first, 'test:Lower')).toMatchObject({ extends: 'test:Upper' });
+      await expectSettled(first, second);
+    });
+
+    it('is not judged by a definition in conflict', async () => {
+      const [target, source] = await longerPair();
+      await define(source, 'test:Lower', { extends: 'test:Upper', properties: [text('other')] });
+      expect((await conflicts(target, source)).map(({ node_id }) => node_id)).toEqual([
+        'node_type:test:Lower',
+      ]);
+      const left = await resolve(target, source, [ours('node_type:test:Lower')]);
+      expect(left.success).toBe(false);
+      expect(left.conflicts.map(({ node_id }) => node_id)).toContain('node_type:test:Upper');
+      expect(left.conflicts.map(({ node_id }) => node_id)).not.toContain('node_type:test:Lower');
+    });
+  });
+
   it('is no matter of a merge that neither side made, as a name in an initial structure that is gone for both', async () => {
     const [target, source] = await pair();
     await define(target, 'test:Inner', { properties: [] });
@@ -297,10 +358,10 @@ describe('definitions in a merge', () => {
     await merge(source, target);
     await undefine(target, 'test:Inner');
     await define(target, 'test:Outer', { properties: [] });
-    await define(source, 'test:More', { properties: [], initial_structure });
+    await define(source, 'test:Lowerore', { properties: [], initial_structure });
     expect(await wrongs(target, source)).toEqual([
-      ['node_type:test:Inner', 'MissingDefinition', ['node_type:test:More']],
-      ['node_type:test:More', 'MissingDefinition', ['node_type:test:Inner']],
+      ['node_type:test:Inner', 'MissingDefinition', ['node_type:test:Lowerore']],
+      ['node_type:test:Lowerore', 'MissingDefinition', ['node_type:test:Inner']],
     ]);
     await undefine(source, 'test:Inner');
     expect(await conflicts(target, source)).toEqual([]);

@@ -378,6 +378,27 @@ export const storageGuards: readonly GuardMutant[] = [
     tests: ['test/actors/branch/merge/held-nodes.test.ts'],
   },
   {
+    guard: 'a node is given up for another one with its value only if a resolution says so',
+    file: 'actors/branch/merge/settle-conflicts.ts',
+    from: "if (decided?.origin !== 'given') return;",
+    to: 'if (decided === undefined) return;',
+    tests: ['test/actors/branch/merge/unique-violations.test.ts'],
+  },
+  {
+    guard: 'only a node with the same value follows the resolution for another one',
+    file: 'actors/branch/merge/settle-conflicts.ts',
+    from: "if (type !== 'DuplicateValue' || isDefinition(subject)) return;",
+    to: 'if (isDefinition(subject)) return;',
+    tests: ['test/actors/branch/merge/path-violations.test.ts'],
+  },
+  {
+    guard: 'a merge records its nodes at their paths on the target, by which readers are judged',
+    file: 'actors/branch/merge/planned-writes.ts',
+    from: 'path: content === undefined ? path : this.pathOf(workspace, id),',
+    to: 'path,',
+    tests: ['test/actors/branch/merge/merge-branch.test.ts'],
+  },
+  {
     guard: 'the nodes a command compares count in the room of changes',
     file: 'runtime/commit/commit-loop.ts',
     from: 'batchBytes + undoBytes + heldBytes',

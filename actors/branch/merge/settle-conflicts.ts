@@ -8,9 +8,9 @@ import { type MergeDecisions, type MergeQuestion, resolveConflicts, unfit } from
 import { nodeKeyOf } from './merge-sides.ts';
 import type { NodeDecision } from './merged-tree.ts';
 import { type FoundViolations, findViolations } from './violations/found-violations.ts';
-import { type MergeView, partyLabel } from './violations/merge-view.ts';
+import { isChanged, type MergeView, partyLabel } from './violations/merge-view.ts';
 import { isDefinition, type Party, partyKey, type Violation } from './violations/violation.ts';
-import { isDecidable, violationConflicts } from './violations/violation-entries.ts';
+import { violationConflicts } from './violations/violation-entries.ts';
 
 /** Most violations in the message of one error; its details have more. */
 const WRONGS_IN_MESSAGE_MAX = 5;
@@ -185,4 +185,9 @@ class RemainingViolations {
     }
     return this.#view.tree.decisionOf(party)?.properties !== undefined;
   }
+}
+
+/** Whether a party can have a resolution: a node that neither side changed cannot. */
+function isDecidable(view: MergeView, party: Party): boolean {
+  return isDefinition(party) || isChanged(view, party);
 }

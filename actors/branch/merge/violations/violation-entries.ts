@@ -5,7 +5,7 @@ import type { DefinitionAddress, NodeAddress } from '../../pair-messages.ts';
 import { definitionConflict, nodeConflictInSteps } from '../conflict-entries.ts';
 import { type FoundViolations, PARTIES_TOLD_MAX, type SharedViolation } from './found-violations.ts';
 import type { ChangedDefinition } from './merged-schemas.ts';
-import { isChanged, type MergeView, partyEntry, partyLabel } from './merge-view.ts';
+import { type MergeView, partyEntry, partyLabel } from './merge-view.ts';
 import { isDefinition, type Party, partyKey, type Violation } from './violation.ts';
 
 /**
@@ -31,7 +31,7 @@ export function* violationConflicts(
   };
   for (const { party, types } of found.shared) {
     yield;
-    if (!isDecidable(view, party) || !isOpen(party)) continue;
+    if (!isOpen(party)) continue;
     for (const shared of types.values()) {
       if (!found.isSubject(party, shared.type)) noteOn(party, () => sharedEntry(view, party, shared));
     }
@@ -49,11 +49,6 @@ export function* violationConflicts(
     conflicts.push({ ...conflict, violations });
   }
   return conflicts;
-}
-
-/** Whether a party can have a resolution: a node that neither side changed cannot. */
-export function isDecidable(view: MergeView, party: Party): boolean {
-  return isDefinition(party) || isChanged(view, party);
 }
 
 function violationEntry(view: MergeView, { message, others, property, type }: Violation): MergeViolation {

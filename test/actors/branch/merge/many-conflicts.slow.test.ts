@@ -25,12 +25,16 @@ const watched = (kind: ActorKind): ActorKind => ({
   },
 });
 
-const commit = (branch: string, operation: (id: string) => CommitOperation): Promise<unknown> =>
+const commit = (
+  branch: string,
+  operation: (id: string) => CommitOperation,
+  nodes = NODES,
+): Promise<unknown> =>
   family.command(branch, {
     type: 'CommitOperations',
     workspace: WORKSPACE,
     commit: { message: 'm' },
-    operations: Array.from({ length: NODES }, (_, index) => operation(`n${index}`)),
+    operations: Array.from({ length: nodes }, (_, index) => operation(`n${index}`)),
   });
 
 beforeAll(async () => {
@@ -67,4 +71,21 @@ it('no more nodes are read when a list of conflicts would be too long', async ()
   const list = family.query('main', { type: 'ListConflicts', source: family.actor('far') });
   await expect(list).rejects.toMatchObject(refusal);
   expect(asked).toBeLessThan(11_000);
+});
+
+it('nodes that one side only reordered and the other one deleted are no conflicts, however many', async () => {
+  const nodes = 10_001;
+  for (const branch of ['ordered', 'emptied']) await family.fork(branch, 'main');
+  await family.create('ordered', '/elsewhere', '', 'elsewhere');
+  // A node that comes back to its parent is the last one there.
+  for (const place of ['/elsewhere', ''])
+    await commit('ordered', (nodeId) => ({ type: 'move', nodeId, newPath: `${place}/${nodeId}` }), nodes);
+  await commit('emptied', (nodeId) => ({ type: 'delete', nodeId }), nodes);
+  for (const [target, source] of [
+    ['ordered', 'emptied'],
+    ['emptied', 'ordered'],
+  ] as const) {
+    const query = { type: 'ListConflicts', source: family.actor(source) } as const;
+    expect(await family.query(target, query)).toMatchObject({ conflicts: [] });
+  }
 });

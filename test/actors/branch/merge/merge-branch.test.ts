@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MergeResult } from '#actors/branch/merge-messages.ts';
+import type { EventsPage } from '#runtime/bus/history-messages.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
+import { callers } from '#test/support/host-fixture.ts';
 import { BranchModel, type ModelNode } from '../workload/branch-model.ts';
 
 const workspace = WORKSPACE;
@@ -313,6 +315,47 @@ describe('a merge', () => {
     await code('/two', '1');
     await code('/one', '2');
     expect(await merge(target, source)).toMatchObject({ success: true, nodes_changed: 2 });
+  });
+
+  it('names its nodes by their paths on the target, and audits what it creates, changes and deletes', async () => {
+    const [target, source] = await pair();
+    await createOf(target, 'svc:Page', 'page', { title: 'page' });
+    await createOf(target, 'svc:Page', 'gone', { title: 'gone' });
+    await merge(source, target);
+    await move(target, '/a', '/z');
+    await family.command(source, {
+      type: 'CreateNode',
+      workspace,
+      parentPath: '/a',
+      node: { name: 'new', id: 'new', nodeType: 'svc:Page', properties: { title: 'new' } },
+      deep: false,
+    });
+    await family.update(source, '/page', 'changed');
+    await family.delete(source, '/gone');
+    const after = await family.head(target);
+    await merge(target, source);
+    const { events } = await family.query<EventsPage>(
+      target,
+      { type: 'ReadEventsAfter', after },
+      callers.engine,
+    );
+    const changes = events.flatMap(({ changes: all = [] }) => all.map((one) => [one.operation, one.path]));
+    expect(changes.sort()).toEqual([
+      ['added', '/z/new'],
+      ['deleted', '/gone'],
+      ['modified', '/page'],
+    ]);
+    const audited = async (id: string) => {
+      const query = { type: 'ReadAudit', workspace, place: { id } } as const;
+      return (
+        await family.query<{ action: string; path: string; details: JsonObject | null }[]>(target, query)
+      )
+        .filter(({ details }) => details?.merged_from === source)
+        .map(({ action, path }) => [action, path]);
+    };
+    expect(await audited('new')).toEqual([['Create', '/z/new']]);
+    expect(await audited('page')).toEqual([['Update', '/page']]);
+    expect(await audited('gone')).toEqual([['Delete', '/gone']]);
   });
 
   it('makes what the model makes of the changes of both sides, or stops', async () => {

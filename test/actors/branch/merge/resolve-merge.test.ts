@@ -183,6 +183,8 @@ describe('a merge with resolutions', () => {
       const rest = wrong.some(({ nodeId }) => nodeId === 'b') ? wrong : [...wrong, ours('b')];
       await expect(resolve(target, source, rest)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
     }
+    const twice = resolve(target, source, [ours('b'), theirs('b')]);
+    await expect(twice).rejects.toMatchObject({ message: "There are two resolutions for 'b'" });
     expect(await family.head(target)).toBe(head);
     await resolve(target, source, [ours('b')]);
     const again = resolve(target, source, [ours('b')]);

@@ -72,6 +72,27 @@ describe('unique values in a merge', () => {
       }
     });
 
+    it('is not settled by a resolution for a third node, which one of them follows', async () => {
+      const [target, source] = await codedPair();
+      await create(target, '/moved', CODED, { code: '7' });
+      await create(target, '/other', CODED, { code: '6' });
+      await merge(source, target);
+      const move = (branch: string, path: string, targetPath: string) =>
+        branches.family.command(branch, { type: 'MoveNode', workspace, place: { path }, targetPath });
+      await move(target, '/moved', '/place');
+      await update(target, '/place', { code: '8' });
+      await create(target, '/new', CODED, { code: '7' });
+      await move(source, '/other', '/place');
+      const ids = (listed: readonly { readonly node_id: string }[]) => listed.map(({ node_id }) => node_id);
+      expect(ids(await conflicts(target, source))).toEqual(['other']);
+      // `moved` gives way, and has its value of the source again. Nobody said what becomes of `new`, which has it.
+      const left = await resolve(target, source, [theirs('other')]);
+      expect([left.success, ids(left.conflicts)]).toEqual([false, ['new', 'moved']]);
+      const both = [theirs('other'), manual('new', { code: '9' })];
+      expect(await resolve(target, source, both)).toMatchObject({ success: true });
+      await expectSettled(target, source);
+    });
+
     it('refuses to keep both, and a given value that another node has', async () => {
       const [target, source] = await codedPair();
       await create(target, '/mine', CODED, { code: '9' });

@@ -59,16 +59,16 @@ export function mergedTranslations(
  * taken is recorded as deleted. The merge commit then records where it differs from the source, and a merge in the
  * other direction transfers the decision.
  */
-export function planDecided(
+export function* planDecided(
   edit: EditScope,
   sides: MergeSides,
   decisions: MergeDecisions,
   writes: PlannedWrites,
   decision: NodeDecision,
-): void {
+): Generator<undefined, void> {
   const { choice, id, workspace } = decision;
-  const present = edit.head.byId(workspace, id);
-  const source = decisions.tree.sourceState(decision);
+  const present = yield* edit.head.byIdInSteps(workspace, id);
+  const source = yield* decisions.tree.sourceState(decision);
   if (choice === 'gone' || (choice === 'theirs' ? source : present) === undefined) {
     const named = present ?? source;
     if (named !== undefined) writes.set(goneWrite(workspace, present, named));
@@ -113,10 +113,10 @@ export function goneWrite(
 }
 
 /** Lets a node keep its version, time and author if it would have moved with another node that now stays in place. */
-export function keepWhatStays(writes: PlannedWrites, write: PlannedWrite): void {
+export function* keepWhatStays(writes: PlannedWrites, write: PlannedWrite): Generator<undefined, void> {
   const { content, id, present, workspace } = write;
   if (content === undefined || present === undefined) return;
-  if (isAsItWas(write, writes.pathOf(workspace, id))) {
+  if (isAsItWas(write, yield* writes.pathOf(workspace, id))) {
     writes.set({ ...write, content: present, isFollower: true });
   }
 }

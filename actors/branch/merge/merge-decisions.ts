@@ -95,9 +95,10 @@ export function* resolveConflicts(
   further: FurtherDecisions,
 ): Generator<undefined, MergeDecisions> {
   const resolver = new ConflictResolver(question);
-  yield* eachInSlices([...question.disputes.conflicts, ...further.conflicts], (conflict) => {
-    resolver.ask(conflict);
-  });
+  for (const conflict of [...question.disputes.conflicts, ...further.conflicts]) {
+    yield* resolver.ask(conflict);
+    yield;
+  }
   yield* eachInSlices(further.following, (decision) => resolver.follow(decision));
   if (resolver.open.length === 0) yield* resolver.settle();
   return resolver;
@@ -119,7 +120,7 @@ class ConflictResolver implements MergeDecisions {
   }
 
   /** Takes the resolution of a conflict. @returns whether there was one */
-  ask(conflict: MergeConflict): boolean {
+  *ask(conflict: MergeConflict): Generator<undefined, boolean> {
     const resolution = this.#question.resolutions.take(conflict);
     if (resolution === undefined) {
       this.open.push(conflict);
@@ -129,7 +130,7 @@ class ConflictResolver implements MergeDecisions {
     if (workspace === null) this.#decideDefinition(id, resolution);
     else if (locale !== undefined)
       this.locales.set(localeKeyOf({ workspace, id }, locale), aspect(resolution));
-    else this.#decideNode({ workspace, id }, resolution);
+    else yield* this.#decideNode({ workspace, id }, resolution);
     return true;
   }
 
@@ -147,9 +148,10 @@ class ConflictResolver implements MergeDecisions {
     for (;;) {
       yield* this.#removeBelow();
       let isSettled = true;
-      yield* eachInSlices(nodes, (node) => {
-        if (this.#attach(node)) isSettled = false;
-      });
+      for (const node of nodes) {
+        if (yield* this.#attach(node)) isSettled = false;
+        yield;
+      }
       if (isSettled && this.#going.length === 0) isSettled = yield* this.#clearPlaces(nodes);
       if (isSettled && this.open.length === 0) isSettled = yield* this.#openCycles(nodes);
       if (isSettled || this.open.length > 0) return;
@@ -163,8 +165,9 @@ class ConflictResolver implements MergeDecisions {
     this.definitions.set(nodeKeyOf(address.kind, address.name), { ...address, choice, given });
   }
 
-  #decideNode(node: NodeAddress, { properties, type }: MergeResolution): void {
-    const isOurs = type === 'keep-ours' || (type === 'manual' && this.tree.targetState(node) !== undefined);
+  *#decideNode(node: NodeAddress, { properties, type }: MergeResolution): Generator<undefined, void> {
+    const isOurs =
+      type === 'keep-ours' || (type === 'manual' && (yield* this.tree.targetState(node)) !== undefined);
     const choice = type === 'manual' && properties == null ? 'gone' : isOurs ? 'ours' : 'theirs';
     const isGiven = choice !== 'gone' && type === 'manual' && properties != null;
     this.#decide({ ...node, choice, origin: 'given', ...(isGiven ? { properties } : {}) });
@@ -183,14 +186,15 @@ class ConflictResolver implements MergeDecisions {
   /** Keeps nodes that the loser deleted together with a kept one, and that the keeping side did not change. */
   *#keepWhatWasBelow(winner: 'ours' | 'theirs', losing: Changes): Generator<undefined, void> {
     const { tree } = this;
-    const stateOf = (node: NodeAddress): NodeRecord | undefined =>
+    const stateOf = (node: NodeAddress): Generator<undefined, NodeRecord | undefined> =>
       winner === 'ours' ? tree.targetState(node) : tree.sourceState(node);
-    yield* eachInSlices(losing.values(), (change) => {
+    const decide = this.#decide.bind(this);
+    yield* eachInSlices(losing.values(), function* (change) {
       const below: NodeAddress[] = [];
       let node: NodeAddress = { workspace: change.workspace, id: change.nodeId };
       while (node.id !== ROOT_ID) {
         const deleted = losing.get(nodeKeyOf(node.workspace, node.id));
-        const state = stateOf(node);
+        const state = yield* stateOf(node);
         if (deleted === undefined || deleted.after !== undefined || state === undefined) return;
         const decided = tree.decisionOf(node);
         if (decided !== undefined) {
@@ -201,7 +205,7 @@ class ConflictResolver implements MergeDecisions {
         node = { workspace: node.workspace, id: state.header.parentId };
       }
       if (node.id === ROOT_ID) return;
-      for (const kept of below) this.#decide({ ...kept, choice: winner, origin: 'follows' });
+      for (const kept of below) decide({ ...kept, choice: winner, origin: 'follows' });
     });
   }
 
@@ -212,9 +216,9 @@ class ConflictResolver implements MergeDecisions {
       const { id: parentId, workspace } = node;
       for (const { id } of [...target.children(workspace, parentId)]) {
         const child = { workspace, id };
-        const state = this.tree.stateOf(child);
+        const state = yield* this.tree.stateOf(child);
         if (state === undefined || state.header.parentId !== parentId) continue;
-        if (this.tree.decisionOf(child)?.origin === 'given') throw this.#keptBelow(child, node);
+        if (this.tree.decisionOf(child)?.origin === 'given') throw yield* this.#keptBelow(child, node);
         this.#decide({ ...child, choice: 'gone', origin: 'removed' });
       }
       this.#gone += 1;
@@ -224,30 +228,30 @@ class ConflictResolver implements MergeDecisions {
   }
 
   /** Ensures that an existing node is below an existing one. @returns whether that needed a decision */
-  #attach(node: NodeAddress): boolean {
+  *#attach(node: NodeAddress): Generator<undefined, boolean> {
     const { tree } = this;
-    const state = tree.stateOf(node);
+    const state = yield* tree.stateOf(node);
     if (state === undefined) return false;
     const parent = { workspace: node.workspace, id: state.header.parentId };
-    if (tree.has(parent)) return false;
+    if (yield* tree.has(parent)) return false;
     const decided = tree.decisionOf(node);
     const above = tree.decisionOf(parent);
     if (above === undefined) {
       // The side that placed the node here has its parent, too; the other side deleted the parent.
-      if (decided === undefined) throw this.#keptBelow(node, parent);
+      if (decided === undefined) throw yield* this.#keptBelow(node, parent);
       this.#decide({ ...parent, choice: tree.sideOf(node), origin: 'follows' });
       return true;
     }
-    if (decided?.origin === 'given') throw this.#keptBelow(node, parent);
+    if (decided?.origin === 'given') throw yield* this.#keptBelow(node, parent);
     if (above.choice !== 'gone') {
-      if (decided?.origin === 'follows') throw this.#keptBelow(node, parent);
+      if (decided?.origin === 'follows') throw yield* this.#keptBelow(node, parent);
       const choice = decided === undefined ? above.choice : 'gone';
       this.#decide({ ...node, choice, origin: decided === undefined ? 'follows' : 'removed' });
       return true;
     }
     const isFromSource = tree.sideOf(node) === 'theirs';
-    if (isFromSource && decided !== undefined) throw this.#keptBelow(node, parent);
-    const home = tree.targetState(node);
+    if (isFromSource && decided !== undefined) throw yield* this.#keptBelow(node, parent);
+    const home = yield* tree.targetState(node);
     const staysAway = isFromSource && home?.header.parentId !== parent.id;
     this.#decide({ ...node, choice: staysAway ? 'ours' : 'gone', origin: 'removed' });
     return true;
@@ -259,7 +263,7 @@ class ConflictResolver implements MergeDecisions {
     let isSettled = true;
     for (const node of nodes) {
       yield;
-      const header = this.tree.stateOf(node)?.header;
+      const header = (yield* this.tree.stateOf(node))?.header;
       if (header === undefined) continue;
       const place = `${node.workspace}\0${header.parentId}\0${header.name}`;
       const holder = holders.get(place);
@@ -273,11 +277,11 @@ class ConflictResolver implements MergeDecisions {
   *#clear(node: NodeAddress, other: NodeAddress): Generator<undefined, boolean> {
     const isFirst = this.tree.decisionOf(node) === undefined;
     const [named, holder] = isFirst ? [node, other] : [other, node];
-    const held = this.tree.stateOf(holder) as NodeRecord;
+    const held = (yield* this.tree.stateOf(holder)) as NodeRecord;
     if (this.tree.decisionOf(named) !== undefined) {
       throw unfit(`'${named.id}' and '${holder.id}' would both be at '${held.header.path}'`);
     }
-    return this.ask(yield* this.#placeConflict(named, held));
+    return yield* this.ask(yield* this.#placeConflict(named, held));
   }
 
   *#placeConflict(node: NodeAddress, holder: NodeRecord): Generator<undefined, MergeConflict> {
@@ -285,8 +289,8 @@ class ConflictResolver implements MergeDecisions {
     const { other, own } = this.#question.input.sides;
     const key = nodeKeyOf(node.workspace, node.id);
     const base = (own.get(key) ?? other.get(key))?.before;
-    const target = tree.targetState(node);
-    const source = tree.sourceState(node);
+    const target = yield* tree.targetState(node);
+    const source = yield* tree.sourceState(node);
     // If a node is new, the side that does not have it has the other node at this path.
     const states =
       base === undefined
@@ -311,12 +315,11 @@ class ConflictResolver implements MergeDecisions {
           if (yield* this.#open(cycle)) isSettled = false;
           break;
         }
-        const state = this.tree.stateOf(place);
+        const state = yield* this.tree.stateOf(place);
         if (state === undefined || visited.has(key)) break;
         way.set(key, place);
         visited.add(key);
         place = { workspace: place.workspace, id: state.header.parentId };
-        if (state.isLarge) yield;
       }
     }
     return isSettled;
@@ -327,8 +330,8 @@ class ConflictResolver implements MergeDecisions {
     let isDecided = false;
     let isUndecided = false;
     for (const node of cycle) {
-      const target = this.tree.targetState(node);
-      const source = this.tree.sourceState(node);
+      const target = yield* this.tree.targetState(node);
+      const source = yield* this.tree.sourceState(node);
       if (target === undefined || source === undefined || this.tree.decisionOf(node) !== undefined) continue;
       if (target.header.parentId === source.header.parentId) continue;
       isUndecided = true;
@@ -336,20 +339,25 @@ class ConflictResolver implements MergeDecisions {
       const { other, own } = this.#question.input.sides;
       const base = (own.get(key) ?? other.get(key))?.before;
       const states = { base, target, source };
-      if (this.ask(yield* nodeConflictInSteps('BothModified', node.workspace, states))) isDecided = true;
+      const conflict = yield* nodeConflictInSteps('BothModified', node.workspace, states);
+      if (yield* this.ask(conflict)) isDecided = true;
     }
     if (isUndecided) return isDecided;
-    const path = this.tree.stateOf(cycle[0] as NodeAddress)?.header.path;
-    throw unfit(`'${path}' would be above itself`);
+    const first = yield* this.tree.stateOf(cycle[0] as NodeAddress);
+    throw unfit(`'${first?.header.path}' would be above itself`);
   }
 
-  #keptBelow(node: NodeAddress, parent: NodeAddress): ServiceError {
-    const pathOf = (one: NodeAddress): string =>
-      (this.tree.stateOf(one) ?? this.tree.targetState(one) ?? this.tree.sourceState(one))?.header.path ??
-      one.id;
-    return unfit(
-      `'${shownPath(pathOf(node))}' would be kept below '${shownPath(pathOf(parent))}', which goes`,
-    );
+  *#keptBelow(node: NodeAddress, parent: NodeAddress): Generator<undefined, ServiceError> {
+    const path = shownPath(yield* this.#pathOf(node));
+    return unfit(`'${path}' would be kept below '${shownPath(yield* this.#pathOf(parent))}', which goes`);
+  }
+
+  *#pathOf(node: NodeAddress): Generator<undefined, string> {
+    const state =
+      (yield* this.tree.stateOf(node)) ??
+      (yield* this.tree.targetState(node)) ??
+      (yield* this.tree.sourceState(node));
+    return state?.header.path ?? node.id;
   }
 }
 

@@ -66,10 +66,7 @@ export class MergeWriter {
       yield* eachInSlices(changes.values(), (change) => this.#planNode(change));
     }
     yield* this.#planDecided();
-    yield* eachInSlices(own.values(), ({ after, nodeId, workspace }) => {
-      const isGone = this.#decisions?.tree.has({ workspace, id: nodeId }) === false;
-      if (after !== undefined && !isGone) this.#writes.follow(workspace, after);
-    });
+    yield* eachInSlices(own.values(), (change) => this.#follow(change));
     if (this.#pair.isCrossed) {
       yield* eachInSlices(ownDefinitions, ([key, change]) =>
         this.#noteKeptDefinition(change, otherDefinitions.get(key)),
@@ -82,7 +79,7 @@ export class MergeWriter {
       // Otherwise every move is a change of the side that made it.
       for (const write of this.#writes.nodes) {
         yield* prepareComparison([write.content, write.present]);
-        keepWhatStays(this.#writes, write);
+        yield* keepWhatStays(this.#writes, write);
         yield;
       }
       yield* this.#writes.followMoved();
@@ -123,6 +120,14 @@ export class MergeWriter {
     yield* eachInSlices(decisions.tree.decisions, (decision) =>
       planDecided(this.#edit, this.#sides, decisions, this.#writes, decision),
     );
+  }
+
+  /** Lets a node that the target changed move with its ancestors. */
+  *#follow({ after, nodeId: id, workspace }: NetChange): Generator<undefined, void> {
+    if (after === undefined) return;
+    const tree = this.#decisions?.tree;
+    if (tree !== undefined && !(yield* tree.has({ workspace, id }))) return;
+    yield* this.#writes.follow(workspace, after);
   }
 
   *#planNode(theirs: NetChange): Generator<undefined, void> {

@@ -22,7 +22,8 @@ export interface NodeDecision extends NodeAddress {
 
 /**
  * The tree that results from a merge: the decisions, or else the merge of both sides. Use it only for the paths of
- * nodes; the content of an undecided node may come from both sides.
+ * nodes; the content of an undecided node may come from both sides. States are looked up in steps: it yields after each
+ * large one that it reads.
  */
 export class MergedTree {
   readonly #sides: MergeSides;
@@ -48,19 +49,19 @@ export class MergedTree {
   }
 
   /** The target's state of a node. */
-  targetState({ id, workspace }: NodeAddress): NodeRecord | undefined {
+  *targetState({ id, workspace }: NodeAddress): Generator<undefined, NodeRecord | undefined> {
     const ours = this.#sides.own.get(nodeKeyOf(workspace, id));
-    return ours === undefined ? this.#target.byId(workspace, id) : ours.after;
+    return ours === undefined ? yield* this.#target.byIdInSteps(workspace, id) : ours.after;
   }
 
   /** The source's state of a node. */
-  sourceState(node: NodeAddress): NodeRecord | undefined {
+  *sourceState(node: NodeAddress): Generator<undefined, NodeRecord | undefined> {
     const key = nodeKeyOf(node.workspace, node.id);
     const theirs = this.#sides.other.get(key) ?? this.#sides.reordered.get(key);
     if (theirs !== undefined) return theirs.after;
     const ours = this.#sides.own.get(key);
     // A node that the source did not change has its state of the common base.
-    return ours === undefined ? this.targetState(node) : ours.before;
+    return ours === undefined ? yield* this.targetState(node) : ours.before;
   }
 
   /** The side that decides the path of a node, or its absence. */
@@ -73,13 +74,13 @@ export class MergedTree {
   }
 
   /** The state that decides the path of a node; undefined when it is absent. */
-  stateOf(node: NodeAddress): NodeRecord | undefined {
+  *stateOf(node: NodeAddress): Generator<undefined, NodeRecord | undefined> {
     if (this.decisionOf(node)?.choice === 'gone') return undefined;
-    return this.sideOf(node) === 'ours' ? this.targetState(node) : this.sourceState(node);
+    return this.sideOf(node) === 'ours' ? yield* this.targetState(node) : yield* this.sourceState(node);
   }
 
   /** Whether a node exists; the root always does. */
-  has(node: NodeAddress): boolean {
-    return node.id === ROOT_ID || this.stateOf(node) !== undefined;
+  *has(node: NodeAddress): Generator<undefined, boolean> {
+    return node.id === ROOT_ID || (yield* this.stateOf(node)) !== undefined;
   }
 }

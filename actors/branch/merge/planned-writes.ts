@@ -89,9 +89,10 @@ export class PlannedWrites {
   /** Returns the node changes recorded in the revision. */
   *changes(): Generator<undefined, readonly NodeChange[]> {
     const changes: NodeChange[] = [];
-    yield* eachInSlices(this.#nodes.values(), (write) => {
-      changes.push(this.#changeOf(write));
-    });
+    for (const write of this.#nodes.values()) {
+      changes.push(yield* this.#changeOf(write));
+      yield;
+    }
     return changes;
   }
 
@@ -114,9 +115,9 @@ export class PlannedWrites {
   }
 
   /** Moves an otherwise unchanged node along with its ancestors. Writes of all its ancestors must be planned. */
-  follow(workspace: string, present: NodeRecord): void {
+  *follow(workspace: string, present: NodeRecord): Generator<undefined, void> {
     const { id, path, translations } = present.header;
-    if (this.#nodes.has(keyOf(workspace, id)) || this.pathOf(workspace, id) === path) return;
+    if (this.#nodes.has(keyOf(workspace, id)) || (yield* this.pathOf(workspace, id)) === path) return;
     this.set({
       workspace,
       id,
@@ -138,18 +139,19 @@ export class PlannedWrites {
    */
   *followMoved(): Generator<undefined, void> {
     const moved: PlannedWrite[] = [];
-    yield* eachInSlices(this.nodes, (write) => {
+    for (const write of this.nodes) {
       const { content, id, present, workspace } = write;
-      if (content === undefined || present === undefined) return;
-      if (this.pathOf(workspace, id) !== present.header.path) moved.push(write);
-    });
+      yield;
+      if (content === undefined || present === undefined) continue;
+      if ((yield* this.pathOf(workspace, id)) !== present.header.path) moved.push(write);
+    }
     const walked = new Set<string>();
     // Top nodes first: the walk of a top node includes all moved nodes below it.
     for (const { id, present, workspace } of yield* sortInSlices(moved, byPresentPath)) {
       if (walked.has(keyOf(workspace, id))) continue;
       for (const record of yield* subtree(this.#edit, workspace, present as NodeRecord)) {
         walked.add(keyOf(workspace, record.header.id));
-        this.follow(workspace, record);
+        yield* this.follow(workspace, record);
       }
       this.#edit.checkSize(this.size);
     }
@@ -163,9 +165,10 @@ export class PlannedWrites {
     const { turn, writer, state } = this.#edit;
     const { nodes } = this;
     // The new paths are computed before anything is moved.
-    yield* eachInSlices(nodes, ({ content, id, workspace }) => {
-      if (content !== undefined) this.pathOf(workspace, id);
-    });
+    for (const { content, id, workspace } of nodes) {
+      if (content !== undefined) yield* this.pathOf(workspace, id);
+      yield;
+    }
     yield* eachInSlices(nodes, (write) => this.#take(write));
     crashPoint('mid-merge');
     for (const { after, kind, name } of this.#definitions) {
@@ -209,28 +212,27 @@ export class PlannedWrites {
   }): Generator<undefined, void> {
     const record = yield* this.#edit.head.byIdInSteps(workspace, id);
     if (record === undefined) return;
-    yield* record.decode();
     try {
-      requireValidNode(this.#edit, workspace, record);
+      yield* requireValidNode(this.#edit, workspace, record);
     } catch (error) {
       throw this.#naming(record.header.path, error);
     }
   }
 
   /** The path of a node after all writes. @throws {ServiceError} `VALIDATION_FAILED` when it has none */
-  pathOf(workspace: string, id: string): string {
+  *pathOf(workspace: string, id: string): Generator<undefined, string> {
     if (id === ROOT_ID) return '/';
     const key = keyOf(workspace, id);
     const known = this.#paths.get(key);
     if (known !== undefined) return known;
     const write = this.#nodes.get(key);
-    const record = write?.content ?? this.#edit.head.byId(workspace, id);
+    const record = write?.content ?? (yield* this.#edit.head.byIdInSteps(workspace, id));
     if (record === undefined) {
       throw invalid(`The ${this.#purpose.noun} would leave nodes below '${id}', which is not there`);
     }
     const { name, parentId } = record.header;
     const presentPath = (write === undefined ? record : write.present)?.header.path;
-    const parent = this.pathOf(workspace, parentId);
+    const parent = yield* this.pathOf(workspace, parentId);
     try {
       const path = this.#edit.newPath(joinPath(parent, name), presentPath ?? record.header.path);
       this.#paths.set(key, path);
@@ -240,14 +242,14 @@ export class PlannedWrites {
     }
   }
 
-  #changeOf(write: PlannedWrite): NodeChange {
+  *#changeOf(write: PlannedWrite): Generator<undefined, NodeChange> {
     const { changedLocale, content, id, named, operation, present, workspace } = write;
     const { nodeType, path } = (content ?? present ?? (named as NodeRecord)).header;
     return {
       node_id: id,
       workspace,
       operation,
-      path: content === undefined ? path : this.pathOf(workspace, id),
+      path: content === undefined ? path : yield* this.pathOf(workspace, id),
       node_type: nodeType,
       ...(changedLocale === null ? {} : { translation_locale: changedLocale }),
     };
@@ -264,7 +266,7 @@ export class PlannedWrites {
     const { changedLocale, id, isFollower, operation, present, workspace } = write;
     const content = write.content as NodeRecord;
     const { parentId } = content.header;
-    const path = this.pathOf(workspace, id);
+    const path = yield* this.pathOf(workspace, id);
     const orderKey = write.isPlaced
       ? this.#freeOrderKey(workspace, parentId, content.header.orderKey, following)
       : (present as NodeRecord).header.orderKey;
@@ -377,23 +379,25 @@ function* givenContent(
 }
 
 /**
- * Validates a node against the schema: its properties, and whether it is allowed under its parent.
+ * Validates a node against the schema: its properties, and whether it is allowed under its parent. Yields only for large
+ * nodes.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
-export function requireValidNode(
+export function* requireValidNode(
   edit: EditScope,
   workspace: string,
-  { header, properties }: NodeRecord,
-): void {
-  const { archetype: archetypeName, nodeType, parentId } = header;
+  record: NodeRecord,
+): Generator<undefined, void> {
+  const { archetype: archetypeName, nodeType, parentId } = record.header;
   const type = edit.requireType(workspace, nodeType);
   const schema = edit.schema(workspace);
   const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);
-  const issues = validateProperties(type, archetype, properties, schema, edit.turn.budget);
+  // Read first, because reading a large parent and validating a large node are a step each.
+  const parent = parentId === ROOT_ID ? undefined : yield* edit.head.byIdInSteps(workspace, parentId);
+  const issues = validateProperties(type, archetype, yield* record.decode(), schema, edit.turn.budget);
   if (issues.length > 0) throw validationFailed(issues);
-  const parent = parentId === ROOT_ID ? undefined : edit.head.byId(workspace, parentId)?.header;
-  requireAllowed(edit, workspace, parent ?? rootParent, nodeType);
+  requireAllowed(edit, workspace, parent?.header ?? rootParent, nodeType);
 }
 
 function keyOf(workspace: string, id: string): string {

@@ -86,7 +86,7 @@ class ConflictResolver {
     if ((yield* this.take(conflicts)) || this.#follow(remaining)) return undefined;
     const open = yield* sortInSlices([...decisions.open, ...conflicts], byPlace);
     if (remaining.unfit.length > 0 && !remaining.isLeft && decisions.open.length === 0)
-      throw remaining.refusal();
+      throw yield* remaining.refusal();
     return { ...decisions, open };
   }
 
@@ -132,10 +132,10 @@ class RemainingViolations {
   }
 
   /** One error for all of them. */
-  refusal(): ServiceError {
-    const wrongs = this.unfit
-      .slice(0, WRONGS_LISTED_MAX)
-      .map(({ message, subject }) => `${partyLabel(this.#view, subject)} would be invalid: ${message}`);
+  *refusal(): Generator<undefined, ServiceError> {
+    const wrongs: string[] = [];
+    for (const { message, subject } of this.unfit.slice(0, WRONGS_LISTED_MAX))
+      wrongs.push(`${yield* partyLabel(this.#view, subject)} would be invalid: ${message}`);
     const more =
       this.unfit.length > WRONGS_IN_MESSAGE_MAX
         ? ` (and ${this.unfit.length - WRONGS_IN_MESSAGE_MAX} more)`

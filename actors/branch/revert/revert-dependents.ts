@@ -98,8 +98,12 @@ export class Dependents {
     const { id, workspace } = node;
     const record = yield* this.#edit.head.byIdInSteps(workspace, id);
     if (record === undefined) return;
-    yield* record.decode();
-    if (isFine(() => requireValidNode(this.#edit, workspace, record))) this.#nodes.push(node);
+    try {
+      yield* requireValidNode(this.#edit, workspace, record);
+      this.#nodes.push(node);
+    } catch (error) {
+      if (!isInvalid(error)) throw error;
+    }
   }
 
   #requireSound({ kind, name }: DefinitionAddress): void {
@@ -113,9 +117,13 @@ function isFine(check: () => void): boolean {
     check();
     return true;
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'VALIDATION_FAILED') return false;
+    if (isInvalid(error)) return false;
     throw error;
   }
+}
+
+function isInvalid(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'VALIDATION_FAILED';
 }
 
 function naming(kind: string, name: string, error: unknown): unknown {

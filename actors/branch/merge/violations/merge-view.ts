@@ -35,7 +35,7 @@ export function* mergedNodes(view: MergeView): Generator<MergedNode | undefined,
   for (const changes of [sides.own, sides.other]) {
     for (const [key, { nodeId: id, workspace }] of changes) {
       if (disputed.has(key) || (changes === sides.other && sides.own.has(key))) continue;
-      const state = tree.stateOf({ workspace, id });
+      const state = yield* tree.stateOf({ workspace, id });
       if (state === undefined) yield undefined;
       else yield { workspace, id, key, state, home: homeOf(view, { workspace, id }) };
     }
@@ -46,8 +46,12 @@ function homeOf({ tree }: MergeView, node: NodeAddress): Side {
   return tree.sideOf(node) === 'ours' ? 'own' : 'other';
 }
 
-/** A node on a side. */
-export function stateOn({ tree }: MergeView, side: Side, node: NodeAddress): NodeRecord | undefined {
+/** A node on a side. Yields only for large nodes, as everything below that looks one up. */
+export function stateOn(
+  { tree }: MergeView,
+  side: Side,
+  node: NodeAddress,
+): Generator<undefined, NodeRecord | undefined> {
   return side === 'own' ? tree.targetState(node) : tree.sourceState(node);
 }
 
@@ -58,20 +62,21 @@ export function isChanged({ sides }: MergeView, { id, workspace }: NodeAddress):
 }
 
 /** The path of a node on the target, or else on the source. */
-export function pathOf({ tree }: MergeView, node: NodeAddress): string {
-  return (tree.targetState(node) ?? tree.sourceState(node))?.header.path ?? node.id;
+export function* pathOf({ tree }: MergeView, node: NodeAddress): Generator<undefined, string> {
+  const state = (yield* tree.targetState(node)) ?? (yield* tree.sourceState(node));
+  return state?.header.path ?? node.id;
 }
 
 /** A party in the form used in conflicts. */
-export function partyEntry(view: MergeView, party: Party): ConflictParty {
+export function* partyEntry(view: MergeView, party: Party): Generator<undefined, ConflictParty> {
   return isDefinition(party)
     ? { node_id: definitionId(party), workspace: null, path: definitionPath(party) }
-    : { node_id: party.id, workspace: party.workspace, path: pathOf(view, party) };
+    : { node_id: party.id, workspace: party.workspace, path: yield* pathOf(view, party) };
 }
 
 /** The name of a party in messages. */
-export function partyLabel(view: MergeView, party: Party): string {
-  return isDefinition(party) ? definitionLabel(party) : `'${shownPath(pathOf(view, party))}'`;
+export function* partyLabel(view: MergeView, party: Party): Generator<undefined, string> {
+  return isDefinition(party) ? definitionLabel(party) : `'${shownPath(yield* pathOf(view, party))}'`;
 }
 
 const verbs = { added: 'added', modified: 'changed', deleted: 'deleted' } as const;

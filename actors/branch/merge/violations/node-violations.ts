@@ -61,7 +61,7 @@ export class NodeViolations {
   *check(node: MergedNode): Generator<undefined, void> {
     this.#checkWorkspace(node);
     yield* this.#checkContent(node);
-    this.#checkParent(node);
+    yield* this.#checkParent(node);
   }
 
   /** Only for nodes that the merge adds. A resolution for the node allows it. */
@@ -122,7 +122,7 @@ export class NodeViolations {
     const { state, workspace } = node;
     const known = new Set<string>();
     for (const side of bothSides) {
-      const there = stateOn(this.#view, side, node);
+      const there = yield* stateOn(this.#view, side, node);
       if (there === undefined) continue;
       yield* prepareComparison([state, there]);
       if (!isSameContent(state, there)) continue;
@@ -140,7 +140,7 @@ export class NodeViolations {
    * A type may not allow the child that the other side created or moved there, and the type of a parent may have
    * changed.
    */
-  #checkParent(node: MergedNode): void {
+  *#checkParent(node: MergedNode): Generator<undefined, void> {
     const { disputed, schemas, tree } = this.#view;
     const { home, state, workspace } = node;
     if (schemas.differing(home).size === 0 && this.#retyped.size === 0) return;
@@ -148,14 +148,14 @@ export class NodeViolations {
     const parentKey = nodeKeyOf(workspace, parentId);
     if (parentId === ROOT_ID || disputed.has(parentKey)) return;
     const parent = { workspace, id: parentId };
-    const parentType = tree.stateOf(parent)?.nodeType;
+    const parentType = (yield* tree.stateOf(parent))?.nodeType;
     if (parentType === undefined) return;
     const isRetyped = this.#retyped.has(parentKey);
     const isAffected = schemas.affects(home, workspace, parentType, null);
     if (!isRetyped && !isAffected) return;
     const merged = schemas.in(workspace, 'merged');
     if (merged === undefined || isAllowed(merged, parentType, state.nodeType)) return;
-    if (bothSides.some((side) => this.#isRefusedOn(side, node, parent))) return;
+    for (const side of bothSides) if (yield* this.#isRefusedOn(side, node, parent)) return;
     const definitions = isAffected
       ? schemas.causes([home], workspace, (schema) => void schema.nodeType(parentType))
       : [];
@@ -171,9 +171,9 @@ export class NodeViolations {
   }
 
   /** Whether a side has the node under the same parent, and the type of the parent there does not allow it either. */
-  #isRefusedOn(side: Side, node: MergedNode, parent: NodeAddress): boolean {
-    const there = stateOn(this.#view, side, node);
-    const parentType = stateOn(this.#view, side, parent)?.nodeType;
+  *#isRefusedOn(side: Side, node: MergedNode, parent: NodeAddress): Generator<undefined, boolean> {
+    const there = yield* stateOn(this.#view, side, node);
+    const parentType = (yield* stateOn(this.#view, side, parent))?.nodeType;
     const schema = this.#view.schemas.in(node.workspace, side);
     if (there === undefined || parentType === undefined || schema === undefined) return false;
     if (there.header.parentId !== parent.id) return false;

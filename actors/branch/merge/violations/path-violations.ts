@@ -39,13 +39,15 @@ export class PathViolations {
     const path = yield* this.#pathOf(node);
     if (path === undefined) return;
     const { state, tree } = this.#view;
-    const present = (tree.targetState(node) ?? node.state).header.path;
+    const present = ((yield* tree.targetState(node)) ?? node.state).header.path;
     const refusal = refusalOf(() => requireShortPath(path, 'path', state.limits.pathBytesMax, present));
     if (refusal === undefined) return;
     const others = yield* this.#placedElsewhere(node);
     const side = node.home === 'own' ? 'source' : 'target';
-    const told = others.map((other) => `; ${partyLabel(this.#view, other)} is placed as on the ${side}`);
-    this.#note({ type: 'PathTooLong', message: refusal.message + told.join(''), ...subjectOf(node), others });
+    let { message } = refusal;
+    for (const other of others)
+      message += `; ${yield* partyLabel(this.#view, other)} is placed as on the ${side}`;
+    this.#note({ type: 'PathTooLong', message, ...subjectOf(node), others });
   }
 
   *#pathOf({ id, workspace }: NodeAddress): Generator<undefined, string | undefined> {
@@ -60,14 +62,13 @@ export class PathViolations {
       }
       // Set in advance: nodes that are their own ancestors have no path.
       this.#paths.set(key, undefined);
-      const state = disputed.has(key) ? undefined : tree.stateOf({ workspace, id: at });
+      const state = disputed.has(key) ? undefined : yield* tree.stateOf({ workspace, id: at });
       if (state === undefined) {
         path = undefined;
         break;
       }
       chain.push({ key, name: state.header.name });
       at = state.header.parentId;
-      if (state.isLarge) yield;
     }
     for (const { key, name } of chain.reverse()) {
       if (path !== undefined) path = `${path}/${name}`;
@@ -81,9 +82,9 @@ export class PathViolations {
     const found: NodeAddress[] = [];
     for (let id = state.header.parentId; id !== ROOT_ID && found.length < ANCESTORS_TOLD_MAX; ) {
       const ancestor = { workspace, id };
-      const placed = this.#view.tree.stateOf(ancestor)?.header;
+      const placed = (yield* this.#view.tree.stateOf(ancestor))?.header;
       if (placed === undefined) break;
-      const there = stateOn(this.#view, home, ancestor)?.header;
+      const there = (yield* stateOn(this.#view, home, ancestor))?.header;
       const isElsewhere = there?.parentId !== placed.parentId || there.name !== placed.name;
       if (isElsewhere && isChanged(this.#view, ancestor)) found.push(ancestor);
       id = placed.parentId;

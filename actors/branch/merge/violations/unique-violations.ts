@@ -118,7 +118,7 @@ export class UniqueViolations {
       yield undefined;
       const id = bytesText(Buffer.from(row.value).latin1Slice());
       if (isChanged(this.#view, { workspace, id })) continue;
-      const state = tree.stateOf({ workspace, id });
+      const state = yield* tree.stateOf({ workspace, id });
       // The index is that of the head, and the merge may read an earlier revision.
       if (state?.nodeType !== nodeType) continue;
       const value = yield* this.#valueOf({ workspace, id, state }, name);
@@ -152,10 +152,10 @@ export class UniqueViolations {
       if (all.length === 1) continue;
       causes ??= this.#causes(type, property);
       if (causes.some(({ isOpen }) => isOpen)) return;
-      if (nodes.length === 0) this.#noteUnchangedClash(type, property, causes, unchanged);
+      if (nodes.length === 0) yield* this.#noteUnchangedClash(type, property, causes, unchanged);
       for (const node of nodes) {
         yield;
-        this.#noteClash(property, causes, node, all);
+        yield* this.#noteClash(property, causes, node, all);
       }
     }
   }
@@ -214,7 +214,7 @@ export class UniqueViolations {
       const id = this.#holderOn(side, { workspace, nodeType, property: name, value });
       if (id === undefined || isChanged(this.#view, { workspace, id })) continue;
       // The index is that of the head, and the merge may read an earlier revision.
-      const state = this.#view.tree.stateOf({ workspace, id });
+      const state = yield* this.#view.tree.stateOf({ workspace, id });
       if (state?.nodeType !== nodeType) continue;
       const holder = { workspace, id, key: nodeKeyOf(workspace, id), state, home: side };
       if ((yield* this.#valueOf(holder, name)) === value) return holder;
@@ -227,12 +227,12 @@ export class UniqueViolations {
     return side === 'own' ? uniqueHolder(reader, place) : pair.otherUniqueHolder(place);
   }
 
-  #noteClash(
+  *#noteClash(
     { freeOn, name }: UniqueProperty,
     causes: readonly ChangedDefinition[],
     node: MergedNode,
     nodes: readonly NodeAddress[],
-  ): void {
+  ): Generator<undefined, void> {
     const rivals: NodeAddress[] = [];
     for (const rival of nodes) {
       if (rival !== node) rivals.push(addressOf(rival));
@@ -242,7 +242,7 @@ export class UniqueViolations {
     this.#note({
       type: 'DuplicateValue',
       message:
-        `Property '${name}' must be unique; ${partyLabel(this.#view, first)} has the same value` +
+        `Property '${name}' must be unique; ${yield* partyLabel(this.#view, first)} has the same value` +
         bothChangesText(this.#view, freeOn[0] ?? node.home, causes),
       property: name,
       ...subjectOf(node),
@@ -251,19 +251,20 @@ export class UniqueViolations {
   }
 
   /** Nodes that neither side changed cannot have a resolution, so the definitions are the subject. */
-  #noteUnchangedClash(
+  *#noteUnchangedClash(
     { nodeType }: TypeInPlace,
     { name }: UniqueProperty,
     causes: readonly ChangedDefinition[],
     nodes: readonly NodeAddress[],
-  ): void {
+  ): Generator<undefined, void> {
     const [first, ...others] = causes;
     if (first === undefined) return;
     const rivals = nodes.slice(0, RIVALS_TOLD_MAX).map(addressOf);
-    const [one, two] = rivals.map((rival) => partyLabel(this.#view, rival));
+    const [one, two] = rivals as [NodeAddress, NodeAddress];
+    const labels = `${yield* partyLabel(this.#view, one)} and ${yield* partyLabel(this.#view, two)}`;
     this.#note({
       type: 'DuplicateValue',
-      message: `Property '${name}' of type '${nodeType}' must be unique; ${one} and ${two} have the same value`,
+      message: `Property '${name}' of type '${nodeType}' must be unique; ${labels} have the same value`,
       property: name,
       subject: { kind: first.kind, name: first.name },
       path: definitionPath(first),

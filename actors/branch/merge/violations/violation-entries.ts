@@ -1,5 +1,5 @@
 import type { StoredKind } from '#runtime/tree/schema-store.ts';
-import type { MergeConflict, MergeViolation } from '../../merge-messages.ts';
+import type { ConflictParty, MergeConflict, MergeViolation } from '../../merge-messages.ts';
 import { nodeKeyOf } from '../merge-sides.ts';
 import type { DefinitionAddress, NodeAddress } from '../../pair-messages.ts';
 import { definitionConflict, nodeConflictInSteps } from '../conflict-entries.ts';
@@ -23,22 +23,22 @@ export function* violationConflicts(
   most: number,
 ): Generator<undefined, readonly MergeConflict[]> {
   const wrong = new Map<string, { readonly party: Party; readonly violations: MergeViolation[] }>();
-  const noteOn = (party: Party, make: () => MergeViolation): void => {
+  function* noteOn(party: Party, entry: Generator<undefined, MergeViolation>): Generator<undefined, void> {
     const key = partyKey(party);
     const known = wrong.get(key);
-    if (known !== undefined) known.violations.push(make());
-    else if (wrong.size < most) wrong.set(key, { party, violations: [make()] });
-  };
+    if (known !== undefined) known.violations.push(yield* entry);
+    else if (wrong.size < most) wrong.set(key, { party, violations: [yield* entry] });
+  }
   for (const { party, types } of found.shared) {
     yield;
     if (!isOpen(party)) continue;
     for (const shared of types.values()) {
-      if (!found.isSubject(party, shared.type)) noteOn(party, () => sharedEntry(view, party, shared));
+      if (!found.isSubject(party, shared.type)) yield* noteOn(party, sharedEntry(view, party, shared));
     }
   }
   for (const violation of found.violations) {
     yield;
-    if (isOpen(violation.subject)) noteOn(violation.subject, () => violationEntry(view, violation));
+    if (isOpen(violation.subject)) yield* noteOn(violation.subject, violationEntry(view, violation));
   }
   const conflicts: MergeConflict[] = [];
   for (const { party, violations } of wrong.values()) {
@@ -51,28 +51,40 @@ export function* violationConflicts(
   return conflicts;
 }
 
-function violationEntry(view: MergeView, { message, others, property, type }: Violation): MergeViolation {
+function* violationEntry(
+  view: MergeView,
+  { message, others, property, type }: Violation,
+): Generator<undefined, MergeViolation> {
   return {
     violation_type: type,
     message,
     ...(property === undefined ? {} : { property }),
-    with: others.slice(0, PARTIES_TOLD_MAX).map((party) => partyEntry(view, party)),
+    with: yield* partyEntries(view, others.slice(0, PARTIES_TOLD_MAX)),
   };
 }
 
-function sharedEntry(
+function* partyEntries(
+  view: MergeView,
+  parties: readonly Party[],
+): Generator<undefined, readonly ConflictParty[]> {
+  const entries: ConflictParty[] = [];
+  for (const party of parties) entries.push(yield* partyEntry(view, party));
+  return entries;
+}
+
+function* sharedEntry(
   view: MergeView,
   party: Party,
   { count, first, subjects, type }: SharedViolation,
-): MergeViolation {
+): Generator<undefined, MergeViolation> {
   const isGone = isDefinition(party) && view.schemas.changed.get(keyOf(party))?.merged === undefined;
   const more = count === 1 ? '' : ` (and ${count - 1} more)`;
-  const label = partyLabel(view, first.subject);
+  const label = yield* partyLabel(view, first.subject);
   return {
     violation_type: type,
     message: `With${isGone ? 'out' : ''} it ${label} would be invalid: ${first.message}${more}`,
     ...(first.property === undefined ? {} : { property: first.property }),
-    with: subjects.map((subject) => partyEntry(view, subject)),
+    with: yield* partyEntries(view, subjects),
     count,
   };
 }
@@ -90,7 +102,7 @@ function* nodeConflictOf(
   const key = nodeKeyOf(node.workspace, node.id);
   const base = (sides.own.get(key) ?? sides.other.get(key))?.before;
   const areNew = base === undefined && violations.every((one) => one.violation_type === 'DuplicateValue');
-  const states = { base, target: tree.targetState(node), source: tree.sourceState(node) };
+  const states = { base, target: yield* tree.targetState(node), source: yield* tree.sourceState(node) };
   return yield* nodeConflictInSteps(areNew ? 'BothAdded' : 'BothModified', node.workspace, states);
 }
 

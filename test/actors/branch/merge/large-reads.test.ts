@@ -149,6 +149,55 @@ describe('large nodes', () => {
     expectOneInAStep();
   });
 
+  it('are read one in a step where a resolution removes what is above them', async () => {
+    await family.create('main', '/top', 'base', 'top');
+    for (const name of ['x', 'y']) await family.create('main', `/top/${name}`, large('base'), `top-${name}`);
+    await family.fork('pruned', 'main');
+    await family.update('main', '/top', 'near');
+    await family.update('pruned', '/top', 'far');
+    Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 });
+    const resolved = await family.command<MergeResult>('main', {
+      type: 'ResolveMerge',
+      source: family.actor('pruned'),
+      sourceName: 'pruned',
+      dryRun: false,
+      resolutions: [{ nodeId: 'top', type: 'manual', properties: null }],
+    });
+    expect(resolved).toMatchObject({ success: true, nodes_changed: 3 });
+    expectOneInAStep();
+  });
+
+  it('are read one in a step where a merge adds a node below several of them', async () => {
+    await family.create('main', '/q', large('base'), 'q');
+    await family.create('main', '/q/r', large('base'), 'r');
+    await family.fork('deep', 'main');
+    await family.create('main', '/near');
+    await family.create('deep', '/q/r/s');
+    Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 });
+    expect(await merge('main', 'deep')).toMatchObject({ success: true, nodes_changed: 1 });
+    expectOneInAStep();
+  });
+
+  it('are read one in a step where their type does not allow what a merge adds below them', async () => {
+    const define = (branch: string, parts: object): Promise<unknown> =>
+      family.command(branch, {
+        type: 'PutDefinition',
+        kind: 'node_type',
+        definition: { name: 'test:Box', properties: [{ name: 'title', type: 'String' }], ...parts },
+      });
+    await define('main', {});
+    const node = { name: 'box', nodeType: 'test:Box', properties: { title: large('base') } };
+    const under = { workspace: WORKSPACE, parentPath: '/', deep: false };
+    await family.command('main', { type: 'CreateNode', ...under, node });
+    await family.fork('strict', 'main');
+    await family.create('main', '/box/near');
+    await define('strict', { allowed_children: ['svc:Page'] });
+    Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 });
+    const { conflicts } = await merge('main', 'strict');
+    expect(conflicts.map(({ path }) => path)).toEqual(['/node_type/test:Box', '/box/near']);
+    expectOneInAStep();
+  });
+
   it('are read at an earlier revision while the branch is written to', async () => {
     const query = {
       type: 'ReadStates',

@@ -1,5 +1,6 @@
 import { authorize, type Operation } from '#runtime/access/policy.ts';
 import { actorName } from '#runtime/access/principal.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
@@ -57,7 +58,7 @@ export class EditScope {
     this.writer = new TreeWriter(
       turn,
       (name) => this.schema(name),
-      (workspace, id) => this.#sees(workspace, id),
+      (workspace, id) => atOnce(this.#sees(workspace, id)),
     );
   }
 

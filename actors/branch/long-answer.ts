@@ -1,5 +1,6 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
+import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import type { JsonAnswer } from './messages.ts';
 
@@ -42,6 +43,10 @@ class HandedOverReader implements TableReader {
 
   get(table: number, key: string): Uint8Array | undefined {
     return this.#reader.get(table, key);
+  }
+
+  has(table: number, key: string): boolean {
+    return hasRow(this.#reader, table, key);
   }
 
   range(table: number, range: Range): Iterable<Row> {

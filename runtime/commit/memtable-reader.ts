@@ -1,3 +1,4 @@
+import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import type { EmptyRanges } from './empty-ranges.ts';
 import type { Change, Memtable } from './memtable.ts';
@@ -51,6 +52,14 @@ export class MemtableReader implements TableReader {
     }
     const shard = this.#shard();
     return shard.peek === undefined ? shard.get(table, key) : shard.peek(table, key);
+  }
+
+  has(table: number, key: string): boolean {
+    for (const memtable of this.#memtables()) {
+      const change = memtable.get(table, key);
+      if (change !== undefined) return change !== null;
+    }
+    return hasRow(this.#shard(), table, key);
   }
 
   range(table: number, range: Range): Iterable<Row> {

@@ -1,5 +1,6 @@
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Shard, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import type { Memtable } from './memtable.ts';
 import { MemtableReader } from './memtable-reader.ts';
@@ -56,6 +57,7 @@ export class ReplicaView {
     let isClosed = false;
     return {
       get: (table, key) => reader.get(table, key),
+      has: (table, key) => hasRow(reader, table, key),
       range: (table, range) => reader.range(table, range),
       close: () => {
         if (isClosed) return;

@@ -6,6 +6,7 @@ import type { Revision } from '#runtime/content/revision.ts';
 import { commitTooLarge, type ServiceError } from '#runtime/errors/service-error.ts';
 import { ENTRY_BYTES_MAX } from '#runtime/log/log-entry.ts';
 import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
+import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import type { HybridClock } from './hybrid-clock.ts';
 import type { Change, Memtable } from './memtable.ts';
@@ -113,6 +114,10 @@ export class TurnScope implements Turn {
 
   peek(table: number, key: string): Uint8Array | undefined {
     return this.#reader.peek === undefined ? this.#reader.get(table, key) : this.#reader.peek(table, key);
+  }
+
+  has(table: number, key: string): boolean {
+    return hasRow(this.#reader, table, key);
   }
 
   range(table: number, range: Range): Iterable<Row> {

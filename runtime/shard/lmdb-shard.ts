@@ -16,6 +16,7 @@ import {
   encodeMark,
   encodePosition,
   FORMAT_KEY,
+  hasKey,
   IDENTITY_KEY,
   MARK_KEY,
   POSITION_KEY,
@@ -250,6 +251,15 @@ export class LmdbShard implements Shard {
     }
   }
 
+  has(table: number, key: string): boolean {
+    this.#requireOpen();
+    try {
+      return hasKey(this.#table(table), key);
+    } catch (cause) {
+      throw this.#readError(cause);
+    }
+  }
+
   range(table: number, range: Range): Iterable<Row> {
     this.#requireOpen();
     return rowsOf(this.#table(table), range, undefined, () => this.#requireOpen(), this.#explain);
@@ -302,6 +312,14 @@ export class LmdbShard implements Shard {
         requireOpen();
         try {
           return canBeStored(key) ? this.#table(table).get(key, { transaction }) : undefined;
+        } catch (cause) {
+          throw this.#readError(cause);
+        }
+      },
+      has: (table, key) => {
+        requireOpen();
+        try {
+          return hasKey(this.#table(table), key, transaction);
         } catch (cause) {
           throw this.#readError(cause);
         }

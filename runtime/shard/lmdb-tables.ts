@@ -102,6 +102,17 @@ export function canBeStored(key: string): boolean {
   return key !== '' && key.length <= KEY_BYTES_MAX;
 }
 
+/**
+ * Whether a key has a value, which lmdb-js copies when it is asked for the key alone.
+ *
+ * @param transaction default: the newest state
+ */
+export function hasKey(table: Table, key: string, transaction?: Transaction): boolean {
+  if (!canBeStored(key)) return false;
+  const shared = transaction === undefined ? {} : { transaction };
+  return table.getKeysCount({ start: key, end: key, inclusiveEnd: true, limit: 1, ...shared }) > 0;
+}
+
 /** A bound of a range in the form LMDB accepts. */
 interface Bound {
   readonly key: string;

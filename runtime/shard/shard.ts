@@ -31,6 +31,11 @@ export interface TableReader {
    */
   peek?(table: number, key: string): Uint8Array | undefined;
   /**
+   * Whether `key` has a value, without reading it: that of a large node has megabytes. Absent in readers that cannot avoid
+   * that; see `hasRow`.
+   */
+  has?(table: number, key: string): boolean;
+  /**
    * Increases whenever the visible state may have changed, so that a caller can tell whether a decoded value is still
    * current. Absent in readers that do not count changes.
    */

@@ -1,6 +1,5 @@
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import type { NodeReader } from './node-reader.ts';
-import type { SeesNode } from './shown-relations.ts';
 import type { UniqueClash } from './unique-claims.ts';
 
 /**
@@ -13,7 +12,7 @@ import type { UniqueClash } from './unique-claims.ts';
  */
 export function duplicateValue(
   tree: NodeReader,
-  sees: SeesNode,
+  sees: (workspace: string, id: string) => boolean,
   { ids, property, workspace }: Omit<UniqueClash, 'operation'>,
 ): ServiceError {
   const nodes = ids.flatMap((id) => {

@@ -4,6 +4,7 @@ import { joinPath } from '#runtime/content/path.ts';
 import { decodeRevision, encodeRevision, REVISION_BYTES, type Revision } from '#runtime/content/revision.ts';
 import { AFTER_END, bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, childrenFrom, nodeKey, parentKey, pathKey } from '#runtime/shard/key-layout.ts';
+import { hasRow } from '#runtime/shard/has-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { NodeRecord } from './node-record.ts';
 
@@ -36,8 +37,6 @@ export interface NodeReader {
   byId(workspace: string, id: string): NodeRecord | undefined;
   /** As {@link byId}, in steps: yields after each large row that it reads. The tree must not change meanwhile. */
   byIdInSteps(workspace: string, id: string): Generator<undefined, NodeRecord | undefined>;
-  /** Whether a node with this id exists. */
-  has(workspace: string, id: string): boolean;
   /** Id of the node at a path; {@link ROOT_ID} for `/`. */
   idAt(workspace: string, path: string): string | undefined;
   /** The node at a path; undefined for the root. */
@@ -138,8 +137,9 @@ export class HeadNodeReader implements NodeReader {
     return record;
   }
 
+  /** Whether a node with this id exists. */
   has(workspace: string, id: string): boolean {
-    return peek(this.#reader, BranchTable.nodes, nodeKey(workspace, id)) !== undefined;
+    return hasRow(this.#reader, BranchTable.nodes, nodeKey(workspace, id));
   }
 
   /**
@@ -183,6 +183,12 @@ export class HeadNodeReader implements NodeReader {
   hasChildren(workspace: string, parentId: string): boolean {
     return peek(this.#reader, BranchTable.parents, parentKey(workspace, parentId)) !== undefined;
   }
+}
+
+/** Whether a tree has a node, in steps as {@link NodeReader.byIdInSteps}. The tree at the head tells without reading it. */
+export function* hasNode(tree: NodeReader, workspace: string, id: string): Generator<undefined, boolean> {
+  if (tree instanceof HeadNodeReader) return tree.has(workspace, id);
+  return (yield* tree.byIdInSteps(workspace, id)) !== undefined;
 }
 
 /** The node that a tree has in the place that a state of this or another node has. Yields only for large nodes. */

@@ -107,10 +107,6 @@ export class PastNodeReader implements NodeReader {
     return earlier === undefined || earlier.value.length === 0 ? undefined : new NodeRecord(earlier.value);
   }
 
-  has(workspace: string, id: string): boolean {
-    return this.byId(workspace, id) !== undefined;
-  }
-
   idAt(workspace: string, path: string): string | undefined {
     return path === '/' ? ROOT_ID : this.bindingAt(workspace, path)?.id;
   }

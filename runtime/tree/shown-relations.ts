@@ -9,8 +9,8 @@ export interface ShownRelations {
   readonly mark: string;
 }
 
-/** Whether a node exists and is visible to the caller. */
-export type SeesNode = (workspace: string, id: string) => boolean;
+/** Whether a node exists and is visible to the caller. Yields after each large row that it reads. */
+export type SeesNode = (workspace: string, id: string) => Generator<undefined, boolean>;
 
 /** Targets looked up between two yields. */
 const STEP_TARGETS = 64;
@@ -32,7 +32,7 @@ export function* shownRelations(
   const shown: Relation[] = [];
   const hidden: number[] = [];
   for (const [index, relation] of relations.entries()) {
-    if (sees(relation.workspace, relation.target)) shown.push(relation);
+    if (yield* sees(relation.workspace, relation.target)) shown.push(relation);
     else hidden.push(index);
     if (index % STEP_TARGETS === STEP_TARGETS - 1) yield undefined;
   }

@@ -40,7 +40,6 @@ import {
 } from './node-reader.ts';
 import type { NodeRecord } from './node-record.ts';
 import type { NodeChange } from './revision-record.ts';
-import type { SeesNode } from './shown-relations.ts';
 import { UniqueClaims, type UniqueClash } from './unique-claims.ts';
 
 const nothing = new Uint8Array(0);
@@ -68,12 +67,12 @@ export class TreeWriter {
   readonly head: HeadNodeReader;
   readonly #turn: Turn;
   readonly #types: TypeSource;
-  readonly #sees: SeesNode;
+  readonly #sees: (workspace: string, id: string) => boolean;
   readonly #changes = new Map<string, NodeChange>();
   #claims: UniqueClaims | undefined;
 
   /** @param sees whether an error about another node may name it; default: never */
-  constructor(turn: Turn, types: TypeSource, sees: SeesNode = () => false) {
+  constructor(turn: Turn, types: TypeSource, sees: (workspace: string, id: string) => boolean = () => false) {
     this.#turn = turn;
     this.#types = types;
     this.#sees = sees;

@@ -4,6 +4,7 @@ import type { ActorEvent, Caller, Turn } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
+import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Row } from '#runtime/shard/shard.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import { readLineage, writeLineage } from '#runtime/tree/lineage.ts';
@@ -252,6 +253,10 @@ class ReplayTurn implements Turn {
 
   get(table: number, key: string): Uint8Array | undefined {
     return this.#turn.get(table, key);
+  }
+
+  has(table: number, key: string): boolean {
+    return hasRow(this.#turn, table, key);
   }
 
   range(table: number, range: Range): Iterable<Row> {

@@ -1,8 +1,9 @@
 import { parseRevision } from '#runtime/content/revision.ts';
 import { nodeNotFound } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { hasNode } from '#runtime/tree/node-reader.ts';
 import { renderNodeInSteps } from '#runtime/tree/render-node.ts';
-import { shownRelations } from '#runtime/tree/shown-relations.ts';
+import { type SeesNode, shownRelations } from '#runtime/tree/shown-relations.ts';
 import type { BranchState } from '../branch-state.ts';
 import type { BranchCommand, NodeWritten } from '../messages.ts';
 import { readerAt } from '../reads/moment-readers.ts';
@@ -41,7 +42,7 @@ export function* recallWritten(
   const hasChildren = reader.hasChildren(workspace, nodeId);
   const pins = state.workspace(workspace).config.node_type_pins;
   const type = state.commandSchemas.get(view, { at, pins }).nodeType(record.nodeType);
-  const sees = (other: string, id: string): boolean => reader.has(other, id);
+  const sees: SeesNode = (other, id) => hasNode(reader, other, id);
   const relations = (yield* shownRelations(record, sees))?.relations;
   const node = yield* renderNodeInSteps(record, { workspace, hasChildren, type, relations });
   return { ...kept, node } satisfies NodeWritten;

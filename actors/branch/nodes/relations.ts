@@ -5,7 +5,6 @@ import { bytesText } from '#runtime/shard/binary-key.ts';
 import { BranchTable, pathVersionsUpTo } from '#runtime/shard/key-layout.ts';
 import { isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
-import type { SeesNode } from '#runtime/tree/shown-relations.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { AddRelation, RelationRemoved, RemoveRelation, Written } from '../messages.ts';
@@ -60,7 +59,7 @@ export function* addRelation(edit: EditScope, command: AddRelation): Generator<u
 export function withRelation(
   relations: readonly Relation[],
   relation: Relation,
-  isThere: SeesNode,
+  isThere: (workspace: string, id: string) => boolean,
 ): readonly Relation[] | null {
   const index = relations.findIndex((present) => isSameEdge(present, relation));
   const present = relations[index];

@@ -1,4 +1,5 @@
 import { requireLogin } from '#runtime/access/policy.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { requireAllowedInWorkspace } from '#runtime/content/validation/allowed-children.ts';
 import {
@@ -150,7 +151,7 @@ function holderOf(
   const id = value === undefined ? undefined : uniqueHolder(view, { workspace, nodeType, property, value });
   if (id === undefined) return undefined;
   const tree = new HeadNodeReader(view);
-  const path = seenNodes(tree, caller.policy)(workspace, id)
+  const path = atOnce(seenNodes(tree, caller.policy)(workspace, id))
     ? tree.byId(workspace, id)?.header.path
     : undefined;
   return path === undefined ? 'another node' : `'${path}'`;

@@ -4,6 +4,7 @@ import type { Caller, QueryContext } from '#runtime/commit/behaviour.ts';
 import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import type { SliceOwner } from '#runtime/base/event-loop/slice-owner.ts';
 import { checkWaiting, sliceKeyOf } from '#runtime/commit/waiting-caller.ts';
+import { hasRow } from '#runtime/shard/has-row.ts';
 import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 
 /** The parts of an actor that a query uses. */
@@ -57,6 +58,7 @@ export class QueryScope implements QueryContext, SliceOwner {
     let closed = false;
     return {
       get: (table, key) => snapshot.get(table, key),
+      has: (table, key) => hasRow(snapshot, table, key),
       range: (table, range) => snapshot.range(table, range),
       close: () => {
         if (closed) return;

@@ -6,6 +6,7 @@ import { open } from 'lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { InvariantError } from '#runtime/base/assert.ts';
 import { revisionZero } from '#runtime/content/revision.ts';
+import { hasRow } from '#runtime/shard/has-row.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { SHARD_FORMAT } from '#runtime/shard/lmdb-tables.ts';
 import { SUITE_TABLES, shardSuite } from './shard-suite.ts';
@@ -173,6 +174,25 @@ describe('an LMDB shard on its disk', () => {
     const ours = maps.filter((map) => map.includes(join(folder, 'data.mdb')));
     expect(ours).not.toEqual([]);
     for (const map of ours) expect(map).toMatch(/^VmFlags:.* rr /m);
+    await shard.close();
+  });
+
+  it('tells whether it has a large value without reading it', async () => {
+    const filled = new LmdbShard(folder, ['a']);
+    const writes = [{ table: 0, key: 'large', value: Buffer.alloc(8 * 1024 * 1024, 'x') }];
+    await filled.apply(writes, { sequence: 1, clock: revisionZero }).flushed;
+    await filled.close();
+    const mappedKilobytes = (): number => {
+      const maps = readFileSync('/proc/self/smaps', 'utf8').split(/\n(?=[0-9a-f]+-)/);
+      return Number(/^Rss: +(\d+)/m.exec(maps.find((map) => map.includes(folder)) ?? '')?.[1]);
+    };
+    const shard = new LmdbShard(folder, ['a']);
+    const pinned = shard.snapshot();
+    expect([hasRow(shard, 0, 'large'), hasRow(pinned, 0, 'large')]).toEqual([true, true]);
+    expect(mappedKilobytes()).toBeLessThan(4096);
+    shard.get(0, 'large');
+    expect(mappedKilobytes()).toBeGreaterThan(8192);
+    pinned.close();
     await shard.close();
   });
 

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { InvariantError } from '#runtime/base/assert.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
+import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Shard, ShardPosition, TableReader } from '#runtime/shard/shard.ts';
 
 /** Where a shard lives; opening it again shows what was flushed. */
@@ -257,6 +258,21 @@ export function shardSuite(name: string, makePlace: () => ShardPlace): void {
       await apply([put(0, 'a', 'two')], 2);
       expect([peek('a'), text(pinned.get(0, 'a')), peek('a')]).toEqual(['two', 'one', 'two']);
       pinned.close();
+    });
+
+    it('tells whether it has a key', async () => {
+      await apply([put(0, 'a', 'one'), put(0, 'b', ''), put(0, 'ba', 'x'), put(1, 'c', 'other')], 1);
+      const asked = ['a', 'b', 'ba', 'c', 'aa', 'ab', '', 'b'.repeat(KEY_BYTES_MAX + 1)];
+      const found = (reader: TableReader): string[] => asked.filter((key) => hasRow(reader, 0, key));
+      expect(found(shard)).toEqual(['a', 'b', 'ba']);
+      const pinned = shard.snapshot();
+      await apply([put(0, 'c', 'new'), { table: 0, key: 'a', value: null }], 2);
+      expect([found(shard), found(pinned)]).toEqual([
+        ['b', 'ba', 'c'],
+        ['a', 'b', 'ba'],
+      ]);
+      pinned.close();
+      expect(() => hasRow(pinned, 0, 'a')).toThrow('closed');
     });
 
     it('is copied unchanged, position included, and the copy changes independently', async () => {

@@ -2,74 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MergeResult } from '#actors/branch/merge-messages.ts';
 import { HalfRead } from '#actors/branch/pair-messages.ts';
 import type { RevertResult } from '#actors/branch/revert-messages.ts';
-import type { ActorBehaviour, ActorKind } from '#runtime/commit/behaviour.ts';
-import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { callers } from '#test/support/host-fixture.ts';
+import { LargeRows, largeText as large } from '#test/support/large-rows.ts';
 
-/** Characters of a title: more than the states of several nodes that one step may read. */
-const LARGE = 600_000;
-
-/** Large rows that commands read: all of them, those of the step that runs, and most of them in one step. */
-const reads = { all: 0, inStep: 0, longestStep: 0 };
-
-function note(value: Uint8Array | undefined): void {
-  if (value === undefined || value.length < LARGE) return;
-  reads.all += 1;
-  reads.inStep += 1;
-}
-
-function* noted(rows: Iterable<Row>): Generator<Row, void> {
-  for (const row of rows) {
-    note(row.value);
-    yield row;
-  }
-}
-
-/** Reads through another reader, and counts the large rows. */
-function watchedReader<Reader extends TableReader>(reader: Reader): Reader {
-  const { get, peek, range } = reader;
-  const watched = {
-    get(table: number, key: string) {
-      const value = get.call(reader, table, key);
-      note(value);
-      return value;
-    },
-    range: (table: number, wanted: Range) => noted(range.call(reader, table, wanted)),
-    ...(peek === undefined ? {} : { peek: peek.bind(reader) }),
-  };
-  return new Proxy(reader, {
-    get(target, name) {
-      const found = Reflect.get(name in watched ? watched : target, name, target) as unknown;
-      return typeof found === 'function' && !(name in watched) ? found.bind(target) : found;
-    },
-  });
-}
-
-function* inSteps(steps: Generator<unknown, unknown>): Generator<unknown, unknown> {
-  for (;;) {
-    reads.inStep = 0;
-    const step = steps.next();
-    reads.longestStep = Math.max(reads.longestStep, reads.inStep);
-    if (step.done === true) return step.value;
-    yield;
-  }
-}
-
-/** Branches that count what commands read, also of other branches. */
-const watched = (kind: ActorKind): ActorKind => ({
-  ...kind,
-  create(context) {
-    const behaviour = kind.create(context) as ActorBehaviour;
-    const { execute, query } = behaviour;
-    behaviour.execute = (command, turn) =>
-      inSteps(execute.call(behaviour, command, watchedReader(turn)) as Generator<unknown, unknown>);
-    behaviour.query = (asked, asking) =>
-      query.call(behaviour, asked, { ...asking, view: watchedReader(asking.view) });
-    return behaviour;
-  },
-});
+const rows = new LargeRows();
 
 describe('large nodes', () => {
   let family: BranchFamily;
@@ -77,17 +15,16 @@ describe('large nodes', () => {
   let merged: string;
 
   beforeAll(async () => {
-    family = await BranchFamily.open(watched);
+    family = await BranchFamily.open((kind) => rows.watch(kind));
     for (const name of ['a', 'b', 'c', 'p']) await family.create('main', `/${name}`, large('base'), name);
     await family.fork('side', 'main');
     await family.update('main', '/a', large('near'));
     await family.update('side', '/b', large('far'));
     await family.fork('former', 'main');
   });
-  beforeEach(() => Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 }));
+  beforeEach(() => rows.reset());
   afterAll(() => family.close());
 
-  const large = (word: string): string => word.padEnd(LARGE, `${word} `);
   const merge = (target: string, source: string, dryRun = false): Promise<MergeResult> =>
     family.command(target, {
       type: 'MergeBranch',
@@ -101,8 +38,8 @@ describe('large nodes', () => {
 
   /** Every one of them was copied and checked as a whole. */
   function expectOneInAStep(): void {
-    expect(reads.all).toBeGreaterThan(1);
-    expect(reads.longestStep).toBe(1);
+    expect(rows.all).toBeGreaterThan(1);
+    expect(rows.longestStep).toBe(1);
   }
 
   it('are read one in a step by a merge', async () => {
@@ -115,7 +52,7 @@ describe('large nodes', () => {
       await merge('side', 'former');
       await family.update('main', '/a', large('nearer'));
       await family.update('side', '/b', large('farther'));
-      Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 });
+      rows.reset();
     }
     const result = await merge('main', 'side', dryRun);
     expect(result).toMatchObject({ success: true });
@@ -142,7 +79,7 @@ describe('large nodes', () => {
     const deleted = await family.delete('main', '/p/x');
     await family.create('main', '/p/x', large('near'));
     await family.create('side', '/p/x', large('far'));
-    Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 });
+    rows.reset();
     expect(await revert(deleted.revision as string)).toMatchObject({ conflicts: [{ path: '/p/x' }] });
     const { conflicts } = await merge('main', 'side');
     expect(conflicts.map(({ path }) => path)).toContain('/p/x');
@@ -155,7 +92,7 @@ describe('large nodes', () => {
     await family.fork('pruned', 'main');
     await family.update('main', '/top', 'near');
     await family.update('pruned', '/top', 'far');
-    Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 });
+    rows.reset();
     const resolved = await family.command<MergeResult>('main', {
       type: 'ResolveMerge',
       source: family.actor('pruned'),
@@ -173,7 +110,7 @@ describe('large nodes', () => {
     await family.fork('deep', 'main');
     await family.create('main', '/near');
     await family.create('deep', '/q/r/s');
-    Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 });
+    rows.reset();
     expect(await merge('main', 'deep')).toMatchObject({ success: true, nodes_changed: 1 });
     expectOneInAStep();
   });
@@ -192,7 +129,7 @@ describe('large nodes', () => {
     await family.fork('strict', 'main');
     await family.create('main', '/box/near');
     await define('strict', { allowed_children: ['svc:Page'] });
-    Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 });
+    rows.reset();
     const { conflicts } = await merge('main', 'strict');
     expect(conflicts.map(({ path }) => path)).toEqual(['/node_type/test:Box', '/box/near']);
     expectOneInAStep();
@@ -219,7 +156,7 @@ describe('large nodes', () => {
     const revision = await family.head('main');
     await family.update('main', '/b', large('last'));
     await family.update('main', '/c', large('last'));
-    Object.assign(reads, { all: 0, inStep: 0, longestStep: 0 });
+    rows.reset();
     await family.command('main', { type: 'MoveHead', revision } as never);
     expectOneInAStep();
     expect(await family.damage('main')).toEqual([]);

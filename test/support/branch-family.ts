@@ -109,6 +109,8 @@ export interface SideChanges {
     Record<string, Pick<NetChange, 'operation' | 'isNode' | 'locales' | 'isReordered'>>
   >;
   readonly definitions: Readonly<Record<string, string>>;
+  /** Most changed nodes between two pauses. */
+  readonly nodesAtOnce: number;
 }
 
 /** What both sides of a pair did. */
@@ -332,7 +334,11 @@ function* pairChanges(
 
 function sideChanges(pair: BranchPair, side: Side): SideChanges {
   const nodes: Record<string, SideChanges['nodes'][string]> = {};
+  let nodesAtOnce = 0;
+  let sincePause = 0;
   for (const change of pair.changes(side)) {
+    sincePause = change === undefined ? 0 : sincePause + 1;
+    nodesAtOnce = Math.max(nodesAtOnce, sincePause);
     if (change === undefined) continue;
     const { operation, isNode, locales, isReordered } = change;
     nodes[change.nodeId] = { operation, isNode, locales, isReordered };
@@ -341,7 +347,7 @@ function sideChanges(pair: BranchPair, side: Side): SideChanges {
   for (const change of pair.definitionChanges(side)) {
     if (change !== undefined) definitions[change.name] = change.operation;
   }
-  return { nodes, definitions };
+  return { nodes, definitions, nodesAtOnce };
 }
 
 function* bringOver(edit: EditScope, command: BringOver): Generator<undefined, Written> {

@@ -166,6 +166,7 @@ export class BranchPair {
           yield* prepareComparison([before[index], state]);
           const change = netChange(workspace, id, before[index], state);
           if (change !== undefined) yield change;
+          yield undefined;
         }
         done += after.length;
       }

@@ -65,6 +65,14 @@ describe('a pair of branches', () => {
     expect(mirrored).toEqual({ own: found.other, other: found.own });
   });
 
+  it('may pause after each changed node', async () => {
+    const [own, other] = await pair();
+    for (const path of ['/a', '/b', '/c']) await family.update(own, path, 'ours');
+    const found = await family.pair(own, other);
+    expect(Object.keys(found.own.nodes)).toHaveLength(3);
+    expect(found.own.nodesAtOnce).toBe(1);
+  });
+
   it('reports nothing about a branch that is deleted during the comparison, at any time', async () => {
     const [own, other] = await pair();
     await family.update(own, '/a', 'ours');
@@ -122,7 +130,7 @@ describe('a pair of branches', () => {
       await family.bringOver(target, one);
       await family.bringOver(target, two);
     }
-    const none = { nodes: {}, definitions: {} };
+    const none = { nodes: {}, definitions: {}, nodesAtOnce: 0 };
     expect(await family.pair(own, other)).toEqual({ own: none, other: none });
     await family.update(own, '/a', 'of own');
     const found = await family.pair(own, other);

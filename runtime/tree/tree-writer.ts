@@ -48,9 +48,6 @@ const hadChildren = Uint8Array.of(1);
 /** Resolves node types during a write; undefined for a deleted workspace. */
 export type TypeSource = (workspace: string) => ResolvedSource | undefined;
 
-/** Nodes reindexed between two checks of the clock. */
-const NODES_PER_SLICE = 4;
-
 /**
  * Writes nodes. Keeps the head tables, version tables and indexes of a branch consistent and collects the changes of
  * the revision. It does not check content; the callers do.
@@ -193,7 +190,6 @@ export class TreeWriter {
       const wanted = this.#wanted(workspace, nodeType);
       if (sameFields(fields, wanted)) continue;
       this.#turn.put(BranchTable.counts, key, encodeTypeCount({ count, fields: wanted }));
-      let handled = 0;
       const rows = rowsInBatches(this.#turn, BranchTable.types, underParts(workspace, nodeType));
       for (const row of rows) {
         const record = this.head.byId(workspace, bytesText(Buffer.from(row.value).latin1Slice()));
@@ -204,8 +200,7 @@ export class TreeWriter {
         const old = recordEntries(workspace, fields, record, properties);
         const next = recordEntries(workspace, wanted, record, properties);
         this.#replaceEntries(workspace, old, next, record.header.id);
-        handled += 1;
-        if (handled % NODES_PER_SLICE === 0) yield;
+        yield;
       }
     }
   }

@@ -23,7 +23,6 @@ import {
 import type { DefinitionChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
 import { restoreDefinition, storedDefinition } from '#runtime/tree/schema-store.ts';
 import { forgetMissingBuiltIns } from '../schema/built-ins.ts';
-import { SLICE_NODES } from '../nodes/delete-node.ts';
 import { eachInSlices } from '../each-in-slices.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { BecomeFork, ForkMade, HeadMoved, MoveHead } from '../messages.ts';
@@ -113,7 +112,6 @@ export function* restoreHead(edit: EditScope, target: Revision): Generator<undef
   const past = new PastNodeReader(turn, target);
   const restorer = new HeadRestorer(turn, (name) => edit.schema(name));
   const moves: NodeMove[] = [];
-  let planned = 0;
   let bytes = 0;
   for (const { workspace, id } of way.nodes.values()) {
     const move = yield* restorer.plan(past, workspace, id);
@@ -129,8 +127,7 @@ export function* restoreHead(edit: EditScope, target: Revision): Generator<undef
       }
       turn.requireRoom(bytes);
     }
-    planned += 1;
-    if (move?.present?.isLarge === true || planned % SLICE_NODES === 0) yield;
+    yield;
   }
   const definitions = [...way.definitions.values()].map(({ kind, name }) => ({
     kind,

@@ -15,7 +15,6 @@ import type { DefinitionChange, NodeChange, RevisionRecord } from '#runtime/tree
 import { readDefinition, removeDefinition, writeDefinition } from '#runtime/tree/schema-store.ts';
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import { BranchPair } from '../pair/branch-pair.ts';
-import { SLICE_NODES } from '../nodes/delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { MergeBranch } from '../merge-messages.ts';
 import { removeAllOrphanedVersions } from '../history/orphaned-versions.ts';
@@ -161,13 +160,11 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   }
   edit.state.commandSchemas.forget();
   yield* writer.reindex();
-  let written = 0;
   for (const { workspace, record: state } of put) {
     yield* writer.prepare(workspace, state);
     const next = yield* withHeaderInSteps(state, { ...state.header, revision: record.revision });
     writer.add(workspace, next);
-    written += 1;
-    if (written % SLICE_NODES === 0) yield;
+    yield;
   }
   // One of the two is its parent here.
   const mergeParent =

@@ -6,7 +6,6 @@ import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';
 import { nodeConflictInSteps } from './conflict-entries.ts';
-import { SLICE_NODES } from '../nodes/delete-node.ts';
 import { eachInSlices } from '../each-in-slices.ts';
 import type { Disputes } from './merge-conflicts.ts';
 import type { MergeInput } from './merge-input.ts';
@@ -223,7 +222,7 @@ class ConflictResolver implements MergeDecisions {
       }
       this.#gone += 1;
       this.#question.checkSize(this.#gone + this.#going.length);
-      if (this.#gone % SLICE_NODES === 0) yield;
+      yield;
     }
   }
 

@@ -17,7 +17,7 @@ import { makeNodeRecordInSteps, type NodeRecord } from '#runtime/tree/node-recor
 import type { DefinitionChange, NodeChange } from '#runtime/tree/revision-record.ts';
 import { removeDefinition, writeDefinition } from '#runtime/tree/schema-store.ts';
 import { requireAllowed, rootParent } from '../nodes/create-node.ts';
-import { SLICE_NODES, subtree } from '../nodes/delete-node.ts';
+import { subtree } from '../nodes/delete-node.ts';
 import { eachInSlices } from '../each-in-slices.ts';
 import { type EditScope, unmoved } from '../edit-scope.ts';
 import { resolveReferences, valueResolver } from '../nodes/resolve-references.ts';
@@ -186,10 +186,7 @@ export class PlannedWrites {
     // Given references may name nodes that were inserted just now.
     const given = nodes.filter(({ content, given }) => content !== undefined && given !== undefined);
     yield* eachInSlices(given, (write) => this.#resolveReferences(write));
-    for (const [index, write] of nodes.entries()) {
-      this.#requireNothingBelow(write);
-      if (index % SLICE_NODES === 0) yield;
-    }
+    yield* eachInSlices(nodes, (write) => this.#requireNothingBelow(write));
   }
 
   /**

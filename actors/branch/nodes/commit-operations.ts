@@ -3,7 +3,7 @@ import { setKey } from '#runtime/content/values/json-value.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { copySubtree } from './copy-node.ts';
 import { insertNode } from './create-node.ts';
-import { removeSubtree, SLICE_NODES } from './delete-node.ts';
+import { removeSubtree } from './delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { CommitOperation, CommitOperations, OperationsCommitted } from '../messages.ts';
 import { moveSubtree, renameSubtree } from './move-node.ts';
@@ -47,7 +47,7 @@ export function* commitOperations(
     } catch (error) {
       throw ofOperation(error, operation, index);
     }
-    if (index % SLICE_NODES === SLICE_NODES - 1) yield;
+    yield;
   }
   const clash = yield* edit.writer.settleUniques();
   if (clash !== undefined) {

@@ -11,7 +11,7 @@ import {
 import { invalid } from '#runtime/errors/service-error.ts';
 import { type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
 import { lastOrderKey, type Parent, requireParent, requirePlace } from './create-node.ts';
-import { SLICE_NODES, subtree } from './delete-node.ts';
+import { subtree } from './delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { CopyNode, NodeWritten } from '../messages.ts';
 
@@ -67,7 +67,7 @@ export function* copySubtree(
     edit.authorize(workspace, 'create', { path: newPath, nodeType: header.nodeType });
     const copy = yield* addCopy(edit, workspace, record, { path: newPath, parentId });
     ids.set(header.id, copy.header.id);
-    if (record.isLarge || index % SLICE_NODES === 0) yield;
+    yield;
   }
   return top;
 }

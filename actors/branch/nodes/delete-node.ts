@@ -35,12 +35,9 @@ export function* removeSubtree(
     yield* edit.writer.prepare(workspace, record);
     edit.writer.remove(workspace, record);
     edit.audit(workspace, record, 'Delete');
-    if (record.isLarge || index % SLICE_NODES === 0) yield;
+    yield;
   }
 }
-
-/** Nodes handled between two checks of the clock. */
-export const SLICE_NODES = 4;
 
 /** Children listed between two checks of the clock. */
 const SLICE_CHILDREN = 512;
@@ -60,13 +57,11 @@ export function* subtree(
   onFound: (record: NodeRecord) => boolean = () => true,
 ): Generator<undefined, NodeRecord[]> {
   const found: NodeRecord[] = [];
-  let handled = 0;
   const waiting: string[] = [top.header.id];
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
-    const record: NodeRecord | undefined = handled === 0 ? top : edit.head.byId(workspace, id);
+    const record: NodeRecord | undefined = id === top.header.id ? top : edit.head.byId(workspace, id);
     assert(record !== undefined, 'a placed child is stored');
-    handled += 1;
-    if (record.isLarge || handled % SLICE_NODES === 0) yield;
+    yield;
     if (!onFound(record)) continue;
     found.push(record);
     if (!edit.head.hasChildren(workspace, id)) continue;

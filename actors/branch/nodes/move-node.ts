@@ -10,7 +10,7 @@ import {
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { lastOrderKey, requireFreePath, requireParent, requirePlace } from './create-node.ts';
-import { requireUnpublished, SLICE_NODES, subtree } from './delete-node.ts';
+import { requireUnpublished, subtree } from './delete-node.ts';
 import { type EditScope, unmoved } from '../edit-scope.ts';
 import type { MoveNode, RenameNode, Written } from '../messages.ts';
 
@@ -123,6 +123,6 @@ function* rebase(
     const next = yield* edit.nextInSteps(record, record === top ? change : { ...unmoved(record), path });
     edit.replace(workspace, record, next);
     edit.audit(workspace, next, action, { from: record.header.path, to: path });
-    if (record.isLarge || index % SLICE_NODES === SLICE_NODES - 1) yield;
+    yield;
   }
 }

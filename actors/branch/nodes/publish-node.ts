@@ -2,7 +2,7 @@ import { isFlagDeclined } from '#runtime/content/resolution/declined-flag.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { writeManualVersion } from '#runtime/tree/manual-version-store.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
-import { SLICE_NODES, subtree } from './delete-node.ts';
+import { subtree } from './delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { PublishNode, Written } from '../messages.ts';
 
@@ -26,13 +26,12 @@ export function* publishNode(edit: EditScope, command: PublishNode): Generator<u
   const records = tree ? yield* subtree(edit, workspace, top) : [top];
   for (const { header } of records) edit.authorize(workspace, 'update', header);
   const by = command.commit?.actor ?? edit.who;
-  for (let index = 0; index < records.length; index++) {
-    const record = records[index] as NodeRecord;
+  for (const record of records) {
     if (publish) yield* publishOne(edit, workspace, record, by, tree);
     else if (record.header.publishedAt !== null) {
       yield* change(edit, workspace, record, { publishedAt: null, publishedBy: null }, 'Unpublish');
     }
-    if (index % SLICE_NODES === SLICE_NODES - 1) yield;
+    yield;
   }
   const verb = publish ? 'Published' : 'Unpublished';
   const message = `${verb} ${tree ? 'subtree' : 'node'}: ${top.header.id}`;

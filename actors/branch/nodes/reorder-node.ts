@@ -4,7 +4,6 @@ import { planOrderWindow, relabelOrder } from '#runtime/content/order-window.ts'
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { ChildEntry } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
-import { SLICE_NODES } from './delete-node.ts';
 import { type EditScope, unmoved } from '../edit-scope.ts';
 import type { ReorderNode, Written } from '../messages.ts';
 
@@ -62,14 +61,12 @@ function* relabelAround(edit: EditScope, workspace: string, middle: NodeRecord):
   const window = planOrderWindow(before, { id, orderKey }, after);
   before.return?.();
   after.return?.();
-  let handled = 0;
   for (const [entry, key] of relabelOrder(window)) {
     const record = edit.head.byId(workspace, entry.id);
     assert(record !== undefined, 'a placed child is stored');
     yield* edit.writer.prepare(workspace, record);
     const change = { ...unmoved(record), orderKey: key, operation: 'reordered' } as const;
     edit.writer.replace(workspace, record, yield* edit.nextInSteps(record, change));
-    handled += 1;
-    if (record.isLarge || handled % SLICE_NODES === 0) yield;
+    yield;
   }
 }

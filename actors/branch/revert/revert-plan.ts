@@ -16,7 +16,6 @@ import { readChangeParts } from '#runtime/tree/revision-store.ts';
 import type { RevisionRecord } from '#runtime/tree/revision-record.ts';
 import { type StoredDefinition, type StoredKind, storedDefinition } from '#runtime/tree/schema-store.ts';
 import { FoundConflicts } from '../merge/conflict-entries.ts';
-import { SLICE_NODES } from '../nodes/delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { MergeConflict } from '../merge-messages.ts';
 import { type Step, undoDefinition, type UndoneNode, undoNode } from './undo-state.ts';
@@ -97,11 +96,9 @@ export class RevertPlan {
   static *of(edit: EditScope, records: readonly RevisionRecord[]): Generator<undefined, RevertPlan> {
     const plan = new RevertPlan(edit, records);
     const touched = yield* plan.#touchedNodes();
-    let handled = 0;
     for (const node of touched.values()) {
       yield* plan.#undoNode(node);
-      handled += 1;
-      if (handled % SLICE_NODES === 0) yield;
+      yield;
     }
     for (const definition of plan.#touchedDefinitions().values()) plan.#undoDefinition(definition);
     return plan;

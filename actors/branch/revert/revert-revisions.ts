@@ -6,7 +6,6 @@ import { differingLocales, netChange } from '#runtime/tree/net-change.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { readBranchHead, type RevisionFacts, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
 import type { RevisionRecord } from '#runtime/tree/revision-record.ts';
-import { SLICE_NODES } from '../nodes/delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import { PlannedWrites } from '../merge/planned-writes.ts';
 import type { RevertResult, RevertRevisions } from '../revert-messages.ts';
@@ -94,11 +93,9 @@ function* planWrites(
       writes.setDefinition({ ...change, after: { ...after, definition } });
     }
   }
-  let handled = 0;
   for (const node of plan.nodes.values()) {
     planNode(writes, node);
-    handled += 1;
-    if (node.wanted?.isLarge === true || handled % SLICE_NODES === 0) yield;
+    yield;
   }
   yield* writes.followMoved();
   return writes;

@@ -3,7 +3,6 @@ import { type HeadNodeReader, nodeInPlaceOf } from '#runtime/tree/node-reader.ts
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { childrenInBatches } from '../reads/batched-rows.ts';
 import { nodeConflictInSteps } from '../merge/conflict-entries.ts';
-import { SLICE_NODES } from '../nodes/delete-node.ts';
 import { eachInSlices } from '../each-in-slices.ts';
 import type { ConflictType } from '../merge-messages.ts';
 import { nodeKey, type RevertedNode, type RevertPlan } from './revert-plan.ts';
@@ -58,7 +57,6 @@ class ViolationFinder {
   /** The descendants of a removed node must be removed or moved away, too. */
   *requireNoChildren({ base, id, present, wanted, workspace }: RevertedNode): Generator<undefined, void> {
     if (wanted !== undefined || !this.#head.hasChildren(workspace, id)) return;
-    let handled = 0;
     for (const child of childrenInBatches(this.#head, workspace, id)) {
       if (child === undefined) {
         yield;
@@ -68,8 +66,7 @@ class ViolationFinder {
         yield* this.#note('DeletedBySourceModifiedByTarget', workspace, base, present, undefined);
         return;
       }
-      handled += 1;
-      if (handled % SLICE_NODES === 0) yield;
+      yield;
     }
   }
 

@@ -7,6 +7,7 @@ import type { CommitOperation } from '#actors/branch/messages.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import type { ActorBehaviour, ActorKind, Turn } from '#runtime/commit/behaviour.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { BranchTable } from '#runtime/shard/key-layout.ts';
 import { Engine, engineLimits } from '#test/support/engine.ts';
 import { CONTENT, TestBranch } from '#test/support/test-branch.ts';
 
@@ -21,8 +22,8 @@ interface Steps {
 }
 
 const none: Steps = Object.freeze({ all: 0, inStep: 0, longestStep: 0 });
-/** Changes written, and rows looked up. */
-const [writes, reads] = [{ ...none }, { ...none }];
+/** Changes written, those of them that are states of nodes, and rows looked up. */
+const [writes, states, reads] = [{ ...none }, { ...none }, { ...none }];
 
 function count(steps: Steps): void {
   steps.all += 1;
@@ -32,7 +33,7 @@ function count(steps: Steps): void {
 function* measured(steps: Generator<unknown, unknown>): Generator<unknown, unknown> {
   for (;;) {
     const step = steps.next();
-    for (const steps of [writes, reads]) {
+    for (const steps of [writes, states, reads]) {
       steps.longestStep = Math.max(steps.longestStep, steps.inStep);
       steps.inStep = 0;
     }
@@ -40,6 +41,9 @@ function* measured(steps: Generator<unknown, unknown>): Generator<unknown, unkno
     yield;
   }
 }
+
+/** Tables with states of nodes. */
+const nodeTables: ReadonlySet<number> = new Set([BranchTable.nodes, BranchTable.nodeVersions]);
 
 /** A branch that counts what its commands write and look up. */
 const kind = branchActor({ commitNodesMax: NODES_MAX });
@@ -52,6 +56,7 @@ const watched: ActorKind = {
       const put = turn.put.bind(turn);
       turn.put = (...change) => {
         count(writes);
+        if (nodeTables.has(change[0])) count(states);
         put(...change);
       };
       for (const look of ['get', 'peek'] as const) {
@@ -73,7 +78,7 @@ let engine: Engine;
 let branch: TestBranch;
 
 function countAnew(): void {
-  for (const steps of [writes, reads]) Object.assign(steps, none);
+  for (const steps of [writes, states, reads]) Object.assign(steps, none);
 }
 
 beforeAll(async () => {
@@ -229,6 +234,55 @@ it('the relations of a node are looked up in short steps for its entity tag', as
   await expect(commit([{ ...update, nodeId: id }])).rejects.toMatchObject({ code: 'PRECONDITION_FAILED' });
   expect(reads.all).toBeGreaterThan(count);
   expect(reads.longestStep).toBeLessThan(count / 2);
+});
+
+it('nodes are written one in a step, whatever their size', async () => {
+  await addNodes('some', 1, 8);
+  const place = { path: '/some' };
+  const ids = (): string[] =>
+    ['/some', ...Array.from({ length: 8 }, (_, index) => `/some/n-0-${index}`)].map(
+      (path) => (branch.read(path) as unknown as { readonly id: string }).id,
+    );
+  const update = (nodeId: string): CommitOperation => ({
+    type: 'update',
+    nodeId,
+    properties: { title: 'x' },
+  });
+  const change = { workspace: CONTENT, place };
+  const { revision } = (await commit(ids().map(update))) as { readonly revision: string };
+  const commands: readonly (() => Promise<unknown>)[] = [
+    () => commit(ids().map(update)),
+    () => branch.command({ type: 'PublishNode', ...change, publish: true, tree: true }),
+    () => branch.command({ type: 'PublishNode', ...change, publish: false, tree: true }),
+    () => branch.command({ type: 'CopyNode', ...change, targetPath: '/copied', tree: true }),
+    () => branch.command({ type: 'MoveNode', ...change, targetPath: '/moved' }),
+    () => branch.command({ type: 'DeleteNode', workspace: CONTENT, place: { path: '/moved' } }),
+    () => branch.command({ type: 'MoveHead', revision } as never),
+  ];
+  for (const carryOut of commands) {
+    countAnew();
+    await carryOut();
+    // The state that a node has now, and the one it had before.
+    expect(states.all).toBeGreaterThan(8);
+    expect(states.longestStep).toBeLessThanOrEqual(2);
+  }
+});
+
+it('nodes are put into new indexes one in a step', async () => {
+  const names = Array.from({ length: 8 }, (_, index) => `p${index}`);
+  const define = (index: readonly string[]) => {
+    const properties = names.map((name) => ({ name, type: 'Number', index }));
+    const definition = { name: 'test:Book', properties };
+    return branch.command({ type: 'PutDefinition', kind: 'node_type', definition } as never);
+  };
+  await define([]);
+  const properties = Object.fromEntries(names.map((name, index) => [name, index]));
+  const book = (name: string) => ({ name, nodeType: 'test:Book', properties });
+  await commit(names.map((name) => ({ type: 'create', parentPath: '/', node: book(name) })));
+  countAnew();
+  await define(['Property']);
+  expect(writes.all).toBeGreaterThan(64);
+  expect(writes.longestStep).toBeLessThan(16);
 });
 
 it('a revert is refused before anything is written when it changes too many bytes', async () => {

@@ -3,9 +3,10 @@ import type { GuardMutant } from './guard-mutant.ts';
 const ruleTest = ['test/cluster/snapshot/truncation-rule.test.ts'];
 const truncationTest = ['test/cluster/snapshot/log-truncation.test.ts'];
 const sweepTest = ['test/cluster/snapshot/snapshot-sweep.test.ts'];
+const coldStartTest = ['test/cluster/ownership/cold-start.test.ts'];
 const writerTest = ['test/cluster/snapshot/snapshot-writer.test.ts'];
 
-/** The safety guards of what is removed of logs and stored snapshots. */
+/** The safety guards of what is removed of logs and stored snapshots, and of starts from them. */
 export const snapshotGuards: readonly GuardMutant[] = [
   {
     guard: 'a log is cut before both snapshots',
@@ -125,5 +126,96 @@ export const snapshotGuards: readonly GuardMutant[] = [
     from: '    requireSequence(path, store.tablesOf(id), sequence);',
     to: '',
     tests: writerTest,
+  },
+  {
+    guard: 'the shards are not used while a snapshot replaces them',
+    file: 'cluster/ownership/cold-start.ts',
+    from: 'await this.#shards.suspend();',
+    to: '',
+    tests: coldStartTest,
+  },
+  {
+    guard: 'a snapshot stays until its position is stored',
+    file: 'cluster/ownership/cold-start.ts',
+    from: '      await this.#positions.replace(reached, await this.#shards.replaced());\n      await this.#coldStart.done();',
+    to: '      await this.#coldStart.done();\n      await this.#positions.replace(reached, await this.#shards.replaced());',
+    tests: coldStartTest,
+  },
+  {
+    guard: 'a start from a snapshot waits for the download that uses its folder',
+    file: 'cluster/ownership/cold-start.ts',
+    from: 'this.#work.then(work);',
+    to: 'work();',
+    tests: coldStartTest,
+  },
+  {
+    guard: 'a start from a snapshot ends the download that uses its folder',
+    file: 'cluster/ownership/cold-start.ts',
+    from: '    this.#bringing?.abort();\n    return this.#alone(() => this.#put',
+    to: '    return this.#alone(() => this.#put',
+    tests: coldStartTest,
+  },
+  {
+    guard: 'a download ends the one before it',
+    file: 'cluster/ownership/cold-start.ts',
+    from: '    this.#bringing?.abort();\n    this.#bringing = controller;',
+    to: '    this.#bringing = controller;',
+    tests: coldStartTest,
+  },
+  {
+    guard: 'no failure of a start from a snapshot counts as its cancellation',
+    file: 'cluster/ownership/cold-start.ts',
+    from: "if (controller.signal.aborted) return 'cancelled';",
+    to: "return 'cancelled';",
+    tests: coldStartTest,
+  },
+  {
+    guard: 'no failure of a download counts as its cancellation',
+    file: 'cluster/ownership/cold-start.ts',
+    from: 'if (controller.signal.aborted) return false;',
+    to: 'return false;',
+    tests: coldStartTest,
+  },
+  {
+    guard: 'a download that is needed is not waited for',
+    file: 'cluster/ownership/cold-start.ts',
+    from: 'if (this.#isWanted && !(await this.#isUnfinished())) return;',
+    to: '',
+    tests: coldStartTest,
+  },
+  {
+    guard: 'an unfinished replacement is completed before anything is removed',
+    file: 'cluster/ownership/cold-start.ts',
+    from: 'if (await this.#isUnfinished()) await this.#put((coldStart) => coldStart.finish());',
+    to: '',
+    tests: coldStartTest,
+  },
+  {
+    guard: 'a download that is needed stays when others are removed',
+    file: 'cluster/ownership/cold-start.ts',
+    from: 'if (!this.#isWanted) await',
+    to: 'await',
+    tests: coldStartTest,
+  },
+  {
+    guard: 'a download that is needed again stays',
+    file: 'cluster/ownership/cold-start.ts',
+    from: 'if (!this.#isWanted && !(await this.#isUnfinished())) await',
+    to: 'if (!(await this.#isUnfinished())) await',
+    tests: coldStartTest,
+  },
+  {
+    guard: 'the files of an unfinished replacement stay',
+    file: 'cluster/ownership/cold-start.ts',
+    from: 'if (!this.#isWanted && !(await this.#isUnfinished())) await',
+    to: 'if (!this.#isWanted) await',
+    tests: coldStartTest,
+  },
+  {
+    guard: 'a snapshot that has replaced the actors is not kept',
+    file: 'cluster/ownership/cold-start.ts',
+    from: "      this.#isWanted = false;\n      return 'replaced';",
+    to: "      return 'replaced';",
+    tests: coldStartTest,
   },
 ];

@@ -332,7 +332,7 @@ export class CallServer {
     void this.#finish(running, name, answer);
   }
 
-  /** Decodes a call in slices and reports progress meanwhile. */
+  /** Decodes a call in slices and reports progress meanwhile. No slice begins after the call was cancelled. */
   async #takeLong(running: RunningCall, bytes: Uint8Array): Promise<void> {
     const { place } = running;
     this.#running.set(place.control, running);
@@ -340,7 +340,6 @@ export class CallServer {
     let call: Call;
     try {
       call = await runInSlices(this.sliced(running), decodeCall(bytes));
-      running.signal.throwIfAborted();
     } catch (error) {
       await this.#finish(running, undefined, Promise.reject(error));
       return;

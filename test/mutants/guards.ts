@@ -1,5 +1,6 @@
 import { damageGuards } from './damage-guards.ts';
 import type { GuardMutant } from './guard-mutant.ts';
+import { callGuards } from './call-guards.ts';
 import { directoryGuards } from './directory-guards.ts';
 import { leaseGuards } from './lease-guards.ts';
 import { openingGuards } from './opening-guards.ts';
@@ -638,4 +639,5 @@ export const guardMutants: readonly GuardMutant[] = [
   ...snapshotGuards,
   ...storageGuards,
   ...directoryGuards,
+  ...callGuards,
 ];

@@ -13,7 +13,6 @@ import { storedKeys } from '#runtime/config/secrets.ts';
 import { FileBlobs } from '#runtime/embedded/file-blobs.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
 import { isBeingRestored, RESTORE_MARKER } from '#server/backup/restore-marker.ts';
 import { partOf } from '#server/registry/part-names.ts';
 import { checkBlobs } from './check-blobs.ts';
@@ -21,6 +20,7 @@ import { checkAgainstJournal } from './check-journal.ts';
 import { type CheckedShard, checkShard } from './check-shard.ts';
 import type { CheckReport, DamageFound } from './check-report.ts';
 import { type ReadCatalogue, readCatalogue } from './read-catalogue.ts';
+import { readShard } from './read-shard.ts';
 import { shardPathOf } from './shard-path.ts';
 import {
   type CheckEnvironment,
@@ -227,17 +227,4 @@ export function missingActors(
     }
   }
   return found;
-}
-
-/** @returns undefined when it cannot be read, which is reported elsewhere */
-function readShard<T>(store: ActorStore, actor: ActorId, read: (reader: TableReader) => T): T | undefined {
-  let file: PageFile | undefined;
-  try {
-    file = new PageFile(shardPathOf(store, actor), store.tablesOf(actor), () => {});
-    return read(file);
-  } catch {
-    return undefined;
-  } finally {
-    file?.close();
-  }
 }

@@ -4,7 +4,7 @@ import type { Random } from '#runtime/base/random.ts';
 const UID_BYTES = 5;
 
 /** Separates a name from its suffix in actor ids; names do not contain it. */
-const UID_SEPARATOR = '~';
+export const UID_SEPARATOR = '~';
 
 /** Returns a new suffix. */
 export function newUid(random: Random): string {

@@ -23,10 +23,13 @@ cannot detect two kinds of loss: actors that were lost together with it and are 
 and records at the end of the journal that no shard contains. If the old catalogue cannot be read, the new one does not know the
 master key of the directory either: the next start accepts any key and records it.
 
+Where later files have left a journal that is kept because of damage, an actor without a folder may have been removed. It is
+named with the reason and the remedy.
+
   --data-dir <folder>   the data directory; default: SVC_DATA_DIR, else data
   --help                show this text
 
-Exit code 0: done. ${REMARKS_EXIT_CODE}: done, but something is missing; its name is printed. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: wrong options.
+Exit code 0: done. ${REMARKS_EXIT_CODE}: done, but something is missing or unknown; its name is printed. ${FAILED_EXIT_CODE}: it failed. ${USAGE_EXIT_CODE}: wrong options.
 `;
 
 const options = { 'data-dir': { type: 'string' } } as const;

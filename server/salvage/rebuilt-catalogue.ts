@@ -23,6 +23,7 @@ import {
   requireDataDirectory,
   surveyDirectory,
 } from '#server/check/survey-directory.ts';
+import { fateOf } from './missing-fate.ts';
 
 /** Dependencies of a rebuild. */
 export interface RebuildEnvironment {
@@ -146,9 +147,14 @@ function listed(
   for (const { actor, file, what } of missingActors(survey, new Map()))
     if (actor !== undefined) miss(actor, file, what);
   const known = new Set(actors);
-  for (const [actor, { isLost }] of made)
-    if (isLost && !known.has(actor) && !rows.has(actor))
-      miss(actor, store.folders.of(actor), 'it is missing, and the journal names it');
+  for (const [actor, { isLost, sequence }] of made) {
+    if (!isLost || known.has(actor) || rows.has(actor)) continue;
+    const fate = fateOf(survey, actor, sequence);
+    if (fate.kind === 'lost') miss(actor, store.folders.of(actor), 'it is missing, and the journal names it');
+    if (fate.kind !== 'unknown') continue;
+    if (fate.isListed) rows.set(actor, { created: sequence, floor: FLOOR_NOT_EMPTY });
+    remarks.push(fate.remark);
+  }
   return { directory, rows, remarks };
 }
 

@@ -4,6 +4,8 @@ const keptSegmentTest = ['test/runtime/actor/damage/cut-kept-segment.test.ts'];
 const keptCheckTest = ['test/server/check/kept-segments.slow.test.ts'];
 const checkJournalTest = ['test/server/check/check-journal.test.ts'];
 const madeActorsTest = ['test/runtime/actor/catalogue/made-actors.test.ts'];
+const fateTest = ['test/server/salvage/missing-fate.test.ts'];
+const unlistedTest = ['test/server/salvage/removed-beside-hole.slow.test.ts'];
 const damagedLogTest = ['test/runtime/actor/damage/damaged-log.test.ts'];
 
 /** The safety guards of a journal whose segments are kept because of damage. */
@@ -77,5 +79,47 @@ export const damageGuards: readonly GuardMutant[] = [
     from: "return row?.floor === 0 && how?.kind !== 'fork';",
     to: 'return false;',
     tests: keptCheckTest,
+  },
+  {
+    guard: 'a rebuilt catalogue takes an actor for removed only where that is recorded',
+    file: 'server/salvage/missing-fate.ts',
+    from: 'isOfOne(owner) && isUnder(actor, owner)',
+    to: 'isOfOne(owner)',
+    tests: fateTest,
+  },
+  {
+    guard: 'what was put away of an earlier actor of an id is no record of the removal of a later one',
+    file: 'server/salvage/missing-fate.ts',
+    from: 'isOfOne(owner) && isUnder(actor, owner)',
+    to: 'isUnder(actor, owner)',
+    tests: fateTest,
+  },
+  {
+    guard: 'a registry of an earlier time does not show that something was removed',
+    file: 'server/salvage/missing-fate.ts',
+    from: 'isNamed === false && isEarlier ? undefined : isNamed',
+    to: 'isNamed',
+    tests: fateTest,
+  },
+  {
+    guard: 'a rebuilt catalogue lists what a registry names',
+    file: 'server/salvage/missing-fate.ts',
+    from: "if (isNamed === true) return { kind: 'lost' };",
+    to: '',
+    tests: unlistedTest,
+  },
+  {
+    guard: 'a rebuilt catalogue lists what a lost registry may name',
+    file: 'server/salvage/missing-fate.ts',
+    from: 'isListed: isNamed === undefined',
+    to: 'isListed: false',
+    tests: fateTest,
+  },
+  {
+    guard: 'a rebuilt catalogue does not list again what may have been removed',
+    file: 'server/salvage/missing-fate.ts',
+    from: 'if (hole === undefined) return',
+    to: 'if (hole !== undefined) return',
+    tests: fateTest,
   },
 ];

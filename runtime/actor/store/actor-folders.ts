@@ -316,6 +316,11 @@ export class ActorFolders {
     return this.#kept().some(({ path }) => path.endsWith(hash) && existsSync(join(path, DAMAGED)));
   }
 
+  /** Owners of the kept removals, as far as they were recorded; not those of damaged folders. */
+  get removedOwners(): readonly string[] {
+    return this.#kept().flatMap(({ isDamaged, path }) => (isDamaged ? [] : (ownerOf(path) ?? [])));
+  }
+
   #kept(): { readonly path: string; readonly atMs: number; readonly isDamaged: boolean }[] {
     const folder = join(this.root, REMOVED);
     if (!existsSync(folder)) return [];

@@ -1,0 +1,26 @@
+import type { ActorId } from '#runtime/actor/ports.ts';
+import type { ActorStore } from '#runtime/actor/store/actor-store.ts';
+import { PageFile } from '#runtime/shard/page-file.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { shardPathOf } from './shard-path.ts';
+
+/**
+ * Reads from the file of an actor that no process has open.
+ *
+ * @returns undefined when it cannot be read, which is reported elsewhere
+ */
+export function readShard<T>(
+  store: ActorStore,
+  actor: ActorId,
+  read: (reader: TableReader) => T,
+): T | undefined {
+  let file: PageFile | undefined;
+  try {
+    file = new PageFile(shardPathOf(store, actor), store.tablesOf(actor), () => {});
+    return read(file);
+  } catch {
+    return undefined;
+  } finally {
+    file?.close();
+  }
+}

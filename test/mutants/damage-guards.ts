@@ -6,6 +6,7 @@ const checkJournalTest = ['test/server/check/check-journal.test.ts'];
 const madeActorsTest = ['test/runtime/actor/catalogue/made-actors.test.ts'];
 const fateTest = ['test/server/salvage/missing-fate.test.ts'];
 const unlistedTest = ['test/server/salvage/removed-beside-hole.slow.test.ts'];
+const mixedTest = ['test/scenarios/mixed-directory.slow.test.ts'];
 const damagedLogTest = ['test/runtime/actor/damage/damaged-log.test.ts'];
 
 /** The safety guards of a journal whose segments are kept because of damage. */
@@ -121,5 +122,19 @@ export const damageGuards: readonly GuardMutant[] = [
     from: 'if (hole === undefined) return',
     to: 'if (hole !== undefined) return',
     tests: fateTest,
+  },
+  {
+    guard: 'a check and a salvage take nothing of a segment of another journal',
+    file: 'runtime/embedded/recovery/journal-survey.ts',
+    from: 'if (isForeign(segment, before)) {',
+    to: 'if (false) {',
+    tests: mixedTest,
+  },
+  {
+    guard: 'a segment behind an expected hole is not taken for one of another journal',
+    file: 'runtime/embedded/recovery/journal-containment.ts',
+    from: 'if (before.segment.lastSequence + 1 !== header.firstSequence) return false;',
+    to: '',
+    tests: ['test/runtime/actor/damage/damaged-twice.test.ts'],
   },
 ];

@@ -63,6 +63,24 @@ export async function containSegment(files: FileSystem, place: ContainedPlace): 
   return { segment, lost, lastClock, chain, records, cutAt };
 }
 
+/** What is wrong with a segment that {@link isForeign}, for the operator. */
+export const FOREIGN = 'the segment does not continue the chain of the one before it';
+
+/**
+ * Whether a segment follows another one and does not continue it: it belongs to another journal, and its records are not
+ * used.
+ *
+ * @param before the chain is null where it is not known
+ */
+export function isForeign(
+  { header }: Segment,
+  before: { readonly segment: Segment; readonly chain: Buffer | null } | undefined,
+): boolean {
+  if (before === undefined || before.chain === null) return false;
+  if (before.segment.lastSequence + 1 !== header.firstSequence) return false;
+  return header.chain.length > 0 && !header.chain.equals(before.chain);
+}
+
 /** The readable records of a damaged segment, in order, with their intact entries. */
 export async function* readContained(files: FileSystem, place: ContainedPlace): AsyncGenerator<LogRecord> {
   const { parts } = surveySegment((await readSegment(files, place.path)).bytes, place);

@@ -7,7 +7,7 @@ import type { LostRecords } from '#runtime/log/ports.ts';
 import { refusedFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type Hole, namesIn } from './damage-note.ts';
-import { type ContainedPlace, containSegment } from './journal-containment.ts';
+import { type ContainedPlace, containSegment, FOREIGN, isForeign } from './journal-containment.ts';
 import {
   isNewerFormat,
   journalCorrupted,
@@ -242,9 +242,8 @@ async function scanOrContain(
   const { chain, cutAt, lastClock = before?.lastClock ?? revisionZero, lost, records, segment } = found;
   const end = { from: Math.min(SEGMENT_HEADER_BYTES, segment.end), isCut: cutAt !== undefined };
   const settled = report === null ? {} : { settle: () => settleNewest(files, segment, end) };
-  if (known?.chain != null && segment.header.chain.length > 0 && !segment.header.chain.equals(known.chain)) {
-    return foreignSegment(place, segment, known.lastClock);
-  }
+  if (before !== undefined && isForeign(segment, before))
+    return foreignSegment(place, segment, before.lastClock);
   return { segment, lastClock, chain, records, lost, ...settled };
 }
 
@@ -253,16 +252,15 @@ function isDamagedSegment(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'DATA_CORRUPTED' && !isNewerFormat(error);
 }
 
-/** A segment that does not continue the previous one belongs to another journal; its records are not used. */
+/** See {@link isForeign}. */
 function foreignSegment({ path }: ContainedPlace, segment: Segment, lastClock: Revision): ScannedSegment {
   const { firstSequence: first } = segment.header;
-  const what = 'the segment does not continue the chain of the one before it';
   const last = segment.lastSequence;
   const foreign = new Segment(path, segment.header);
   foreign.isDamaged = true;
   foreign.isForeign = true;
   foreign.lastSequence = last;
-  const lost = { first, last, actors: undefined, where: path, what };
+  const lost = { first, last, actors: undefined, where: path, what: FOREIGN };
   return { segment: foreign, lastClock, chain: null, records: 0, lost: last < first ? [] : [lost] };
 }
 

@@ -3,7 +3,14 @@ import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import type { LogRecord } from '#runtime/log/log-entry.ts';
 import type { LostRecords } from '#runtime/log/ports.ts';
 import { expectedHoles, type Hole, readDamageNote } from './damage-note.ts';
-import { type ContainedPlace, containSegment, readContained } from './journal-containment.ts';
+import {
+  type ContainedPlace,
+  type ContainedSegment,
+  containSegment,
+  FOREIGN,
+  isForeign,
+  readContained,
+} from './journal-containment.ts';
 import { parseSegmentFileName, segmentFileName } from '../segments/journal-format.ts';
 import { continuation, noHoles } from './journal-recovery.ts';
 import { readSegment, SEGMENT_FILE_BYTES_MAX } from '../segments/read-segment.ts';
@@ -56,8 +63,22 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
   const lost: LostRecords[] = [];
   let records = 0;
   let lastSequence = note?.through ?? 0;
+  const read: ContainedPlace[] = [];
+  let before: Pick<ContainedSegment, 'segment' | 'chain'> | undefined;
   for (const place of places) {
     const contained = await containSegment(files, place);
+    const { segment } = contained;
+    if (isForeign(segment, before)) {
+      const { firstSequence: first, path: where } = place;
+      const last = segment.lastSequence;
+      findings.push({ file: where, what: FOREIGN });
+      if (last >= first) lost.push({ first, last, actors: undefined, where, what: FOREIGN });
+      lastSequence = Math.max(lastSequence, last);
+      before = { segment, chain: null };
+      continue;
+    }
+    before = contained;
+    read.push(place);
     const { bytes, size } = await readSegment(files, place.path);
     const survey = surveySegment(bytes, place);
     const say = (what: string): void => void findings.push({ file: place.path, what });
@@ -73,7 +94,7 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
     }
     records += contained.records;
     lost.push(...contained.lost);
-    lastSequence = Math.max(lastSequence, contained.segment.lastSequence);
+    lastSequence = Math.max(lastSequence, segment.lastSequence);
   }
   return {
     segments: places.length,
@@ -85,7 +106,7 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
     refused: note?.refused ?? new Map(),
     holes: note === undefined ? [] : expectedHoles(note, firsts),
     async *read() {
-      for (const place of places) yield* readContained(files, place);
+      for (const place of read) yield* readContained(files, place);
     },
   };
 }

@@ -23,6 +23,7 @@ import { ByteBudget } from './requests/byte-budget.ts';
 import { ConnectionGate, type ConnectionLimits } from './connection-gate.ts';
 import { type CorsPolicy, corsGrantOf } from './replies/cors.ts';
 import { type ExchangeContext, HttpExchange } from './exchange.ts';
+import { exchangeWork } from './exchange-work.ts';
 import type { Framing } from './replies/framing.ts';
 import { type HttpLimits, limitsOf } from './http-limits.ts';
 import type { HttpLog } from './http-log.ts';
@@ -37,9 +38,11 @@ import {
   type BodyContext,
   type BodySink,
   boundOfNothing,
+  bytesOf,
   checkAnnouncedLength,
   collectBody,
   holdingValues,
+  lengthOf,
   offerBodyStream,
   requireNothing,
 } from './requests/request-body.ts';
@@ -552,16 +555,16 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
   }
 
   /** Called when the whole body of an exchange has arrived. */
-  onBody(exchange: HttpExchange<Principal>, bytes: Buffer): void {
+  onBody(exchange: HttpExchange<Principal>, pieces: readonly Buffer[]): void {
     exchange.setBodyPart(undefined);
     exchange.restartDeadline();
     if (exchange.endsConnection) {
-      const whole = Buffer.from(bytes);
-      this.#later(exchange, () => this.#takeBody(exchange, whole));
+      const kept = lengthOf(pieces) > SMALL_JSON_BYTES ? pieces : [Buffer.from(bytesOf(pieces))];
+      this.#later(exchange, () => this.#takeBody(exchange, kept));
       return;
     }
     try {
-      this.#takeBody(exchange, bytes);
+      this.#takeBody(exchange, pieces);
     } catch (error) {
       this.#writer.sendError(exchange, error);
     }
@@ -572,33 +575,30 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     this.#refuse(exchange, error);
   }
 
-  #takeBody(exchange: HttpExchange<Principal>, bytes: Buffer): void {
+  #takeBody(exchange: HttpExchange<Principal>, pieces: readonly Buffer[]): void {
     const { body } = exchange.route;
+    if (body !== 'none' && body !== 'bytes' && lengthOf(pieces) > SMALL_JSON_BYTES) {
+      void this.#takeLargeJson(exchange, pieces);
+      return;
+    }
+    const bytes = bytesOf(pieces);
     if (body === 'none') requireNothing(bytes);
     else if (body === 'bytes') exchange.setBytes(Buffer.from(bytes));
-    else if (bytes.length > SMALL_JSON_BYTES) {
-      void this.#takeLargeJson(exchange, bytes);
-      return;
-    } else if (body === 'json' || bytes.length > 0) {
+    else if (body === 'json' || bytes.length > 0) {
       exchange.body = parseJsonBody(bytes, this.#jsonBounds, holdingValues(exchange, this.#bodyContext));
     }
     this.#handle(exchange);
   }
 
   /** Parses a large body in slices; never throws. */
-  async #takeLargeJson(exchange: HttpExchange<Principal>, bytes: Buffer): Promise<void> {
+  async #takeLargeJson(exchange: HttpExchange<Principal>, pieces: readonly Buffer[]): Promise<void> {
     const { clock } = this.#options;
-    // Joining the chunks of the body used this turn's share of time.
-    await new Promise<void>((resolve) => clock.soon(resolve));
     try {
-      const work = this.#slices.begin('read', {
-        sliceKey: exchange.sliceKey,
-        requireWaiting: () => {
-          if (!exchange.isOpen) throw new ServiceError('REQUEST_CANCELLED');
-        },
-      });
+      const work = exchangeWork(exchange, this.#slices);
+      // Many bodies may end in this turn, and the first step takes milliseconds for each of them.
+      await work.rest();
       const admit = holdingValues(exchange, this.#bodyContext);
-      exchange.body = await runInSlices(work, parseJsonInSlices(bytes, this.#jsonBounds, admit));
+      exchange.body = await runInSlices(work, parseJsonInSlices(pieces, this.#jsonBounds, admit));
       const prepared = this.#options.prepareLargeBody?.(exchange);
       if (prepared !== undefined) await runInSlices(work, prepared);
     } catch (error) {

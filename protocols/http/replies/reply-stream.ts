@@ -1,9 +1,10 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
-import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
+import type { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { bytePieces } from './byte-pieces.ts';
 import type { ExchangePart, HttpExchange } from '../exchange.ts';
+import { exchangeWork } from '../exchange-work.ts';
 import type { MakeRoom } from '../route.ts';
 import { isStalled, type StallLimits } from './stalled-reader.ts';
 
@@ -181,7 +182,7 @@ class StreamedReply<Principal> implements ExchangePart {
       await this.#writeSmall(chunk);
       return;
     }
-    const work = sendingWork(this.#exchange, this.#context.slices);
+    const work = exchangeWork(this.#exchange, this.#context.slices);
     for (const bytes of bytePieces(chunk)) {
       for (let from = 0; from < bytes.length; from += WRITTEN_BYTES) {
         await this.#writeSmall(bytes.subarray(from, from + WRITTEN_BYTES));
@@ -234,19 +235,6 @@ class StreamedReply<Principal> implements ExchangePart {
       this.#wake = resolve;
     });
   }
-}
-
-/** The unit of scheduled work that encodes and writes a long response. */
-export function sendingWork<Principal>(
-  exchange: HttpExchange<Principal>,
-  slices: SliceScheduler,
-): SlicedWork {
-  return slices.begin('read', {
-    sliceKey: exchange.sliceKey,
-    requireWaiting: () => {
-      if (!exchange.isOpen) throw new ServiceError('REQUEST_CANCELLED');
-    },
-  });
 }
 
 /**

@@ -8,12 +8,13 @@ import { type CompressionPlan, Compressor, planCompression } from './compression
 import { corsHeaders } from './cors.ts';
 import { errorReply, isOurFault, serviceErrorOf } from './errors.ts';
 import type { HttpExchange } from '../exchange.ts';
+import { exchangeWork } from '../exchange-work.ts';
 import type { HttpLimits } from '../http-limits.ts';
 import type { HttpLog } from '../http-log.ts';
 import { checkReplyHeaders, FixedHeaders, replyHeader, statusLine, writeReplyHeaders } from './reply-head.ts';
 import { type PendingContext, sendRest } from './pending-reply.ts';
 import { ReplyRoom } from './reply-room.ts';
-import { sendingWork, sendStream, type StreamContext } from './reply-stream.ts';
+import { sendStream, type StreamContext } from './reply-stream.ts';
 import type { HttpReply } from '../route.ts';
 
 /**
@@ -166,7 +167,7 @@ export class ReplyWriter<Principal> {
     exchange.detach();
     const { json, ...rest } = reply;
     const write = async (): Promise<void> => {
-      const work = sendingWork(exchange, this.#slices);
+      const work = exchangeWork(exchange, this.#slices);
       const raw = (await this.#largeJson(json, work)) ?? (await this.#awaitedJson(exchange, json, work));
       this.#send(exchange, { ...rest, raw }, closesConnection);
     };
@@ -267,7 +268,8 @@ export class ReplyWriter<Principal> {
   ): void {
     assert(plan.coding !== undefined, 'a body is compressed with a coding');
     const isLongText = typeof body === 'string' && body.length > longTextCharacters;
-    const bytes = (): Promise<Uint8Array> => encodedText(body as string, sendingWork(exchange, this.#slices));
+    const bytes = (): Promise<Uint8Array> =>
+      encodedText(body as string, exchangeWork(exchange, this.#slices));
     const work = this.#compressor.compress(isLongText ? bytes : body, plan.coding);
     if (work === undefined) {
       this.#sendBody(exchange, plain, body, closesConnection);
@@ -328,7 +330,7 @@ export class ReplyWriter<Principal> {
   #sendLongText(exchange: HttpExchange<Principal>, reply: HttpReply, text: string): void {
     exchange.detach();
     const write = async (): Promise<void> => {
-      const bytes = await encodedText(text, sendingWork(exchange, this.#slices));
+      const bytes = await encodedText(text, exchangeWork(exchange, this.#slices));
       if (exchange.isOpen) this.#sendBytes(exchange, reply, bytes);
     };
     write()

@@ -115,17 +115,30 @@ export function parseJsonBody(bytes: Buffer, bounds: JsonBounds, admit?: AdmitVa
   return parsed(text);
 }
 
+function* joinInSlices(pieces: readonly Buffer[]): Generator<undefined, Buffer> {
+  if (pieces.length === 1) return pieces[0] as Buffer;
+  const whole = Buffer.allocUnsafeSlow(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+    yield undefined;
+  }
+  return whole;
+}
+
 /**
  * As {@link parseJsonBody}, for a body of any length: it yields where the work may be suspended.
  *
+ * @param pieces the whole body
  * @throws {ServiceError} as {@link parseJsonBody}
  */
 export function* parseJsonInSlices(
-  bytes: Buffer,
+  pieces: readonly Buffer[],
   bounds: JsonBounds,
   admit?: AdmitValues,
 ): Generator<undefined, unknown> {
-  const text = yield* decodeInSlices(bytes);
+  const text = yield* decodeInSlices(yield* joinInSlices(pieces));
   yield undefined;
   yield* requireBounds(text, bounds, admit);
   yield undefined;

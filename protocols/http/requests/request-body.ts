@@ -115,13 +115,25 @@ class BodyPace {
 
 /** Receives buffered bodies; one of the two methods is called once per body, unless its exchange ends first. */
 export interface BodySink<Principal> {
-  /** @param bytes the whole body; valid only during the call */
-  onBody(exchange: HttpExchange<Principal>, bytes: Buffer): void;
+  /** @param pieces the whole body; valid only during the call where they are at most {@link SMALL_JSON_BYTES} long */
+  onBody(exchange: HttpExchange<Principal>, pieces: readonly Buffer[]): void;
   onBodyFailed(exchange: HttpExchange<Principal>, error: ServiceError): void;
 }
 
+/** The bytes of a body in pieces. */
+export function bytesOf(pieces: readonly Buffer[]): Buffer {
+  return pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces);
+}
+
+/** The length of a body in pieces, in bytes. */
+export function lengthOf(pieces: readonly Buffer[]): number {
+  let bytes = 0;
+  for (const { length } of pieces) bytes += length;
+  return bytes;
+}
+
 /**
- * Buffers a body. A body of a single chunk, the usual case, is passed on without a copy.
+ * Buffers a body. A small body of a single chunk, the usual case, is passed on without a copy.
  *
  * While the caller is not yet authenticated, reading from the peer pauses after the first chunk, and the rest is held
  * to the caller's bound. Reading does not pause after a body that arrived whole: when reading resumes, the library
@@ -176,7 +188,7 @@ class BufferedBody<Principal> implements BodyPart {
       this.#fail(bodiesOverloaded());
     } else if (isLast && this.#received === 0 && length <= SMALL_JSON_BYTES && this.#bound !== undefined) {
       this.#isOver = true;
-      this.#sink.onBody(this.#exchange, Buffer.from(chunk));
+      this.#sink.onBody(this.#exchange, [Buffer.from(chunk)]);
     } else {
       this.#keep(chunk);
       if (isLast && this.#bound !== undefined) this.#complete();
@@ -193,10 +205,9 @@ class BufferedBody<Principal> implements BodyPart {
 
   #complete(): void {
     const chunks = this.#chunks ?? [];
-    const whole = chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, this.#received);
     this.#isOver = true;
     this.#chunks = undefined;
-    this.#sink.onBody(this.#exchange, whole);
+    this.#sink.onBody(this.#exchange, chunks);
   }
 
   #paced(): BodyPace {

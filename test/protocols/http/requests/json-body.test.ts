@@ -9,7 +9,7 @@ const parse = (text: string, depthMax = 128): unknown =>
 
 /** Runs a sliced parse to its end. @returns the value, and between how many rests it was made */
 function inSlices(bytes: Buffer): { readonly value: unknown; readonly rests: number } {
-  const steps = parseJsonInSlices(bytes, bounds);
+  const steps = parseJsonInSlices([bytes], bounds);
   for (let rests = 0; ; rests += 1) {
     const step = steps.next();
     if (step.done === true) return { value: step.value, rests };
@@ -153,7 +153,7 @@ describe('parseJsonInSlices', () => {
       `[1${'\n'.repeat(bytes)}x`,
     ];
     for (const body of bodies) {
-      const steps = parseJsonInSlices(Buffer.from(body), bounds);
+      const steps = parseJsonInSlices([Buffer.from(body)], bounds);
       let rests = 0;
       const error = errorOf(() => {
         for (; steps.next().done !== true; ) rests += 1;

@@ -218,15 +218,9 @@ async function applyUpdates(
   const pendingNames = wanted.flatMap(({ update }) =>
     update.resource_type === 'workspace' ? [update.name] : [],
   );
-  const named = workspacesIn(chosen ?? []);
-  // Members of earlier versions refuse the restoring command, so it is sent only where something is to be restored.
-  const install: InstallBuiltInWorkspaces | RestoreBuiltInWorkspaces =
-    force && named.length > 0
-      ? { type: 'RestoreBuiltInWorkspaces', names: named }
-      : { type: 'InstallBuiltInWorkspaces', names: pendingNames, force };
   const { installed, skipped } = (await context.router.command(
     repository.actor,
-    install,
+    workspacesCommand(workspacesIn(chosen ?? []), pendingNames, force),
     delivery,
   )) as BuiltInsInstalled;
   let applied = installed.length;
@@ -246,6 +240,23 @@ async function applyUpdates(
 function workspacesIn(resources: readonly string[]): readonly string[] {
   const prefix = 'workspace:';
   return resources.flatMap((each) => (each.startsWith(prefix) ? [each.slice(prefix.length)] : []));
+}
+
+/**
+ * The command that updates the workspaces of a repository. Members of earlier versions refuse the one that restores, so
+ * it is sent only where something is to be restored.
+ *
+ * @param named workspaces named in `resources`
+ * @param pending those of them, or of all, that have an update
+ */
+export function workspacesCommand(
+  named: readonly string[],
+  pending: readonly string[],
+  force: boolean,
+): InstallBuiltInWorkspaces | RestoreBuiltInWorkspaces {
+  return force && named.length > 0
+    ? { type: 'RestoreBuiltInWorkspaces', names: named }
+    : { type: 'InstallBuiltInWorkspaces', names: pending, force };
 }
 
 /** The command that updates a branch. @param force whether shipped types are restored, too */

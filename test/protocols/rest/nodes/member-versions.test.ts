@@ -3,7 +3,7 @@ import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { parseQuery } from '#protocols/http/requests/query-parameters.ts';
 import { parseCommitOperations } from '#protocols/rest/nodes/commit-operations.ts';
 import { conditionOf, ReadCondition } from '#protocols/rest/nodes/conditions.ts';
-import { installCommand } from '#protocols/rest/management/system-updates.ts';
+import { installCommand, workspacesCommand } from '#protocols/rest/management/system-updates.ts';
 import { partOf } from '#protocols/rest/reads/property-names.ts';
 import type { RestRequest } from '#protocols/rest/rest-route.ts';
 import {
@@ -52,6 +52,18 @@ describe('what an older member would pass over', () => {
   it('is reported for a restore of shipped types', () => {
     expect(installCommand(true)).toMatchObject({ force: true, since: RESTORED_TYPES_SINCE });
     expect(installCommand(false)).toEqual({ type: 'InstallBuiltIns' });
+  });
+
+  it('is the command that restores workspaces, which is sent only where one is named', () => {
+    const restored = { type: 'RestoreBuiltInWorkspaces', names: ['default'] };
+    expect(workspacesCommand(['default'], [], true)).toEqual(restored);
+    for (const [named, force] of [
+      [[], true],
+      [['default'], false],
+    ] as const) {
+      const installed = { type: 'InstallBuiltInWorkspaces', names: ['other'], force };
+      expect(workspacesCommand(named, ['other'], force)).toEqual(installed);
+    }
   });
 
   it('is reported for a read of parts of nodes', () => {

@@ -399,6 +399,20 @@ export const storageGuards: readonly GuardMutant[] = [
     tests: ['test/actors/branch/merge/merge-branch.test.ts'],
   },
   {
+    guard: 'a reference to no valid id does not expand to the node with the same bytes in a key',
+    file: 'actors/branch/reads/visible-nodes.ts',
+    from: 'const peer = isNodeId(ref) ? this.#peer(workspace ?? this.workspace) : undefined;',
+    to: 'const peer = this.#peer(workspace ?? this.workspace);',
+    tests: ['test/scenarios/expand-references.test.ts'],
+  },
+  {
+    guard: 'a reference to no workspace does not expand to a node of another workspace',
+    file: 'actors/branch/reads/visible-nodes.ts',
+    from: 'const peer = this.#state.hasWorkspace(workspace)',
+    to: "const peer = workspace !== ''",
+    tests: ['test/scenarios/expand-references.test.ts'],
+  },
+  {
     guard: 'the nodes a command compares count in the room of changes',
     file: 'runtime/commit/commit-loop.ts',
     from: 'batchBytes + undoBytes + heldBytes',

@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ContentClient, expectStatus, revisionOf, type Space } from '#test/support/content-client.ts';
+import { ContentClient, expectStatus, revisionOf, Space } from '#test/support/content-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 
 let server: TestServer;
@@ -74,8 +77,11 @@ describe('a read with expand', () => {
 
   it('leaves references to what is missing, gone or unknown as they are [EXPAND-002]', async () => {
     const { id } = await people.add('/', 'leaving');
+    await people.add('/', 'replacement', {}, 'svc:Folder', { id: '\ufffd' });
     const plain = [
       to('no-such-id'),
+      // Half a character, which is no id. In UTF-8 it would be the id of another node.
+      to('\ud800'),
       to(id),
       to(ada, 'no-such-workspace'),
       to(ada, '\u0000'),
@@ -91,9 +97,35 @@ describe('a read with expand', () => {
     ];
     const path = await freshNode({ plain, here: to(ada) });
     expectStatus(await people.delete('/leaving'), 200);
-    const { properties } = await space.node(`${path}?expand=plain,here`);
-    expect(properties.plain).toEqual(plain);
-    expect(properties.here['svc:node'].name).toBe('ada');
+    const revision = await client.headRevision();
+    for (const moment of ['', `&revision=${revision}`]) {
+      const { properties } = await space.node(`${path}?expand=plain,here${moment}`);
+      expect(properties.plain).toEqual(plain);
+      expect(properties.here['svc:node'].name).toBe('ada');
+    }
+  });
+
+  it('takes no other text for the name of a workspace, where nodes are read from files [EXPAND-002]', async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'grove-expanded-'));
+    const earlier = await startServer({ dataDir });
+    const before = await ContentClient.on(earlier);
+    const made = await before.workspace();
+    const { id } = await made.add('/', 'target');
+    // Keys in files have one byte for each character of a workspace, which is that of the name here.
+    const alike = String.fromCharCode(made.name.charCodeAt(0) + 0x100) + made.name.slice(1);
+    const plain = to(id, alike);
+    await made.add('/', 'article', { plain, here: to(id, made.name) });
+    await earlier.close();
+    const now = await startServer({ dataDir });
+    try {
+      const read = new Space(new ContentClient(now, before.repository), made.name);
+      const { properties } = await read.node('/article?expand=plain,here');
+      expect(properties.plain).toEqual(plain);
+      expect(properties.here['svc:node'].name).toBe('target');
+    } finally {
+      await now.close();
+      rmSync(dataDir, { recursive: true });
+    }
   });
 
   it('expands in listings, pages, trees and queries, and with fields [EXPAND-003]', async () => {

@@ -49,6 +49,15 @@ describe('expanded references', () => {
     expect(marks).toEqual(['refs', '', ':small', '', '', '', ':small', 'w:large']);
   });
 
+  it('replace what an earlier build stored in their place', () => {
+    const expansion = new Expansion(new PropertySelection(['ref']), function* () {
+      yield undefined;
+      return { text: '"new"', tag: 'new', bytes: 1 };
+    });
+    const text = atOnce(expansion.text({ ref: { 'svc:ref': 'one', 'svc:node': 'old' } }));
+    expect(text).toBe('{"ref":{"svc:ref":"one","svc:node":"new"}}');
+  });
+
   it('count where nothing is shown', () => {
     const refs = Array.from({ length: EXPANDED_MAX + 1 }, (_, index) => ({ 'svc:ref': `gone-${index}` }));
     expect(expanded(refs, {}).lookedAt).toHaveLength(EXPANDED_MAX);

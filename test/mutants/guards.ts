@@ -1,3 +1,4 @@
+import { branchGuards } from './branch-guards.ts';
 import { damageGuards } from './damage-guards.ts';
 import type { GuardMutant } from './guard-mutant.ts';
 import { callGuards } from './call-guards.ts';
@@ -632,6 +633,7 @@ export const guardMutants: readonly GuardMutant[] = [
     to: '',
     tests: ['test/runtime/actor/store/removed-actors.test.ts'],
   },
+  ...branchGuards,
   ...damageGuards,
   ...leaseGuards,
   ...openingGuards,

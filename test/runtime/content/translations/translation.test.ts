@@ -270,6 +270,12 @@ describe('staleness', () => {
     expect(translationStaleness(properties, hiddenOverlay, null)).toMatchObject({ missing: [] });
   });
 
+  it('misses no part of a reference or a link', () => {
+    const link = { 'svc:ref': 'id', 'svc:workspace': 'people', 'svc:path': '/a', label: 'More' };
+    const { missing } = translationStaleness({ link, url: { 'svc:url': 'https://a.b' } }, undefined, null);
+    expect(missing.map(({ pointer }) => pointer)).toEqual(['/link/label']);
+  });
+
   it('can be acknowledged, pointer by pointer', () => {
     const edited = { ...properties, title: 'Changed' };
     const acknowledged = acknowledgeStaleness(overlay, '/title', edited, 't2');

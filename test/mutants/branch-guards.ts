@@ -1,0 +1,40 @@
+import type { GuardMutant } from './guard-mutant.ts';
+
+/** The safety guards of merges and of what a read shows. */
+export const branchGuards: readonly GuardMutant[] = [
+  {
+    guard: 'a node is given up for another one with its value only if a resolution says so',
+    file: 'actors/branch/merge/settle-conflicts.ts',
+    from: "if (decided?.origin !== 'given') return;",
+    to: 'if (decided === undefined) return;',
+    tests: ['test/actors/branch/merge/unique-violations.test.ts'],
+  },
+  {
+    guard: 'only a node with the same value follows the resolution for another one',
+    file: 'actors/branch/merge/settle-conflicts.ts',
+    from: "if (type !== 'DuplicateValue' || isDefinition(subject)) return;",
+    to: 'if (isDefinition(subject)) return;',
+    tests: ['test/actors/branch/merge/path-violations.test.ts'],
+  },
+  {
+    guard: 'a merge records its nodes at their paths on the target, by which readers are judged',
+    file: 'actors/branch/merge/planned-writes.ts',
+    from: 'path: content === undefined ? path : this.pathOf(workspace, id),',
+    to: 'path,',
+    tests: ['test/actors/branch/merge/merge-branch.test.ts'],
+  },
+  {
+    guard: 'a reference to no valid id does not expand to the node with the same bytes in a key',
+    file: 'actors/branch/reads/visible-nodes.ts',
+    from: 'const peer = isNodeId(ref) ? this.#peer(workspace ?? this.workspace) : undefined;',
+    to: 'const peer = this.#peer(workspace ?? this.workspace);',
+    tests: ['test/scenarios/expand-references.test.ts'],
+  },
+  {
+    guard: 'a reference to no workspace does not expand to a node of another workspace',
+    file: 'actors/branch/reads/visible-nodes.ts',
+    from: 'const peer = this.#state.hasWorkspace(workspace)',
+    to: "const peer = workspace !== ''",
+    tests: ['test/scenarios/expand-references.test.ts'],
+  },
+];

@@ -127,6 +127,13 @@ describe('a path that would be longer than `path_bytes_max`', () => {
       expectStatus(await tree.command('/top', 'rename', { newName: 'tops' }), 400);
       expectStatus(await tree.command('/top', 'rename', { newName: 'to' }), 200, 204);
       expectStatus(await tree.command('/to', 'move', { targetPath: '/t' }), 200, 204);
+      const deep = `/t${long.slice('/top'.length)}`;
+      await tree.add('/', 'beside');
+      await later.branch('edited', { upstream_branch: 'main' });
+      expectStatus(await tree.command('/beside', 'rename', { newName: 'moved' }), 200, 204);
+      expectStatus(await tree.on('edited').put(deep, { properties: { title: 'edited' } }), 200);
+      const merged = await later.managed('POST', '/branches/main/merge', { source_branch: 'edited' });
+      expect(expectStatus(merged, 200).json).toMatchObject({ success: true, nodes_changed: 1 });
       expectStatus(await tree.delete('/t'), 200, 204);
       const removal = await later.headRevision();
       const reverted = await later.managed('POST', '/branches/main/revert', { revisions: [removal] });

@@ -3,7 +3,6 @@ import { END } from '#runtime/shard/binary-key.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import { definitionPath } from '../../pair/definition-names.ts';
-import { nodeKeyOf } from '../merge-sides.ts';
 import { type ChangedDefinition, refusalOf, type SchemaState } from './merged-schemas.ts';
 import { bothChangesText, type MergeView } from './merge-view.ts';
 import { bothSides } from './node-violations.ts';
@@ -28,8 +27,8 @@ export function* usedTypeViolations(
   for (const { key } of rowsInBatches(reader, BranchTable.counts, { start: '', end: '\u00ff' })) {
     yield;
     const [workspace, nodeType] = key.split(END) as [string, string];
-    if (noted.has(nodeType) || schemas.changed.has(nodeKeyOf('node_type', nodeType))) continue;
-    if (!bothSides.every((side) => schemas.affects(side, workspace, nodeType, null))) continue;
+    if (noted.has(nodeType) || !bothSides.every((side) => schemas.affects(side, workspace, nodeType, null)))
+      continue;
     const refusalIn = (state: SchemaState): ServiceError | undefined =>
       refusalOf(() => void schemas.in(workspace, state)?.nodeType(nodeType));
     const refusal = refusalIn('merged');

@@ -121,6 +121,39 @@ describe('nodes whose path becomes too long by a merge', () => {
     expect((await conflicts(target, source)).map(({ node_id }) => node_id)).toEqual(['top']);
   });
 
+  it('are found below a node that both sides created, where one takes it from the other', async () => {
+    const [target, source] = await pair();
+    const home = await chain(target, '', 'h', HALF);
+    await merge(source, target);
+    await add(target, '/twin', 'twin');
+    await chain(target, '/twin', 'd', HALF + 1);
+    await add(source, `${home}/twin`, 'twin');
+    expect((await conflicts(target, source)).map(({ node_id }) => node_id)).toEqual(['twin']);
+    const left = await resolve(target, source, [theirs('twin')]);
+    expect([left.success, branches.briefly(left.conflicts)]).toEqual([
+      false,
+      [[`d${HALF}`, 'PathTooLong', ['twin']]],
+    ]);
+    const both = [theirs('twin'), theirs(`d${HALF}`)];
+    expect(await resolve(target, source, both)).toMatchObject({ success: true });
+    await expectSettled(target, source);
+  });
+
+  it('are looked for to the end where a resolution would make nodes their own ancestors', async () => {
+    const [target, source] = await pair();
+    for (const id of ['x', 'y', 'c', 'both']) await add(target, `/${id}`, id);
+    await merge(source, target);
+    await move(target, '/x', '/y/x');
+    await move(source, '/x', '/c/x');
+    await move(source, '/y', '/c/x/y');
+    await branches.family.update(target, '/both', 'ours');
+    await branches.family.update(source, '/both', 'theirs');
+    const ids = (listed: readonly { readonly node_id: string }[]) => listed.map(({ node_id }) => node_id);
+    expect(ids(await conflicts(target, source))).toEqual(['both', 'x']);
+    expect(ids((await resolve(target, source, [ours('x')])).conflicts)).toEqual(['both']);
+    expect(ids((await resolve(target, source, [ours('x'), ours('both')])).conflicts)).toEqual(['y']);
+  });
+
   it('are found where a resolution alone takes the shorter place away', async () => {
     const [target, source] = await pair();
     const home = await chain(target, '', 'h', HALF);

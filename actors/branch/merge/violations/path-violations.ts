@@ -69,6 +69,7 @@ export class PathViolations {
       }
       chain.push({ key, name: state.header.name });
       at = state.header.parentId;
+      yield;
     }
     for (const { key, name } of chain.reverse()) {
       if (path !== undefined) path = `${path}/${name}`;

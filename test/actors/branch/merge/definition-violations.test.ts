@@ -337,6 +337,20 @@ describe('definitions in a merge', () => {
       await expectSettled(first, second);
     });
 
+    it('is no matter of a merge where it does not resolve on a side either, which has no nodes of it', async () => {
+      const [target, source] = await pair();
+      await define(target, 'test:Upper', { properties: [] });
+      await define(target, 'test:Mix', { properties: [] }, 'mixin');
+      await define(target, 'test:Used', { extends: 'test:Upper', mixins: ['test:Mix'], properties: [] });
+      await create(target, '/used', 'test:Used', {});
+      await merge(source, target);
+      await branches.family.delete(source, '/used');
+      await undefine(source, 'test:Mix', 'mixin');
+      await define(target, 'test:Upper', { properties: [text('more')] });
+      expect(await conflicts(target, source)).toEqual([]);
+      expect(await merge(target, source)).toMatchObject({ success: true });
+    });
+
     it('is not judged by a definition in conflict', async () => {
       const [target, source] = await longerPair();
       await define(source, 'test:Lower', { extends: 'test:Upper', properties: [text('other')] });

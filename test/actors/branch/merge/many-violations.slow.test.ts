@@ -68,6 +68,7 @@ describe('violations of a merge of many nodes', () => {
     expect(listed).toHaveLength(10_000);
     expect(listed[0]).toMatchObject({ node_id: articleId, violations: [{ count: 10_050 }] });
     expect(listed.at(-1)).toMatchObject({ node_id: 'old' });
+    expect((await resolve(target, source, [])).conflicts).toEqual(listed);
     expect(await resolve(target, source, [ours(articleId), ours('old')])).toMatchObject({ success: true });
     expect(await conflicts(target, source)).toEqual([]);
   });

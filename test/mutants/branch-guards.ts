@@ -31,6 +31,13 @@ export const branchGuards: readonly GuardMutant[] = [
     tests: ['test/scenarios/expand-references.test.ts'],
   },
   {
+    guard: 'what branches ask each other is not answered to users',
+    file: 'actors/branch/pair/pair-queries.ts',
+    from: "  if (caller.principal.kind !== 'system') throw new ServiceError('FORBIDDEN');\n",
+    to: '',
+    tests: ['test/actors/branch/pair/pair-queries.test.ts'],
+  },
+  {
     guard: 'a reference to no workspace does not expand to a node of another workspace',
     file: 'actors/branch/reads/visible-nodes.ts',
     from: 'const peer = this.#state.hasWorkspace(workspace)',

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { parseRevision } from '#runtime/content/revision.ts';
 import { WORKSPACE } from '#test/support/branch-family.ts';
 import { ARTICLE, articleId, manual, ours, text, theirs, mergingBranches } from './merging-branches.ts';
 
@@ -70,6 +71,19 @@ describe('unique values in a merge', () => {
         expect(found).toEqual(expected);
         await expectSettled(target, source);
       }
+    });
+
+    it('is none at a revision before another node got it, which the index of the head has', async () => {
+      const [target, source] = await pair();
+      await define(target, CODED, { properties: [text('code')] });
+      await merge(source, target);
+      await define(source, CODED, { properties: [text('code', { unique: true })] });
+      await create(target, '/mine', CODED, { code: '9' });
+      const sourceAt = parseRevision(await branches.family.head(source));
+      await create(source, '/later', CODED, { code: '9' });
+      const query = { type: 'ListConflicts', source: branches.family.actor(source), sourceAt } as const;
+      expect(await branches.family.query(target, query)).toMatchObject({ conflicts: [] });
+      expect(await wrongs(target, source)).toHaveLength(3);
     });
 
     it('is not settled by a resolution for a third node, which one of them follows', async () => {

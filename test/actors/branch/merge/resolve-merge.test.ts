@@ -272,6 +272,25 @@ describe('a merge with resolutions', () => {
     expect(await shown(source)).toEqual(await shown(target));
   });
 
+  it('reports when a node would be kept below one that a resolution removes', async () => {
+    const [target, source] = await pair();
+    for (const [branch, title] of [
+      [target, 'ours'],
+      [source, 'theirs'],
+    ] as const)
+      for (const path of ['/a', '/a/a1']) await family.update(branch, path, title);
+    const head = await family.head(target);
+    for (const kept of [ours('a1'), theirs('a1'), manual('a1', { title: 'new' })]) {
+      await expect(resolve(target, source, [manual('a', null), kept])).rejects.toMatchObject({
+        code: 'VALIDATION_FAILED',
+        message: expect.stringContaining("'/a/a1' would be kept below '/a', which goes"),
+      });
+    }
+    expect(await family.head(target)).toBe(head);
+    await resolve(target, source, [manual('a', null), manual('a1', null)]);
+    expect(await shown(target)).toEqual(['b /b b', 'c /c c']);
+  });
+
   it('lets a node that was moved below a deleted one stay where the winner has it', async () => {
     const [target, source] = await pair();
     await family.delete(source, '/b');

@@ -43,6 +43,9 @@ interface Version {
   readonly value: Uint8Array;
 }
 
+/** A state of a node, of which only the revision that wrote it is known. */
+type Written = Pick<NodeRecord, 'revision'>;
+
 /** A child with the revision that put it there. */
 interface PlacedChild extends ChildEntry {
   readonly since: Revision;
@@ -93,7 +96,7 @@ export class PastNodeReader implements NodeReader {
   }
 
   /** Whether the present state of a node is the one at the revision; if not, see {@link behind}. */
-  isDecidedBy(present: NodeRecord | undefined): boolean {
+  isDecidedBy(present: Written | undefined): boolean {
     return this.#decides(sinceOf(present));
   }
 
@@ -101,7 +104,11 @@ export class PastNodeReader implements NodeReader {
    * The state of a node at the revision when its present state does not decide. The branch may have been written to
    * after that was read: a state that is replaced stays readable as a version.
    */
-  behind(present: NodeRecord | undefined, workspace: string, id: string): NodeRecord | undefined {
+  behind<Present extends Written>(
+    present: Present | undefined,
+    workspace: string,
+    id: string,
+  ): Present | NodeRecord | undefined {
     const earlier = this.#newest(BranchTable.nodeVersions, nodeVersionsUpTo(workspace, id, this.#at));
     if (this.#isNewer(sinceOf(present), earlier)) return present;
     return earlier === undefined || earlier.value.length === 0 ? undefined : new NodeRecord(earlier.value);
@@ -266,7 +273,7 @@ function branchLinesOf(reader: TableReader): BranchLines {
   return lines;
 }
 
-function sinceOf(record: NodeRecord | undefined): Revision | undefined {
+function sinceOf(record: Written | undefined): Revision | undefined {
   return record === undefined ? undefined : parseRevision(record.revision);
 }
 

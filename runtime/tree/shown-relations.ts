@@ -24,7 +24,7 @@ const STEP_TARGETS = 64;
  * @see docs/interface/nodes.md#relations
  */
 export function* shownRelations(
-  record: NodeRecord,
+  record: Pick<NodeRecord, 'hasRelations' | 'header'>,
   sees: SeesNode,
 ): Generator<undefined, ShownRelations | undefined> {
   if (!record.hasRelations) return undefined;

@@ -83,6 +83,10 @@ export class LargeRows {
         begin();
         return context.rest();
       },
+      mustPause: () => {
+        begin();
+        return context.mustPause();
+      },
     });
   }
 

@@ -7,7 +7,7 @@ import { readAuditEntry } from '#runtime/tree/audit-store.ts';
 import { ledgerFilter } from '#runtime/tree/lineage.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
-import { requireKnownNode } from './known-node.ts';
+import { withKnownNode } from './known-node.ts';
 import { answerText } from '../long-answer.ts';
 import type { JsonAnswer, ReadAudit } from '../messages.ts';
 
@@ -17,11 +17,16 @@ import type { JsonAnswer, ReadAudit } from '../messages.ts';
  *
  * @see messages.ts, ReadAudit; docs/interface/revisions.md#audit-log
  */
-export function readAudit(state: BranchState, context: QueryContext, query: ReadAudit): JsonAnswer {
+export function readAudit(
+  state: BranchState,
+  context: QueryContext,
+  query: ReadAudit,
+): JsonAnswer | Promise<JsonAnswer> {
   const { at, workspace } = query;
-  const { id } = requireKnownNode(state, context, workspace, query.place, at);
   const most = query.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(Math.trunc(query.limit), 0);
-  return answerText(context, (reader) => auditText(reader, workspace, id, at, most));
+  return withKnownNode(state, context, query, ({ header: { id } }) =>
+    answerText(context, (reader) => auditText(reader, workspace, id, at, most)),
+  );
 }
 
 function* auditText(

@@ -15,7 +15,7 @@ import { NodeRecord } from '#runtime/tree/node-record.ts';
 import { readBranchHead, readRevision } from '#runtime/tree/revision-store.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
-import { requireKnownNode } from './known-node.ts';
+import { withKnownNode } from './known-node.ts';
 import { answerText } from '../long-answer.ts';
 import type { JsonAnswer, ReadHistory } from '../messages.ts';
 
@@ -30,16 +30,31 @@ interface PastState {
  *
  * @see messages.ts, ReadHistory; docs/interface/revisions.md#history
  */
-export function readHistory(state: BranchState, context: QueryContext, query: ReadHistory): JsonAnswer {
+export function readHistory(
+  state: BranchState,
+  context: QueryContext,
+  query: ReadHistory,
+): JsonAnswer | Promise<JsonAnswer> {
   const { at, workspace } = query;
-  const { id } = requireKnownNode(state, context, workspace, query.place, at);
   const most = query.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(Math.trunc(query.limit), 0);
-  return answerText(context, (reader) => historyText(reader, statesOf(reader, workspace, id, at, most)));
+  return withKnownNode(state, context, query, ({ header: { id }, record }) =>
+    answerText(
+      context,
+      (reader) => historyText(reader, statesOf(reader, workspace, id, at, most)),
+      // A large state is not read again in the step that read it.
+      record === undefined,
+    ),
+  );
 }
 
-function* historyText(reader: TableReader, states: Iterable<PastState>): Generator<string, void> {
+function* historyText(reader: TableReader, states: Iterable<PastState | undefined>): Generator<string, void> {
   let opening = '[';
-  for (const { revision, record } of states) {
+  for (const state of states) {
+    if (state === undefined) {
+      yield '';
+      continue;
+    }
+    const { record, revision } = state;
     const made = readRevision(reader, parseRevision(revision));
     const entry = {
       revision,
@@ -55,19 +70,22 @@ function* historyText(reader: TableReader, states: Iterable<PastState>): Generat
   yield opening === '[' ? '[]' : ']';
 }
 
+/** Yields undefined where the work may pause. */
 function* statesOf(
   reader: TableReader,
   workspace: string,
   id: string,
   at: Revision | undefined,
   most: number,
-): Generator<PastState, void> {
+): Generator<PastState | undefined, void> {
   const { head, tip } = readBranchHead(reader);
   const moment = at ?? head;
   const intervals = readLineage(reader).intervals(moment);
   const isPlain = intervals.length === 1 && compareRevisions(moment, tip) === 0;
   let left = most;
-  let present = presentState(reader, workspace, id, intervals);
+  // The node was just looked up.
+  yield undefined;
+  let present = yield* presentState(reader, workspace, id, intervals);
   // After the head was moved, some versions belong to other lines, and one may be the current state again.
   const range = nodeVersionsUpTo(workspace, id, moment);
   const rows = rowsInBatches(reader, BranchTable.nodeVersions, range, isPlain ? left : undefined);
@@ -93,13 +111,13 @@ function* statesOf(
 }
 
 /** The state in the head tables, if it belongs to the moment. */
-function presentState(
+function* presentState(
   reader: TableReader,
   workspace: string,
   id: string,
   intervals: readonly Interval[],
-): PastState | undefined {
-  const record = new HeadNodeReader(reader).byId(workspace, id);
+): Generator<undefined, PastState | undefined> {
+  const record = yield* new HeadNodeReader(reader).byIdInSteps(workspace, id);
   if (record === undefined || !isWithin(reader, intervals, parseRevision(record.header.revision)))
     return undefined;
   return { revision: record.header.revision, record };

@@ -5,6 +5,7 @@ import { textBytes } from '#runtime/shard/binary-key.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import type { FoundNode } from '#runtime/tree/found-node.ts';
 import { ledgerFilter } from '#runtime/tree/lineage.ts';
 import {
   decodeManualVersion,
@@ -14,10 +15,9 @@ import {
 } from '#runtime/tree/manual-version-store.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
-import { answerText, LargePiece, type Piece, settle, settleLarge, silently } from '../long-answer.ts';
+import { answerText, LargePiece, type Piece, settleGrowing, silently } from '../long-answer.ts';
 import type { JsonAnswer, ReadVersions } from '../messages.ts';
-import { COPIES, requireReadable } from '../reads/read-node.ts';
-import { readerAt } from '../reads/moment-readers.ts';
+import { COPIES, withReadable } from '../reads/read-node.ts';
 import { LARGE_NODE_BYTES, VisibleNodes } from '../reads/visible-nodes.ts';
 
 /**
@@ -31,9 +31,15 @@ export function readVersions(
   context: QueryContext,
   query: ReadVersions,
 ): JsonAnswer | Promise<JsonAnswer> {
-  const { at, workspace, version } = query;
-  const tree = readerAt(context.view, at);
-  const { id, path } = requireReadable(state, context, tree, workspace, query.place).header;
+  return withReadable(state, context, query, (node) => versionsOf(state, context, query, node));
+}
+
+function versionsOf(
+  state: BranchState,
+  context: QueryContext,
+  { at, version, workspace }: ReadVersions,
+  { bytes, header: { id, path } }: FoundNode,
+): JsonAnswer | Promise<JsonAnswer> {
   const render = (reader: TableReader, kept: ManualVersion): Generator<undefined, string> => {
     const nodes = new VisibleNodes(
       state,
@@ -44,22 +50,31 @@ export function readVersions(
     return renderManualVersion(kept, workspace, nodes.type(kept.header.nodeType));
   };
   if (version === undefined) {
-    return answerText(context, (reader) => {
-      const isShown = versionFilter(reader, at);
-      return versionsText(reader, workspace, id, isShown, (kept) => render(reader, kept));
-    });
+    return answerText(
+      context,
+      (reader) => {
+        const isShown = versionFilter(reader, at);
+        return versionsText(reader, workspace, id, isShown, (kept) => render(reader, kept));
+      },
+      // Then its versions are large as well: they are not read in the step that read the node.
+      bytes >= LARGE_NODE_BYTES,
+    );
   }
-  // Read again after a wait for room: a waiting request must not keep the value in memory.
-  const one = function* (reader: TableReader): Generator<undefined, JsonText> {
+  return settleGrowing(context, function* (reader) {
+    if (bytes >= LARGE_NODE_BYTES) yield;
+    const length = readManualVersion(reader, workspace, id, version)?.length ?? 0;
+    if (length >= LARGE_NODE_BYTES) {
+      // Read again after a wait for room: a waiting request must not keep the value in memory.
+      yield new LargePiece(length * COPIES);
+      yield;
+    }
     const stored = readManualVersion(reader, workspace, id, version);
     const kept = stored === undefined ? undefined : yield* decodeManualVersion(stored);
     if (kept === undefined || !versionFilter(reader, at)(kept)) {
       throw new ServiceError('NOT_FOUND', `Node '${path}' has no version ${version}`);
     }
     return new JsonText(yield* render(reader, kept));
-  };
-  const bytes = readManualVersion(context.view, workspace, id, version)?.length ?? 0;
-  return bytes < LARGE_NODE_BYTES ? settle(context, one) : settleLarge(context, bytes * COPIES, one);
+  });
 }
 
 function versionFilter(reader: TableReader, at: Revision | undefined): (version: ManualVersion) => boolean {

@@ -15,7 +15,7 @@ import {
 import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { type NodeRecord, STEP_BYTES } from '#runtime/tree/node-record.ts';
 
 /** A node by its id. */
 export interface NodeName {
@@ -47,8 +47,11 @@ export type IncomingEdge = PropertyEdge | RelationEdge;
 
 type Kind = IncomingEdge['kind'];
 
-/** Looks up a node at the moment of the read; undefined for a node that is not visible. */
-export type FindSource = (source: NodeName) => NodeRecord | undefined;
+/**
+ * Looks up a node at the moment of the read; undefined for a node that is not visible. Yields after each large row that it
+ * reads.
+ */
+export type FindSource = (source: NodeName) => Generator<undefined, NodeRecord | undefined>;
 
 /** The range of edges of a target to read. */
 export interface EdgeWindow {
@@ -202,7 +205,7 @@ class LongPointers {
   /** @returns undefined for a source that is not visible */
   *find({ part, source }: EdgeRow, name: NodeName): Generator<undefined, string | undefined> {
     if (this.#source !== source) {
-      const record = this.#find(name);
+      const record = yield* this.#find(name);
       const { most, target } = this.#window;
       const found = record === undefined ? [] : yield* pointersTo(record, name, target, part, most);
       this.#pointers = new Map(found.map((one) => [one.part, one.pointer]));
@@ -286,7 +289,8 @@ export function* edgesAt(
   const mark = Buffer.from(JSON.stringify(window.target.id).slice(1, -1));
   const presents = rowsInBatches(reader, BranchTable.nodes, { start, end: LAST_KEY });
   let present = presents.next();
-  let earlier = firstWithVersions(reader, start);
+  if (isLarge(present.value?.value)) yield undefined;
+  let earlier = yield* firstWithVersions(reader, start);
   let bytes = 0;
   for (let nodes = 1; present.done !== true || earlier !== undefined; nodes += 1) {
     const key = least(present.done === true ? undefined : present.value.key, earlier);
@@ -295,9 +299,10 @@ export function* edgesAt(
       mayName ||= contains(present.value.value, mark);
       bytes += present.value.value.length;
       present = presents.next();
+      if (isLarge(present.value?.value)) yield undefined;
     }
-    if (key === earlier) earlier = firstWithVersions(reader, placeBehind(key));
-    const record = mayName ? find(sourceOf(key)) : undefined;
+    if (key === earlier) earlier = yield* firstWithVersions(reader, placeBehind(key));
+    const record = mayName ? yield* find(sourceOf(key)) : undefined;
     if (record !== undefined && contains(record.bytes, mark)) yield* edgesOf(record, key, window);
     yield undefined;
     bytes += record?.bytes.length ?? 0;
@@ -308,10 +313,15 @@ export function* edgesAt(
 }
 
 /** The first node at or after a key that has earlier states. */
-function firstWithVersions(reader: TableReader, start: string): string | undefined {
-  for (const { key } of reader.range(BranchTable.nodeVersions, { start, end: LAST_KEY }))
-    return key.slice(0, key.length - REVISION_BYTES - END.length);
-  return undefined;
+function* firstWithVersions(reader: TableReader, start: string): Generator<undefined, string | undefined> {
+  const [row] = rowsInBatches(reader, BranchTable.nodeVersions, { start, end: LAST_KEY }, 1);
+  if (isLarge(row?.value)) yield undefined;
+  return row?.key.slice(0, -REVISION_BYTES - END.length);
+}
+
+/** Whether a row is so large that the next one is read in another step. */
+function isLarge(value: Uint8Array | undefined): boolean {
+  return value !== undefined && value.length > STEP_BYTES;
 }
 
 function least(a: string | undefined, b: string | undefined): string {

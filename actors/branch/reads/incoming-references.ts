@@ -1,16 +1,24 @@
 import type { Policy } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
+import type { FoundNode } from '#runtime/tree/found-node.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { BranchState } from '../branch-state.ts';
-import { answerPage, type Piece } from '../long-answer.ts';
+import { answerPage, type Piece, silently } from '../long-answer.ts';
 import type { JsonAnswer } from '../messages.ts';
 import type { ListIncomingReferences } from '../read-messages.ts';
-import { edgesAt, edgesNow, type IncomingEdge, isEdgePlace, type NodeName } from './incoming-edges.ts';
+import {
+  edgesAt,
+  edgesNow,
+  type FindSource,
+  type IncomingEdge,
+  isEdgePlace,
+  type NodeName,
+} from './incoming-edges.ts';
 import { type CursorBinding, formatBoundCursor, parseBoundCursor } from './listing-cursor.ts';
 import { readerAt } from './moment-readers.ts';
-import { requireReadable } from './read-node.ts';
+import { withReadable } from './read-node.ts';
 
 /** Most entries on a page. */
 const PAGE_MAX = 1000;
@@ -27,20 +35,30 @@ export function listIncomingReferences(
   context: QueryContext,
   query: ListIncomingReferences,
 ): JsonAnswer | Promise<JsonAnswer> {
-  const { at, cursor, scope, workspace } = query;
-  state.workspace(workspace);
-  const { id } = requireReadable(state, context, readerAt(context.view, at), workspace, query.place).header;
+  state.workspace(query.workspace);
+  return withReadable(state, context, query, (found) => referencesTo(context, query, found));
+}
+
+function referencesTo(
+  context: QueryContext,
+  { at, cursor, limit: wanted, scope, workspace }: ListIncomingReferences,
+  { header: { id }, record }: FoundNode,
+): JsonAnswer | Promise<JsonAnswer> {
   const moment = at === undefined ? null : formatRevision(at);
   const binding = ['incoming references', scope, workspace, id, moment];
   const after = cursor === undefined ? undefined : parseBoundCursor(binding, cursor, isEdgePlace);
-  const limit = Math.min(Math.max(Math.trunc(query.limit), 1), PAGE_MAX);
-  return answerPage(context, (reader) => {
+  const limit = Math.min(Math.max(Math.trunc(wanted), 1), PAGE_MAX);
+  return answerPage(context, function* (reader) {
+    // A large node was looked up just now, and the first row may be large.
+    if (record === undefined) yield '';
     const sources = new Sources(readerAt(reader, at), context.caller.policy);
-    const find = (source: NodeName): NodeRecord | undefined => sources.find(source)?.record;
+    const find: FindSource = function* (source) {
+      return (yield* sources.find(source))?.record;
+    };
     // One more than requested shows whether anything follows.
     const window = { target: { workspace, id }, after, most: limit + 1 };
     const edges = at === undefined ? edgesNow(reader, window, find) : edgesAt(reader, window, find);
-    return pageText(sources, edges, limit, binding);
+    yield* pageText(sources, edges, limit, binding);
   });
 }
 
@@ -63,16 +81,16 @@ class Sources {
   }
 
   /** @returns undefined for a node that does not exist or may not be read */
-  find(name: NodeName): Source | undefined {
+  *find(name: NodeName): Generator<undefined, Source | undefined> {
     if (this.#last?.id !== name.id || this.#last.workspace !== name.workspace) {
-      this.#found = this.#read(name);
+      this.#found = yield* this.#read(name);
       this.#last = name;
     }
     return this.#found;
   }
 
-  #read({ id, workspace }: NodeName): Source | undefined {
-    const record = this.#tree.byId(workspace, id);
+  *#read({ id, workspace }: NodeName): Generator<undefined, Source | undefined> {
+    const record = yield* this.#tree.byIdInSteps(workspace, id);
     if (record === undefined) return undefined;
     const { name, nodeType, path } = record.header;
     if (!this.#policy.allows('read', { workspace, path, nodeType })) return undefined;
@@ -100,7 +118,7 @@ function* pageText(
     if (taken === limit) break;
     taken += 1;
     last = edge.place;
-    const source = sources.find(edge.source);
+    const source = yield* silently(sources.find(edge.source));
     yield source === undefined ? '' : opening + entryText(edge, source);
     if (source !== undefined) opening = ',';
   }

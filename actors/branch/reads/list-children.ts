@@ -8,8 +8,7 @@ import { formatCursor, type ListingIdentity, parseCursor } from './listing-curso
 import { answerPage, answerText, type Piece } from '../long-answer.ts';
 import type { JsonAnswer } from '../messages.ts';
 import type { ListChildren } from '../read-messages.ts';
-import { readerAt } from './moment-readers.ts';
-import { requireParent } from './require-parent.ts';
+import { withParent } from './require-parent.ts';
 import { VisibleNodes } from './visible-nodes.ts';
 
 /** Children on a page when only a cursor is given. @see docs/interface/reading.md#pages */
@@ -27,9 +26,17 @@ export function listChildren(
   context: QueryContext,
   query: ListChildren,
 ): JsonAnswer | Promise<JsonAnswer> {
+  return withParent(state, context, query, ({ id }) => childrenOf(state, context, query, id));
+}
+
+function childrenOf(
+  state: BranchState,
+  context: QueryContext,
+  query: ListChildren,
+  id: string,
+): JsonAnswer | Promise<JsonAnswer> {
   const { view } = context;
   const { workspace } = query;
-  const { id } = requireParent(state, context, readerAt(view, query.at), query);
   if (query.limit === undefined && query.cursor === undefined) {
     const isLong = (parentEntry(view, workspace, id)?.count ?? 0) > SMALL_LISTING;
     return answerText(

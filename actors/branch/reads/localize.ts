@@ -20,7 +20,7 @@ export function localeChain(state: BranchState, lang: string): readonly string[]
  *
  * @param chain from {@link localeChain}
  */
-export function isHidden(record: NodeRecord, chain: readonly string[]): boolean {
+export function isHidden(record: Pick<NodeRecord, 'header'>, chain: readonly string[]): boolean {
   // Without a locale, the header is not decoded either.
   return chain.length > 0 && isHiddenIn(record.header.translations, chain);
 }

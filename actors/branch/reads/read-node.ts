@@ -1,7 +1,6 @@
 import { authorize } from '#runtime/access/policy.ts';
-import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
-import type { Relation } from '#runtime/content/content-node.ts';
+import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { getProperty } from '#runtime/content/values/property-path.ts';
@@ -9,17 +8,18 @@ import { PropertySelection } from '#runtime/content/values/property-selection.ts
 import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
 import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
+import { type FoundNode, findNode } from '#runtime/tree/found-node.ts';
+import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/node-record.ts';
 import { nodeTag, variantMark } from '#runtime/tree/node-tag.ts';
 import { derivedProperty, derivedTypeText, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { shownRelations } from '#runtime/tree/shown-relations.ts';
 import type { BranchState } from '../branch-state.ts';
 import { namesTag, type Unchanged } from '../condition-messages.ts';
-import { settle, settleLarge } from '../long-answer.ts';
+import { LargePiece, settle, settleGrowing, settleLarge } from '../long-answer.ts';
 import { isHidden, localeChain, localizedProperties } from './localize.ts';
 import { readerAt, schemaAt } from './moment-readers.ts';
-import type { NodePlace, ReadNode, ReadProperty } from '../read-messages.ts';
+import type { ReadNode, ReadProperty } from '../read-messages.ts';
 import { seenNodes } from './seen-nodes.ts';
 import { VisibleNodes } from './visible-nodes.ts';
 
@@ -29,26 +29,47 @@ import { VisibleNodes } from './visible-nodes.ts';
  */
 export const COPIES = 3;
 
+/** The place of a node that a query names. */
+type NodeNamed = Pick<ReadNode, 'at' | 'place' | 'workspace'>;
+
 /**
- * A node the caller may read.
+ * A node the caller may read. Yields where the work may pause, which it does only for a large node at an earlier
+ * revision.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`, `WORKSPACE_NOT_FOUND`
  */
-export function requireReadable(
+export function* findReadable(
   state: BranchState,
   context: QueryContext,
-  reader: NodeReader,
-  workspace: string,
-  place: NodePlace,
-): NodeRecord {
-  const record = 'path' in place ? reader.byPath(workspace, place.path) : reader.byId(workspace, place.id);
-  if (record === undefined) {
+  view: TableReader,
+  { at, place, workspace }: NodeNamed,
+): Generator<undefined, FoundNode> {
+  const tree = readerAt(view, at);
+  const id = 'path' in place ? tree.idAt(workspace, place.path) : place.id;
+  const found = id === undefined ? undefined : yield* findNode(tree, workspace, id);
+  if (found === undefined) {
     state.workspace(workspace);
     throw nodeNotFound(place);
   }
-  const { path, nodeType } = record.header;
+  const { path, nodeType } = found.header;
   authorize(context.caller.policy, 'read', { workspace, path, nodeType }, place);
-  return record;
+  return found;
+}
+
+/**
+ * Answers what is about one node that the caller may read: at once, unless the node is large and read at an earlier
+ * revision.
+ *
+ * @throws {ServiceError} as {@link findReadable}
+ */
+export function withReadable<T>(
+  state: BranchState,
+  context: QueryContext,
+  named: NodeNamed,
+  answer: (found: FoundNode) => T | Promise<T>,
+): T | Promise<T> {
+  const found = settle(context, (view) => findReadable(state, context, view, named));
+  return found instanceof Promise ? found.then(answer) : answer(found);
 }
 
 /**
@@ -65,38 +86,19 @@ export function readNode(
   if (isPlain(query) && context.caller.policy.unrestricted) {
     const found = presentNode(state, context.view, query);
     if (found instanceof JsonText) return found;
-    if (found !== undefined) return settleRecord(state, context, query, found, renderedNode);
+    if (found !== undefined)
+      return settleLarge(context, found * COPIES, function* (view) {
+        return yield* renderedNode(state, context, view, query, yield* readAgain(view, query));
+      });
   }
-  const record = requireRecord(state, context, context.view, query);
-  const same = unchanged(state, context, query, record);
-  if (same !== undefined) return same;
   const isWhole = query.fields === undefined && query.expand === undefined;
-  const steps = isWhole ? renderedNode : renderedPart;
-  if (record.isLarge) return settleRecord(state, context, query, record.bytes.length, steps);
-  return settle(context, (view) => steps(state, context, view, query, record));
+  return settleFound(state, context, query, isWhole ? renderedNode : renderedPart);
 }
 
 /** Whether the answer is the stored text of the node at the head. */
 function isPlain({ at, expand, fields, lang, unless }: ReadNode): boolean {
   if (at !== undefined || lang !== undefined || unless !== undefined) return false;
   return fields === undefined && expand === undefined;
-}
-
-/**
- * Whether the caller already has the current answer. It is decided without producing the answer, unless that needs a
- * long read.
- *
- * @throws {ServiceError} `NODE_NOT_FOUND` if the node is hidden in the locale
- */
-function unchanged(
-  state: BranchState,
-  context: QueryContext,
-  query: ReadNode,
-  record: NodeRecord,
-): Unchanged | undefined {
-  if (query.unless === undefined || query.expand !== undefined || record.hasRelations) return undefined;
-  const { tag } = atOnce(inspected(state, context, context.view, query, record));
-  return namesTag(query.unless, tag) ? { unchanged: tag } : undefined;
 }
 
 /**
@@ -137,17 +139,20 @@ function* inspected(
   context: QueryContext,
   view: TableReader,
   query: ReadNode | ReadProperty,
-  record: NodeRecord,
+  header: NodeHeader,
 ): Generator<undefined, InspectedNode> {
   const { at, lang, place, workspace } = query;
-  const type = schemaAt(state, view, workspace, at).nodeType(record.nodeType);
+  const type = schemaAt(state, view, workspace, at).nodeType(header.nodeType);
   const tree = readerAt(view, at);
-  const hasChildren = tree.hasChildren(workspace, record.header.id);
+  const hasChildren = tree.hasChildren(workspace, header.id);
   const chain = lang === undefined ? [] : localeChain(state, lang);
-  if (isHidden(record, chain)) throw nodeNotFound(place);
+  if (isHidden({ header }, chain)) throw nodeNotFound(place);
   const variant = variantOf(chain, 'fields' in query ? query.fields : undefined);
-  const shown = yield* shownRelations(record, seenNodes(tree, context.caller.policy));
-  const tag = nodeTag(record.revision, type, hasChildren, shown?.mark, variant);
+  const shown = yield* shownRelations(
+    { header, hasRelations: header.relations.length > 0 },
+    seenNodes(tree, context.caller.policy),
+  );
+  const tag = nodeTag(header.revision, type, hasChildren, shown?.mark, variant);
   return { type, hasChildren, chain, relations: shown?.relations, hidden: shown?.mark, tag };
 }
 
@@ -159,7 +164,8 @@ function* renderedPart(
   query: ReadNode,
   record: NodeRecord,
 ): Generator<undefined, JsonText | Unchanged> {
-  const { chain, hasChildren, hidden, tag, type } = yield* inspected(state, context, view, query, record);
+  const { header } = record;
+  const { chain, hasChildren, hidden, tag, type } = yield* inspected(state, context, view, query, header);
   if (query.expand === undefined && namesTag(query.unless, tag)) return { unchanged: tag };
   const nodes = new VisibleNodes(state, context, view, query);
   const text = yield* nodes.textInSteps({ record });
@@ -177,7 +183,8 @@ function* renderedNode(
   record: NodeRecord,
 ): Generator<undefined, JsonText | Unchanged> {
   const { unless, workspace } = query;
-  const { chain, hasChildren, relations, tag, type } = yield* inspected(state, context, view, query, record);
+  const { header } = record;
+  const { chain, hasChildren, relations, tag, type } = yield* inspected(state, context, view, query, header);
   if (namesTag(unless, tag)) return { unchanged: tag };
   const properties = yield* localizedProperties(record, chain);
   const shown = properties === undefined ? {} : { properties };
@@ -233,15 +240,6 @@ function relatedNode(reader: HeadNodeReader, peeked: NodeRecord): NodeRecord | u
     : undefined;
 }
 
-function requireRecord(
-  state: BranchState,
-  context: QueryContext,
-  view: TableReader,
-  { at, place, workspace }: ReadNode | ReadProperty,
-): NodeRecord {
-  return requireReadable(state, context, readerAt(view, at), workspace, place);
-}
-
 /** Computes a result from one record, in steps. */
 type RecordSteps<Query, T> = (
   state: BranchState,
@@ -252,19 +250,39 @@ type RecordSteps<Query, T> = (
 ) => Generator<undefined, T>;
 
 /**
- * Processes a large record when there is room. The record is read again then: a waiting request must not keep it in
- * memory, so this function gets only its length.
+ * Looks a node up and processes it: a large one when there is room. Its record is read again then, because a waiting
+ * request must not keep it in memory.
  */
-function settleRecord<Query extends ReadNode | ReadProperty, T>(
+function settleFound<Query extends ReadNode | ReadProperty, T>(
   state: BranchState,
   context: QueryContext,
   query: Query,
-  bytes: number,
   steps: RecordSteps<Query, T>,
-): T | Promise<T> {
-  return settleLarge(context, bytes * COPIES, (view) =>
-    steps(state, context, view, query, requireRecord(state, context, view, query)),
-  );
+): T | Unchanged | Promise<T | Unchanged> {
+  return settleGrowing<T | Unchanged>(context, function* (view) {
+    const { bytes, header, record } = yield* findReadable(state, context, view, query);
+    if (record !== undefined) return yield* steps(state, context, view, query, record);
+    const isExpanded = 'expand' in query && query.expand !== undefined;
+    if (query.unless !== undefined && !isExpanded) {
+      const { tag } = yield* inspected(state, context, view, query, header);
+      if (namesTag(query.unless, tag)) return { unchanged: tag };
+    }
+    yield new LargePiece(bytes * COPIES);
+    return yield* steps(state, context, view, query, yield* readAgain(view, query));
+  });
+}
+
+/** Reads a large node that was found before, in steps of its own. @throws {ServiceError} `NODE_NOT_FOUND` */
+export function* readAgain(
+  view: TableReader,
+  { at, place, workspace }: NodeNamed,
+): Generator<undefined, NodeRecord> {
+  yield;
+  const tree = readerAt(view, at);
+  const id = 'path' in place ? tree.idAt(workspace, place.path) : place.id;
+  const record = id === undefined ? undefined : yield* tree.byIdInSteps(workspace, id);
+  if (record === undefined) throw nodeNotFound(place);
+  return record;
 }
 
 /** A value with the tag of its node. */
@@ -279,9 +297,7 @@ export function readProperty(
   context: QueryContext,
   query: ReadProperty,
 ): TaggedValue | Unchanged | Promise<TaggedValue | Unchanged> {
-  const record = requireRecord(state, context, context.view, query);
-  if (record.isLarge) return settleRecord(state, context, query, record.bytes.length, foundValue);
-  return settle(context, (view) => foundValue(state, context, view, query, record));
+  return settleFound(state, context, query, foundValue);
 }
 
 function* foundValue(
@@ -291,7 +307,7 @@ function* foundValue(
   query: ReadProperty,
   record: NodeRecord,
 ): Generator<undefined, TaggedValue | Unchanged> {
-  const { chain, tag, type } = yield* inspected(state, context, view, query, record);
+  const { chain, tag, type } = yield* inspected(state, context, view, query, record.header);
   const shown = (yield* localizedProperties(record, chain)) ?? (yield* record.decode());
   const value = valueAt(shown, type, query.property);
   if (value !== undefined) return namesTag(query.unless, tag) ? { unchanged: tag } : { value, tag };

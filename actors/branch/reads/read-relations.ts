@@ -8,10 +8,9 @@ import { NodeRecord } from '#runtime/tree/node-record.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
-import { answerText } from '../long-answer.ts';
+import { answerText, silently } from '../long-answer.ts';
 import type { JsonAnswer, ReadRelations } from '../messages.ts';
-import { requireReadable } from './read-node.ts';
-import { readerAt } from './moment-readers.ts';
+import { withReadable } from './read-node.ts';
 import { VisibleNodes } from './visible-nodes.ts';
 
 /** A node with a relation to the requested node. */
@@ -30,21 +29,25 @@ const everything = { start: '', end: '\u00ff' };
  * @throws {ServiceError} `NODE_NOT_FOUND`, `WORKSPACE_NOT_FOUND`
  * @see messages.ts, ReadRelations; docs/interface/nodes.md#relations
  */
-export function readRelations(state: BranchState, context: QueryContext, query: ReadRelations): JsonAnswer {
+export function readRelations(
+  state: BranchState,
+  context: QueryContext,
+  query: ReadRelations,
+): JsonAnswer | Promise<JsonAnswer> {
   const { workspace, at } = query;
   state.workspace(workspace);
-  const tree = readerAt(context.view, at);
-  const { id, relations } = requireReadable(state, context, tree, workspace, query.place).header;
-  return answerText(
-    context,
-    (reader) => {
-      const ends = new RelationEnds(state, context, reader, at);
-      const incoming =
-        at === undefined ? incomingNow(reader, workspace, id) : incomingAt(reader, workspace, id, at);
-      return relationsText(ends, relations, incoming);
-    },
-    // Edges of earlier revisions are not indexed: this is a full scan.
-    at !== undefined,
+  return withReadable(state, context, query, ({ header: { id, relations } }) =>
+    answerText(
+      context,
+      (reader) => {
+        const ends = new RelationEnds(state, context, reader, at);
+        const incoming =
+          at === undefined ? incomingNow(reader, workspace, id) : incomingAt(reader, workspace, id, at);
+        return relationsText(ends, relations, incoming);
+      },
+      // Edges of earlier revisions are not indexed: this is a full scan.
+      at !== undefined,
+    ),
   );
 }
 
@@ -55,7 +58,7 @@ function* relationsText(
 ): Generator<string, void> {
   let opening = '{"outgoing":[';
   for (const relation of outgoing) {
-    if (ends.isVisible(relation.workspace, relation.target)) {
+    if (yield* silently(ends.isVisible(relation.workspace, relation.target))) {
       yield opening + JSON.stringify(relation);
       opening = ',';
     } else yield '';
@@ -63,7 +66,7 @@ function* relationsText(
   yield opening === ',' ? '],' : `${opening}],`;
   opening = '"incoming":[';
   for (const source of incoming) {
-    if (source === undefined || !ends.isVisible(source.workspace, source.id)) {
+    if (source === undefined || !(yield* silently(ends.isVisible(source.workspace, source.id)))) {
       yield '';
       continue;
     }
@@ -91,14 +94,14 @@ class RelationEnds {
     this.#at = at;
   }
 
-  isVisible(workspace: string, id: string): boolean {
+  *isVisible(workspace: string, id: string): Generator<undefined, boolean> {
     let nodes = this.#nodes.get(workspace);
     if (nodes === undefined) {
       const selection = this.#at === undefined ? { workspace } : { workspace, at: this.#at };
       nodes = new VisibleNodes(this.#state, this.#context, this.#reader, selection);
       this.#nodes.set(workspace, nodes);
     }
-    const record = nodes.tree.byId(workspace, id);
+    const record = yield* nodes.tree.byIdInSteps(workspace, id);
     return record !== undefined && nodes.visible(record) !== undefined;
   }
 }
@@ -123,6 +126,7 @@ function* incomingNow(
     const bytes = reader.get(BranchTable.nodes, source);
     if (bytes === undefined) continue;
     const relations = relationsTo(new NodeRecord(bytes), workspace, id);
+    yield undefined;
     yield { workspace: sourceWorkspace, id: bytesText(sourceBytes), relations };
   }
 }
@@ -142,16 +146,18 @@ function* incomingAt(
   const mark = Buffer.from(JSON.stringify(id).slice(1, -1));
   const names = ({ buffer, byteLength, byteOffset }: Uint8Array): boolean =>
     Buffer.from(buffer, byteOffset, byteLength).includes(mark);
-  const look = (node: string): Incoming | undefined => {
+  const look = function* (node: string): Generator<undefined, Incoming | undefined> {
+    // The row that names it may be large.
+    yield;
     const [source, sourceBytes] = node.split(END) as [string, string];
-    const record = tree.byId(source, bytesText(sourceBytes));
+    const record = yield* tree.byIdInSteps(source, bytesText(sourceBytes));
     const relations = record === undefined ? [] : relationsTo(record, workspace, id);
     return record === undefined || relations.length === 0
       ? undefined
       : { workspace: source, id: record.header.id, relations };
   };
   for (const { key, value } of rowsInBatches(reader, BranchTable.nodes, everything))
-    yield names(value) ? look(key) : undefined;
+    yield names(value) ? yield* look(key) : undefined;
   let looked = '';
   for (const { key, value } of rowsInBatches(reader, BranchTable.nodeVersions, everything)) {
     const node = key.slice(0, key.length - REVISION_BYTES - 1);
@@ -160,8 +166,9 @@ function* incomingAt(
       continue;
     }
     looked = node;
+    yield undefined;
     // If the current state names it too, it was handled above.
     const present = reader.get(BranchTable.nodes, node);
-    yield present !== undefined && names(present) ? undefined : look(node);
+    yield present !== undefined && names(present) ? undefined : yield* look(node);
   }
 }

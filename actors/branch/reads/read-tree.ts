@@ -6,8 +6,7 @@ import type { BranchState } from '../branch-state.ts';
 import { answerText, type Piece } from '../long-answer.ts';
 import type { JsonAnswer } from '../messages.ts';
 import type { ReadTree } from '../read-messages.ts';
-import { readerAt } from './moment-readers.ts';
-import { requireParent } from './require-parent.ts';
+import { withParent } from './require-parent.ts';
 import { type VisibleNode, VisibleNodes } from './visible-nodes.ts';
 
 /** Most levels of one tree read. */
@@ -31,16 +30,21 @@ interface Level {
 }
 
 /** A subtree as one JSON document. @see messages.ts, ReadTree; docs/interface/reading.md#forms-of-a-tree */
-export function readTree(state: BranchState, context: QueryContext, query: ReadTree): JsonAnswer {
+export function readTree(
+  state: BranchState,
+  context: QueryContext,
+  query: ReadTree,
+): JsonAnswer | Promise<JsonAnswer> {
   const levels = Math.min(Math.trunc(query.levels), LEVELS_MAX);
   if (!(levels >= 1)) throw invalid('A tree is read one level deep at least', { field: 'level' });
-  const { id } = requireParent(state, context, readerAt(context.view, query.at), query);
-  return answerText(context, (reader) => {
-    const nodes = new VisibleNodes(state, context, reader, query);
-    return query.form === 'flat'
-      ? flatTree(nodes, id, levels)
-      : nestedTree(nodes, id, levels, query.form === 'array' ? arrayForm : mapForm);
-  });
+  return withParent(state, context, query, ({ id }) =>
+    answerText(context, (reader) => {
+      const nodes = new VisibleNodes(state, context, reader, query);
+      return query.form === 'flat'
+        ? flatTree(nodes, id, levels)
+        : nestedTree(nodes, id, levels, query.form === 'array' ? arrayForm : mapForm);
+    }),
+  );
 }
 
 function levelOf(nodes: VisibleNodes, id: string): Level {

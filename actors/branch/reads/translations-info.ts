@@ -7,8 +7,8 @@ import type { CountHashed } from '#runtime/content/values/source-hash.ts';
 import type { BranchState } from '../branch-state.ts';
 import { settle } from '../long-answer.ts';
 import type { ListTranslations, ReadStaleness } from '../messages.ts';
-import { requireReadable } from './read-node.ts';
-import { readerAt, schemaAt } from './moment-readers.ts';
+import { readAgain, withReadable } from './read-node.ts';
+import { schemaAt } from './moment-readers.ts';
 
 /** The locales a node is translated to or hidden in. @see docs/interface/translations.md#commands */
 export interface TranslationList {
@@ -23,16 +23,12 @@ export function listTranslations(
   state: BranchState,
   context: QueryContext,
   query: ListTranslations,
-): TranslationList {
-  const tree = readerAt(context.view, query.at);
-  const { id, path, translations } = requireReadable(
-    state,
-    context,
-    tree,
-    query.workspace,
-    query.place,
-  ).header;
-  return { node_id: id, node_path: path, locales: translatedLocales(translations) };
+): TranslationList | Promise<TranslationList> {
+  return withReadable(state, context, query, ({ header: { id, path, translations } }) => ({
+    node_id: id,
+    node_path: path,
+    locales: translatedLocales(translations),
+  }));
 }
 
 /** Estimated nanoseconds of processor time to hash one character. */
@@ -56,10 +52,12 @@ export function readStaleness(
 ): Staleness | Promise<Staleness> {
   const { at, workspace } = query;
   const locale = parseLocale(query.locale);
-  const record = requireReadable(state, context, readerAt(context.view, at), workspace, query.place);
-  const type = schemaAt(state, context.view, workspace, at).nodeType(record.header.nodeType) ?? null;
-  return settle(context, function* () {
-    const overlay = overlayOf(record.header.translations, locale);
-    return yield* translationStaleness(yield* record.decode(), overlay, type, countHashed(context.budget));
+  return withReadable(state, context, query, ({ header: { nodeType, translations }, record }) => {
+    const type = schemaAt(state, context.view, workspace, at).nodeType(nodeType) ?? null;
+    return settle(context, function* (view) {
+      const source = record ?? (yield* readAgain(view, query));
+      const overlay = overlayOf(translations, locale);
+      return yield* translationStaleness(yield* source.decode(), overlay, type, countHashed(context.budget));
+    });
   });
 }

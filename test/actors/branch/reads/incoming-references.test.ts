@@ -235,7 +235,12 @@ describe('incoming references', () => {
       do {
         walks += 1;
         const window = { target, after, most: 10 };
-        const edges = edgesAt(reader, window, ({ id, workspace: inside }) => tree.byId(inside, id), scanned);
+        const edges = edgesAt(
+          reader,
+          window,
+          ({ id, workspace: inside }) => tree.byIdInSteps(inside, id),
+          scanned,
+        );
         let step = edges.next();
         let rests = 0;
         for (; step.done !== true; step = edges.next()) {
@@ -257,18 +262,16 @@ describe('incoming references', () => {
       expect(steps.found).toEqual(expected);
       expect(steps.walks).toBeGreaterThan(3);
     }
+    const nothing = (reader: TableReader) => new PastNodeReader(reader, at).byIdInSteps(workspace, 'nothing');
     // The last node at the very bound is the end.
     const nodes = await branch.inspect((reader) => {
-      const edges = edgesAt(
-        reader,
-        { target: { workspace, id: 'z' }, after: undefined, most: 10 },
-        () => undefined,
-      );
+      const window = { target: { workspace, id: 'z' }, after: undefined, most: 10 };
+      const edges = edgesAt(reader, window, () => nothing(reader));
       return [...edges].length;
     });
     const read = await branch.inspect((reader) => {
       const window = { target: { workspace, id: 'z' }, after: undefined, most: 10 };
-      const edges = edgesAt(reader, window, () => undefined, { nodes, bytes: all });
+      const edges = edgesAt(reader, window, () => nothing(reader), { nodes, bytes: all });
       let step = edges.next();
       while (step.done !== true) step = edges.next();
       return step.value;

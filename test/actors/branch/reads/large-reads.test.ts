@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { BranchQuery } from '#actors/branch/messages.ts';
 import type { Policy } from '#runtime/access/policy.ts';
+import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { callers } from '#test/support/host-fixture.ts';
 import { LargeRows, largeText as large } from '#test/support/large-rows.ts';
@@ -12,6 +14,24 @@ const restricted = {
   ...callers.admin,
   policy: { unrestricted: false, allows: () => true } as unknown as Policy,
 };
+
+const place = { path: '/a' };
+
+/** What is read about a large node, and how many large rows that takes at an earlier revision. */
+const reads: readonly [string, BranchQuery, number | 'some'][] = [
+  ['the node', { type: 'ReadNode', workspace, place }, 4],
+  ['one of its properties', { type: 'ReadProperty', workspace, place, property: ['title'] }, 4],
+  ['its children', { type: 'ListChildren', workspace, place, scope: '' }, 2],
+  ['the tree below it', { type: 'ReadTree', workspace, place, levels: 1, form: 'array' }, 2],
+  ['its locales', { type: 'ListTranslations', workspace, place }, 2],
+  ['the state of a translation', { type: 'ReadStaleness', workspace, place, locale: 'de' }, 4],
+  ['references to it', { type: 'ListIncomingReferences', workspace, place, scope: '', limit: 9 }, 'some'],
+  ['relations', { type: 'ReadRelations', workspace, place: { path: '/small' } }, 'some'],
+  ['its relations', { type: 'ReadRelations', workspace, place }, 'some'],
+  ['its manual versions', { type: 'ReadVersions', workspace, place }, 2],
+  ['its audit log', { type: 'ReadAudit', workspace, place }, 2],
+  ['its history', { type: 'ReadHistory', workspace, place }, 4],
+];
 
 describe('large nodes', () => {
   let family: BranchFamily;
@@ -51,5 +71,24 @@ describe('large nodes', () => {
     const found = await family.query<{ relations: unknown[] }>('main', read, restricted);
     expect(found.relations).toHaveLength(3);
     expect(rows).toMatchObject({ all: 3, longestStep: 1 });
+  });
+
+  it.each(reads)('are read one in a step for %s', async (_, query) => {
+    await family.query('main', query);
+    expect(rows.longestStep).toBeLessThanOrEqual(1);
+  });
+
+  describe('at an earlier revision', () => {
+    let at: Revision;
+
+    beforeAll(async () => {
+      at = parseRevision(await family.head('main'));
+      for (const name of ['a', 'b', 'c']) await family.update('main', `/${name}`, large('later'));
+    });
+
+    it.each(reads)('are read one in a step for %s', async (_, query, all) => {
+      await family.query('main', { ...query, at } as BranchQuery);
+      expect(rows).toMatchObject({ ...(all === 'some' ? {} : { all }), longestStep: 1 });
+    });
   });
 });

@@ -1,0 +1,34 @@
+import type { NodeHeader } from '#runtime/content/content-node.ts';
+import type { NodeReader } from './node-reader.ts';
+import { NodeRecord } from './node-record.ts';
+import { PastNodeReader } from './past-node-reader.ts';
+
+/** A node that was looked up without keeping anything large of it, for requests that wait for memory. */
+export interface FoundNode {
+  readonly header: NodeHeader;
+  /** Length of its record. */
+  readonly bytes: number;
+  /** Undefined when it is large: it has to be read again. */
+  readonly record: NodeRecord | undefined;
+}
+
+/** Looks a node up. Yields between two large rows that it reads, which takes a tree of an earlier revision. */
+export function* findNode(
+  tree: NodeReader,
+  workspace: string,
+  id: string,
+): Generator<undefined, FoundNode | undefined> {
+  if (!(tree instanceof PastNodeReader)) return foundNode(tree.byId(workspace, id));
+  const present = foundNode(tree.presentById(workspace, id));
+  if (tree.isDecidedBy(present?.header)) return present;
+  if (present !== undefined && present.record === undefined) yield;
+  const earlier = tree.behind(present?.header, workspace, id);
+  return earlier === undefined || earlier instanceof NodeRecord ? foundNode(earlier) : present;
+}
+
+/** What is kept of a record. */
+export function foundNode(record: NodeRecord | undefined): FoundNode | undefined {
+  if (record === undefined) return undefined;
+  const { bytes, header, isLarge } = record;
+  return { header, bytes: bytes.length, record: isLarge ? undefined : record };
+}

@@ -330,6 +330,9 @@ async function* textChunks(
 ): AsyncGenerator<string, void> {
   const snapshot = context.pin();
   try {
+    // What was read to begin the answer, or tried first, may have used up the slice.
+    const begun = context.pause();
+    if (begun !== undefined) await begun;
     let text = '';
     for (const piece of work(snapshot)) {
       if (typeof piece === 'string') text += piece;

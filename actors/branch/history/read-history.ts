@@ -83,8 +83,6 @@ function* statesOf(
   const intervals = readLineage(reader).intervals(moment);
   const isPlain = intervals.length === 1 && compareRevisions(moment, tip) === 0;
   let left = most;
-  // The node was just looked up.
-  yield undefined;
   let present = yield* presentState(reader, workspace, id, intervals);
   // After the head was moved, some versions belong to other lines, and one may be the current state again.
   const range = nodeVersionsUpTo(workspace, id, moment);

@@ -5,6 +5,7 @@ import { bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, nodeKey, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { hasNode } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
@@ -101,6 +102,7 @@ class RelationEnds {
       nodes = new VisibleNodes(this.#state, this.#context, this.#reader, selection);
       this.#nodes.set(workspace, nodes);
     }
+    if (nodes.seesAll) return yield* hasNode(nodes.tree, workspace, id);
     const record = yield* nodes.tree.byIdInSteps(workspace, id);
     return record !== undefined && nodes.visible(record) !== undefined;
   }

@@ -26,7 +26,7 @@ const reads: readonly [string, BranchQuery, number | 'some'][] = [
   ['its locales', { type: 'ListTranslations', workspace, place }, 2],
   ['the state of a translation', { type: 'ReadStaleness', workspace, place, locale: 'de' }, 4],
   ['references to it', { type: 'ListIncomingReferences', workspace, place, scope: '', limit: 9 }, 'some'],
-  ['relations', { type: 'ReadRelations', workspace, place: { path: '/small' } }, 'some'],
+  ['relations to it', { type: 'ReadRelations', workspace, place: { path: '/small' } }, 'some'],
   ['its relations', { type: 'ReadRelations', workspace, place }, 'some'],
   ['its manual versions', { type: 'ReadVersions', workspace, place }, 2],
   ['its audit log', { type: 'ReadAudit', workspace, place }, 2],
@@ -71,6 +71,12 @@ describe('large nodes', () => {
     const found = await family.query<{ relations: unknown[] }>('main', read, restricted);
     expect(found.relations).toHaveLength(3);
     expect(rows).toMatchObject({ all: 3, longestStep: 1 });
+  });
+
+  it('are not read for the relations to them', async () => {
+    const read = { type: 'ReadRelations', workspace, place: { path: '/small' } } as const;
+    expect((await family.query<{ outgoing: unknown[] }>('main', read)).outgoing).toHaveLength(3);
+    expect(rows.all).toBe(0);
   });
 
   it.each(reads)('are read one in a step for %s', async (_, query) => {

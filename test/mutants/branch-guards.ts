@@ -19,14 +19,14 @@ export const branchGuards: readonly GuardMutant[] = [
   {
     guard: 'a node that a resolution keeps is not removed with the one above it',
     file: 'actors/branch/merge/merge-decisions.ts',
-    from: "if (this.tree.decisionOf(child)?.origin === 'given') throw this.#keptBelow(child, node);",
+    from: "if (this.tree.decisionOf(child)?.origin === 'given') throw yield* this.#keptBelow(child, node);",
     to: '',
     tests: ['test/actors/branch/merge/resolve-merge.test.ts'],
   },
   {
     guard: 'a merge records its nodes at their paths on the target, by which readers are judged',
     file: 'actors/branch/merge/planned-writes.ts',
-    from: 'path: content === undefined ? path : this.pathOf(workspace, id),',
+    from: 'path: content === undefined ? path : yield* this.pathOf(workspace, id),',
     to: 'path,',
     tests: ['test/actors/branch/merge/merge-branch.test.ts'],
   },

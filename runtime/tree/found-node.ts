@@ -22,7 +22,7 @@ export function* findNode(
   const present = foundNode(tree.presentById(workspace, id));
   if (tree.isDecidedBy(present?.header)) return present;
   if (present !== undefined && present.record === undefined) yield;
-  const earlier = tree.behind(present?.header, workspace, id);
+  const earlier = yield* tree.behindInSteps(present?.header, workspace, id);
   return earlier === undefined || earlier instanceof NodeRecord ? foundNode(earlier) : present;
 }
 

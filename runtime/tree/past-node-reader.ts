@@ -1,3 +1,4 @@
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import {
   compareRevisions,
@@ -31,7 +32,7 @@ import {
   type Stretch,
   stretch,
 } from './node-reader.ts';
-import { NodeRecord } from './node-record.ts';
+import { NodeRecord, STEP_BYTES } from './node-record.ts';
 import { readBranchHead } from './revision-store.ts';
 
 /** Positions read in one part of a listing: about 50 µs. */
@@ -85,7 +86,7 @@ export class PastNodeReader implements NodeReader {
     const present = this.presentById(workspace, id);
     if (present?.isLarge === true) yield;
     if (this.isDecidedBy(present)) return present;
-    const earlier = this.behind(present, workspace, id);
+    const earlier = yield* this.behindInSteps(present, workspace, id);
     if (earlier !== present && earlier?.isLarge === true) yield;
     return earlier;
   }
@@ -104,12 +105,18 @@ export class PastNodeReader implements NodeReader {
    * The state of a node at the revision when its present state does not decide. The branch may have been written to
    * after that was read: a state that is replaced stays readable as a version.
    */
-  behind<Present extends Written>(
+  behind(present: NodeRecord | undefined, workspace: string, id: string): NodeRecord | undefined {
+    return atOnce(this.behindInSteps(present, workspace, id));
+  }
+
+  /** As {@link behind}, in steps: yields after each large state of another line that it passes. */
+  *behindInSteps<Present extends Written>(
     present: Present | undefined,
     workspace: string,
     id: string,
-  ): Present | NodeRecord | undefined {
-    const earlier = this.#newest(BranchTable.nodeVersions, nodeVersionsUpTo(workspace, id, this.#at));
+  ): Generator<undefined, Present | NodeRecord | undefined> {
+    const range = nodeVersionsUpTo(workspace, id, this.#at);
+    const earlier = yield* this.#newestInSteps(BranchTable.nodeVersions, range);
     if (this.#isNewer(sinceOf(present), earlier)) return present;
     return earlier === undefined || earlier.value.length === 0 ? undefined : new NodeRecord(earlier.value);
   }
@@ -229,9 +236,22 @@ export class PastNodeReader implements NodeReader {
 
   /** The newest version in a range, sorted newest first, that belongs to the revision. */
   #newest(table: number, range: Range): Version | undefined {
-    for (const { key, value } of this.#reader.range(table, range)) {
-      const since = decodeRevisionDescending(key, key.length - REVISION_BYTES);
-      if (this.#belongs(since)) return { since, value };
+    return atOnce(this.#newestInSteps(table, range));
+  }
+
+  *#newestInSteps(table: number, { end, start }: Range): Generator<undefined, Version | undefined> {
+    for (let next: string | undefined = start; next !== undefined; ) {
+      const rows = this.#reader.range(table, { start: next, end });
+      next = undefined;
+      for (const { key, value } of rows) {
+        const since = decodeRevisionDescending(key, key.length - REVISION_BYTES);
+        if (this.#belongs(since)) return { since, value };
+        if (value.length <= STEP_BYTES) continue;
+        next = `${key}\0`;
+        break;
+      }
+      // No range is open over a pause.
+      if (next !== undefined) yield;
     }
     return undefined;
   }

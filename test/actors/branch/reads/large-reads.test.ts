@@ -96,5 +96,20 @@ describe('large nodes', () => {
       await family.query('main', { ...query, at } as BranchQuery);
       expect(rows).toMatchObject({ ...(all === 'some' ? {} : { all }), longestStep: 1 });
     });
+
+    it('are read one in a step past states of other lines', async () => {
+      await family.fork('moved', 'main');
+      const revision = await family.head('moved');
+      for (const word of ['one', 'two', 'three']) await family.update('moved', '/a', large(word));
+      await family.command('moved', { type: 'MoveHead', revision } as never);
+      const between = await family.create('moved', '/between');
+      await family.update('moved', '/a', large('four'));
+      rows.reset();
+      const read = { type: 'ReadNode', workspace, place, at: parseRevision(between) } as const;
+      const found = await family.query<{ properties: { title: string } }>('moved', read);
+      expect(found.properties.title).toBe(large('later'));
+      expect(rows.all).toBeGreaterThan(2 * 4);
+      expect(rows.longestStep).toBe(1);
+    });
   });
 });

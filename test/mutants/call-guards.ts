@@ -1,6 +1,7 @@
 import type { GuardMutant } from './guard-mutant.ts';
 
 const callsTest = ['test/cluster/router/call-guards.nats.test.ts'];
+const slowCallsTest = ['test/cluster/router/remote-calls.nats.slow.test.ts'];
 
 /** The safety guards of calls between members: what is done once, and what is known of it. */
 export const callGuards: readonly GuardMutant[] = [
@@ -115,5 +116,33 @@ export const callGuards: readonly GuardMutant[] = [
     from: 'Math.min(call.deadlineMs, this.#endMs)',
     to: 'call.deadlineMs',
     tests: callsTest,
+  },
+  {
+    guard: 'an answer is sent from its beginning when its call is sent again',
+    file: 'cluster/router/call-server.ts',
+    from: 'if (this.#deliveries !== deliveries) return false;',
+    to: '',
+    tests: slowCallsTest,
+  },
+  {
+    guard: 'the window of an answer begins anew when its call is sent again',
+    file: 'cluster/router/call-server.ts',
+    from: '    this.#sent = 0;\n    this.#taken = 0;\n    this.#timer',
+    to: '    this.#timer',
+    tests: slowCallsTest,
+  },
+  {
+    guard: 'a call ends when its caller has not been there for long',
+    file: 'cluster/router/call-server.ts',
+    from: "if (this.#unheard === UNHEARD_MAX) this.cancel(new ServiceError('REQUEST_CANCELLED'));",
+    to: '',
+    tests: slowCallsTest,
+  },
+  {
+    guard: 'a call goes on while its caller is away for a moment',
+    file: 'cluster/router/call-server.ts',
+    from: 'this.#unheard === UNHEARD_MAX',
+    to: 'this.#unheard === 1',
+    tests: slowCallsTest,
   },
 ];

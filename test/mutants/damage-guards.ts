@@ -6,7 +6,7 @@ const checkJournalTest = ['test/server/check/check-journal.test.ts'];
 const madeActorsTest = ['test/runtime/actor/catalogue/made-actors.test.ts'];
 const fateTest = ['test/server/salvage/missing-fate.test.ts'];
 const unlistedTest = ['test/server/salvage/removed-beside-hole.slow.test.ts'];
-const mixedTest = ['test/scenarios/mixed-directory.slow.test.ts'];
+const containmentTest = ['test/runtime/embedded/recovery/journal-containment.test.ts'];
 const damagedLogTest = ['test/runtime/actor/damage/damaged-log.test.ts'];
 
 /** The safety guards of a journal whose segments are kept because of damage. */
@@ -126,9 +126,23 @@ export const damageGuards: readonly GuardMutant[] = [
   {
     guard: 'a check and a salvage take nothing of a segment of another journal',
     file: 'runtime/embedded/recovery/journal-survey.ts',
-    from: 'if (isForeign(segment, before)) {',
-    to: 'if (false) {',
-    tests: mixedTest,
+    from: 'segment.isForeign = isForeign(segment, before);',
+    to: '',
+    tests: containmentTest,
+  },
+  {
+    guard: 'a segment that continues one of another journal is of that journal',
+    file: 'runtime/embedded/recovery/journal-recovery.ts',
+    from: 'chain.equals(before.chain) === before.segment.isForeign) {',
+    to: '!chain.equals(before.chain) && !before.segment.isForeign) {',
+    tests: containmentTest,
+  },
+  {
+    guard: 'a journal is not continued with the chain of another one',
+    file: 'runtime/embedded/recovery/journal-recovery.ts',
+    from: ' === lastSequence && !before.segment.isForeign ?',
+    to: ' === lastSequence ?',
+    tests: containmentTest,
   },
   {
     guard: 'a segment behind an expected hole is not taken for one of another journal',

@@ -646,7 +646,7 @@ export const storageGuards: readonly GuardMutant[] = [
   {
     guard: 'a segment continues the chain of the one before it',
     file: 'runtime/embedded/recovery/journal-recovery.ts',
-    from: 'if (before.chain !== null && !chain.equals(before.chain)) {',
+    from: 'if (before.chain !== null && chain.equals(before.chain) === before.segment.isForeign) {',
     to: 'if (false) {',
     tests: ['test/runtime/embedded/recovery/journal-damage.test.ts'],
   },

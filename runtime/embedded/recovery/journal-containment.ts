@@ -67,8 +67,8 @@ export async function containSegment(files: FileSystem, place: ContainedPlace): 
 export const FOREIGN = 'the segment does not continue the chain of the one before it';
 
 /**
- * Whether a segment follows another one and does not continue it: it belongs to another journal, and its records are not
- * used.
+ * Whether a segment follows another one and does not continue it, or continues one of another journal: its records are
+ * not used.
  *
  * @param before the chain is null where it is not known
  */
@@ -78,7 +78,7 @@ export function isForeign(
 ): boolean {
   if (before === undefined || before.chain === null) return false;
   if (before.segment.lastSequence + 1 !== header.firstSequence) return false;
-  return header.chain.length > 0 && !header.chain.equals(before.chain);
+  return header.chain.length > 0 && header.chain.equals(before.chain) === before.segment.isForeign;
 }
 
 /** The readable records of a damaged segment, in order, with their intact entries. */

@@ -7,7 +7,13 @@ import type { LostRecords } from '#runtime/log/ports.ts';
 import { refusedFile } from '#runtime/errors/refused-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type Hole, namesIn } from './damage-note.ts';
-import { type ContainedPlace, containSegment, FOREIGN, isForeign } from './journal-containment.ts';
+import {
+  type ContainedPlace,
+  type ContainedSegment,
+  containSegment,
+  FOREIGN,
+  isForeign,
+} from './journal-containment.ts';
 import {
   isNewerFormat,
   journalCorrupted,
@@ -68,7 +74,7 @@ export interface DamagePolicy {
 interface ScannedSegment {
   readonly segment: Segment;
   readonly lastClock: Revision;
-  /** Null when the last record is lost. */
+  /** Null when the last record is lost; of a segment of another journal, that of the other one. */
   readonly chain: Buffer | null;
   readonly records: number;
   readonly lost: readonly LostRecords[];
@@ -127,7 +133,7 @@ export async function recoverJournal(
     segments,
     lastSequence,
     lastClock: before?.lastClock ?? revisionZero,
-    chain: before?.segment.lastSequence === lastSequence ? before.chain : null,
+    chain: before?.segment.lastSequence === lastSequence && !before.segment.isForeign ? before.chain : null,
     lost,
     async settle() {
       await explainedAt(folder, async () => {
@@ -243,7 +249,7 @@ async function scanOrContain(
   const end = { from: Math.min(SEGMENT_HEADER_BYTES, segment.end), isCut: cutAt !== undefined };
   const settled = report === null ? {} : { settle: () => settleNewest(files, segment, end) };
   if (before !== undefined && isForeign(segment, before))
-    return foreignSegment(place, segment, before.lastClock);
+    return foreignSegment(place, found, before.lastClock);
   return { segment, lastClock, chain, records, lost, ...settled };
 }
 
@@ -253,7 +259,11 @@ function isDamagedSegment(error: unknown): boolean {
 }
 
 /** See {@link isForeign}. */
-function foreignSegment({ path }: ContainedPlace, segment: Segment, lastClock: Revision): ScannedSegment {
+function foreignSegment(
+  { path }: ContainedPlace,
+  { chain, segment }: ContainedSegment,
+  lastClock: Revision,
+): ScannedSegment {
   const { firstSequence: first } = segment.header;
   const last = segment.lastSequence;
   const foreign = new Segment(path, segment.header);
@@ -261,7 +271,7 @@ function foreignSegment({ path }: ContainedPlace, segment: Segment, lastClock: R
   foreign.isForeign = true;
   foreign.lastSequence = last;
   const lost = { first, last, actors: undefined, where: path, what: FOREIGN };
-  return { segment: foreign, lastClock, chain: null, records: 0, lost: last < first ? [] : [lost] };
+  return { segment: foreign, lastClock, chain, records: 0, lost: last < first ? [] : [lost] };
 }
 
 /** @param report null for all but the newest segment: those must be complete to the last byte */
@@ -336,7 +346,7 @@ function checkContinuity(reader: SegmentReader, before: ScannedSegment | undefin
     });
   }
   // After a lost record the chain is unknown.
-  if (before.chain !== null && !chain.equals(before.chain)) {
+  if (before.chain !== null && chain.equals(before.chain) === before.segment.isForeign) {
     throw journalCorrupted({
       ...damage,
       what: `the segment does not continue the chain of ${before.segment.path}`,

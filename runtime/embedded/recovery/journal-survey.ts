@@ -68,16 +68,16 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
   for (const place of places) {
     const contained = await containSegment(files, place);
     const { segment } = contained;
-    if (isForeign(segment, before)) {
+    segment.isForeign = isForeign(segment, before);
+    before = contained;
+    if (segment.isForeign) {
       const { firstSequence: first, path: where } = place;
       const last = segment.lastSequence;
       findings.push({ file: where, what: FOREIGN });
       if (last >= first) lost.push({ first, last, actors: undefined, where, what: FOREIGN });
       lastSequence = Math.max(lastSequence, last);
-      before = { segment, chain: null };
       continue;
     }
-    before = contained;
     read.push(place);
     const { bytes, size } = await readSegment(files, place.path);
     const survey = surveySegment(bytes, place);

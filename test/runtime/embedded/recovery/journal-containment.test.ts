@@ -1,4 +1,7 @@
+import { basename } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { surveyJournal } from '#runtime/embedded/recovery/journal-survey.ts';
+import { parseSegmentFileName } from '#runtime/embedded/segments/journal-format.ts';
 import { actorMark } from '#runtime/log/actor-mark.ts';
 import type { LogEntry } from '#runtime/log/log-entry.ts';
 import type { LostRecords } from '#runtime/log/ports.ts';
@@ -171,6 +174,41 @@ describe('a damaged journal that is contained', () => {
     const found = await contain(foreign).catch((error: unknown) => error);
     if (found instanceof Error) expect(found).toMatchObject({ code: 'DATA_CORRUPTED' });
     else judge(found as Contained, 'foreign');
+  });
+
+  it('names every segment of another journal as lost, also one that continues another one of it', async () => {
+    const [first, second, third] = segments() as [string, string, string];
+    const other = new FaultyFileSystem();
+    const { journal } = await openJournal(other, { segmentBytes: SEGMENT_BYTES });
+    for (const group of sample.entries.values()) {
+      const others = group.map((entry) => ({ ...entry, actor: entry.actor.replace('t/', 'u/') }));
+      await Promise.all(others.map((entry) => journal.append(entry)));
+    }
+    await journal.close();
+    const foreign = sample.files.copy();
+    for (const path of segments().slice(1)) foreign.put(path, other.content(path));
+    for (const path of segments().slice(3)) foreign.remove(path);
+    const contained = await contain(foreign);
+    expect(contained.lost.map(({ where }) => where)).toEqual([second, third]);
+    const own = parseSegmentFileName(basename(second)) as number;
+    expect([...contained.read.keys()]).toEqual(
+      [...sample.entries.keys()].filter((sequence) => sequence < own),
+    );
+    judgeRead(contained, first);
+    const survey = await surveyJournal(foreign, FOLDER);
+    expect(survey.findings.map(({ file }) => file)).toEqual([second, third]);
+    const read: number[] = [];
+    for await (const { sequence } of survey.read()) read.push(sequence);
+    expect(read).toEqual([...contained.read.keys()]);
+    // What is written behind them is not of that journal.
+    const options = { segmentBytes: SEGMENT_BYTES, containsDamage: true };
+    const again = (await openJournal(foreign, options)).journal;
+    await again.damage?.decide(new Map([['t/r/x', 'it is lost']]));
+    const written = await again.append(numberedEntry('t/r/new', 1));
+    await again.close();
+    const last = (await openJournal(foreign, options)).journal;
+    expect((await recordsOf(last)).at(-1)?.sequence).toBe(written);
+    await last.close();
   });
 
   it('needs no room for a decision that is there already', async () => {

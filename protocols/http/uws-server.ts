@@ -46,6 +46,7 @@ import {
   offerBodyStream,
   requireNothing,
 } from './requests/request-body.ts';
+import { ReceivingTurns } from './requests/receiving-turns.ts';
 import type { ErrorShape, HttpReply, HttpRequest, Route } from './route.ts';
 import { unmatchedRoute } from './unmatched-route.ts';
 import { UwsCallbacks } from './uws-callbacks.ts';
@@ -207,6 +208,7 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
       clock,
       limits: this.#limits,
       budget: new ByteBudget(this.#limits.bodyBytesTotalMax),
+      turns: new ReceivingTurns(clock),
     };
     this.#jsonBounds = { depthMax: this.#limits.jsonDepthMax, valuesMax: this.#limits.jsonValuesMax };
     this.#unmatched = this.#compileUnmatched('standard');

@@ -5,12 +5,14 @@ import type { ByteBudget } from './byte-budget.ts';
 import type { BodyPart, HttpExchange } from '../exchange.ts';
 import { type HttpLimits, VALUE_BYTES } from '../http-limits.ts';
 import { type AdmitValues, SMALL_JSON_BYTES } from './json-body.ts';
+import type { ReceivedBody, ReceivingTurns } from './receiving-turns.ts';
 
 /** State shared by the body readers of one server. */
 export interface BodyContext {
   readonly clock: Clock;
   readonly limits: HttpLimits;
   readonly budget: ByteBudget;
+  readonly turns: ReceivingTurns;
 }
 
 /** The maximum size of a body, and its reason. */
@@ -139,7 +141,7 @@ export function lengthOf(pieces: readonly Buffer[]): number {
  * to the caller's bound. Reading does not pause after a body that arrived whole: when reading resumes, the library
  * waits ten seconds for more data and closes the connection if the handler takes longer.
  */
-class BufferedBody<Principal> implements BodyPart {
+class BufferedBody<Principal> implements BodyPart, ReceivedBody {
   readonly #exchange: HttpExchange<Principal>;
   readonly #context: BodyContext;
   readonly #sink: BodySink<Principal>;
@@ -149,6 +151,8 @@ class BufferedBody<Principal> implements BodyPart {
   #isComplete = false;
   #isOver = false;
   #isPaused = false;
+  /** Whether reading also waits for the next turn of the event loop. */
+  #isHeldBack = false;
   #pace: BodyPace | undefined;
 
   constructor(exchange: HttpExchange<Principal>, context: BodyContext, sink: BodySink<Principal>) {
@@ -161,7 +165,28 @@ class BufferedBody<Principal> implements BodyPart {
   resume(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.#exchange.response.resume();
+    if (!this.#isHeldBack) this.#exchange.response.resume();
+  }
+
+  holdBack(): void {
+    if (!this.#exchange.isOpen) {
+      this.#leaveTurns();
+      return;
+    }
+    this.#isHeldBack = true;
+    if (!this.#isPaused) this.#exchange.response.pause();
+  }
+
+  goOn(): void {
+    if (!this.#isHeldBack) return;
+    this.#isHeldBack = false;
+    if (!this.#exchange.isOpen) this.#leaveTurns();
+    else if (!this.#isPaused) this.#exchange.response.resume();
+  }
+
+  #leaveTurns(): void {
+    this.#context.turns.ended(this);
+    this.goOn();
   }
 
   /** Accepts the body, including the chunks that have arrived. */
@@ -191,6 +216,8 @@ class BufferedBody<Principal> implements BodyPart {
       this.#sink.onBody(this.#exchange, [Buffer.from(chunk)]);
     } else {
       this.#keep(chunk);
+      if (isLast) this.#leaveTurns();
+      else this.#context.turns.received(this, length);
       if (isLast && this.#bound !== undefined) this.#complete();
     }
   }
@@ -231,6 +258,7 @@ class BufferedBody<Principal> implements BodyPart {
     this.#chunks = undefined;
     this.#exchange.giveBytesBack();
     this.#received = 0;
+    this.#leaveTurns();
   }
 
   sweep(nowMs: number): ServiceError | undefined {

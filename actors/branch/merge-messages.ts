@@ -77,7 +77,8 @@ export interface MergeResult {
 }
 
 /**
- * The conflicts a merge of another branch into this one would have. For administrators. Answer: {@link ConflictList}.
+ * The conflicts a merge of another branch into this one would have. For administrators. Answer: {@link ConflictList}, or a
+ * `JsonPieces` of it when the nodes are large.
  */
 export interface ListConflicts {
   readonly type: 'ListConflicts';

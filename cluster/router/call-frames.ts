@@ -1,5 +1,6 @@
 import { decodeUtf8InSteps, textSlices } from '#runtime/base/text/sliced-text.ts';
 import { DatedAnswer, undated } from '#runtime/content/dated-answer.ts';
+import { JsonPieces } from '#runtime/content/values/json-pieces.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
@@ -205,14 +206,19 @@ function readFact(buffer: Buffer, at: number, isThere: boolean): string | undefi
   return isThere ? buffer.toString('latin1', at + 1, at + 1 + (buffer[at] as number)) : undefined;
 }
 
+function piecesOf(answer: unknown): Iterable<string> {
+  if (answer instanceof JsonPieces) return answer.pieces;
+  return answer instanceof JsonText ? textSlices(answer.text) : messagePieces(answer);
+}
+
 /** Yields the frames of a complete reply, and undefined where the work may pause. */
 export function* answerFrames(told: unknown): Generator<Uint8Array | undefined, void> {
   const answer = undated(told);
   const head = told instanceof DatedAnswer ? told.head : undefined;
   const tag = answer instanceof JsonText ? answer.tag : undefined;
   const isText = answer instanceof JsonText;
-  const kind = isText ? FrameKind.text : FrameKind.value;
-  const pieces = isText ? textSlices(answer.text) : messagePieces(answer);
+  const kind = isText || answer instanceof JsonPieces ? FrameKind.text : FrameKind.value;
+  const pieces = piecesOf(answer);
   for (const block of blocksOf(pieces, FRAME_BODY_BYTES_MAX)) {
     if (block === undefined) yield undefined;
     else {

@@ -1,6 +1,8 @@
+import { jsonPieces } from '#runtime/base/text/sliced-json.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { requireAdministrator } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { JsonPieces } from '#runtime/content/values/json-pieces.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
@@ -26,26 +28,38 @@ export function listConflicts(
   state: BranchState,
   context: QueryContext,
   query: ListConflicts,
-): ConflictList | Promise<ConflictList> {
+): ConflictList | JsonPieces | Promise<ConflictList | JsonPieces> {
   const { policy, principal } = context.caller;
   requireAdministrator(policy, principal);
   return settleGrowing(context, (reader) => withRoom(context.budget, found(state, context, reader, query)));
 }
 
-/** Announces the memory that the work may use once it holds more than {@link QUICK_BYTES}. */
+/**
+ * Announces the memory that the work may use once it holds more than {@link QUICK_BYTES}. The result is then returned as
+ * text, because the room is released with it: encoded later, the values of many lists would be in memory at once.
+ */
 function* withRoom<T>(
   budget: RequestBudget,
   steps: Generator<undefined, T>,
-): Generator<LargePiece | undefined, T> {
+): Generator<LargePiece | undefined, T | JsonPieces> {
   let isAnnounced = false;
   for (let step = steps.next(); ; step = steps.next()) {
-    if (step.done === true) return step.value;
+    if (step.done === true) return isAnnounced ? yield* encoded(step.value) : step.value;
     if (isAnnounced || budget.held <= QUICK_BYTES) yield undefined;
     else {
       isAnnounced = true;
       yield new LargePiece(budget.heldMax);
     }
   }
+}
+
+function* encoded(value: unknown): Generator<undefined, JsonPieces> {
+  const pieces: string[] = [];
+  for (const piece of jsonPieces(value)) {
+    pieces.push(piece);
+    yield undefined;
+  }
+  return new JsonPieces(pieces);
 }
 
 function* found(

@@ -2,6 +2,7 @@ import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { isLargeJson, jsonPieces } from '#runtime/base/text/sliced-json.ts';
+import { JsonPieces } from '#runtime/content/values/json-pieces.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { encodedText, joinedPieces } from './byte-pieces.ts';
 import { type CompressionPlan, Compressor, planCompression } from './compression.ts';
@@ -147,7 +148,7 @@ export class ReplyWriter<Principal> {
       return;
     }
     if (reply.headers !== undefined) checkReplyHeaders(reply.headers);
-    if (isLargeJson(reply.json, longTextCharacters)) {
+    if (reply.json instanceof JsonPieces || isLargeJson(reply.json, longTextCharacters)) {
       this.#sendLargeJson(exchange, reply, closesConnection);
       return;
     }
@@ -179,7 +180,7 @@ export class ReplyWriter<Principal> {
     const pieces: Uint8Array[] = [];
     let held = 0;
     try {
-      for (const text of jsonPieces(json)) {
+      for (const text of piecesOf(json)) {
         const piece = Buffer.from(text);
         if (!this.#room.take(piece.length)) return undefined;
         pieces.push(piece);
@@ -205,14 +206,14 @@ export class ReplyWriter<Principal> {
   ): Promise<Uint8Array> {
     if (isRead(exchange)) throw tooManyWait();
     let length = 0;
-    for (const piece of jsonPieces(json)) {
+    for (const piece of piecesOf(json)) {
       length += Buffer.byteLength(piece);
       await work.pause();
     }
     await this.#room.reserve(length);
     try {
       const pieces: Uint8Array[] = [];
-      for (const piece of jsonPieces(json)) {
+      for (const piece of piecesOf(json)) {
         pieces.push(Buffer.from(piece));
         await work.pause();
       }
@@ -497,4 +498,8 @@ export class ReplyWriter<Principal> {
       onLateError: (exchange, error) => this.#logFault(exchange, 'reply stream failed', error),
     };
   }
+}
+
+function piecesOf(json: unknown): Iterable<string> {
+  return json instanceof JsonPieces ? json.pieces : jsonPieces(json);
 }

@@ -13,6 +13,7 @@ import {
 } from '#cluster/router/call-frames.ts';
 import { PRECONDITIONS_SINCE } from '#runtime/actor/message-version.ts';
 import { DatedAnswer } from '#runtime/content/dated-answer.ts';
+import { JsonPieces } from '#runtime/content/values/json-pieces.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { callBytes } from '#test/support/call-bytes.ts';
@@ -93,6 +94,7 @@ describe('a frame of an answer', () => {
     const long = new JsonText('x'.repeat(FRAME_BODY_BYTES_MAX + 1));
     for (const [answer, kind, bodies] of [
       [new JsonText('{"a":1}'), FrameKind.text, ['{"a":1}']],
+      [new JsonPieces(['{"a"', ':"ü"}']), FrameKind.text, ['{"a":"ü"}']],
       [{ a: 'ü' }, FrameKind.value, ['{"a":"ü"}']],
       [undefined, FrameKind.value, ['']],
       [long, FrameKind.text, [long.text.slice(1), 'x']],

@@ -2,7 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ConflictList, MergeResult } from '#actors/branch/merge-messages.ts';
 import type { RevertResult } from '#actors/branch/revert-messages.ts';
 import { defaultRequestLimits, type RequestLimits } from '#runtime/budget/request-budget.ts';
+import { JsonPieces } from '#runtime/content/values/json-pieces.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { callers } from '#test/support/host-fixture.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { until } from '#test/support/until.ts';
 
@@ -94,6 +96,11 @@ describe('the nodes that a request compares', () => {
     room.give(Number.MAX_SAFE_INTEGER);
     await listed;
     expect(wasListed).toBe(false);
+    // It is text when the room is released: its nodes are in memory no longer.
+    const query = { type: 'ListConflicts', source: family.actor('far') } as const;
+    const answer = await family.fixture.query(family.actor('main'), query, callers.admin);
+    expect([answer, room.used]).toEqual([expect.any(JsonPieces), 0]);
+    expect(JSON.parse((answer as JsonPieces).pieces.join(''))).toEqual(await list());
   });
 
   it('count what small values take when they are decoded', async () => {

@@ -1,6 +1,7 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { codingFor, Compressor, isCompressible } from '#protocols/http/replies/compression.ts';
+import { JsonPieces } from '#runtime/content/values/json-pieces.ts';
 import { ask, route, start } from '../http-fixture.ts';
 
 const long = JSON.stringify({ text: 'all work and no play '.repeat(1_000) });
@@ -62,6 +63,7 @@ describe('compressed answers', () => {
     route('GET', '/coded', () => ({ status: 200, raw: long, headers: { 'Content-Encoding': 'x-own' } })),
     route('GET', '/fixed', () => ({ status: 200, raw: long, headers: { 'Cache-Control': 'no-transform' } })),
     route('GET', '/part', () => ({ status: 206, raw: long, headers: { 'Content-Range': 'bytes 0-1/2' } })),
+    route('GET', '/pieces', () => ({ status: 200, json: new JsonPieces(['[1,', '"ü"', ']']) })),
     route('GET', '/huge', () => ({ status: 200, json: Array.from({ length: 200_000 }, (_, i) => i * 7919) })),
   ];
 
@@ -108,6 +110,14 @@ describe('compressed answers', () => {
     const answer = await ask(port, '/huge', { headers: { 'Accept-Encoding': 'gzip' } });
     expect(answer.bytes.length).toBeGreaterThan(100_000);
     expect(JSON.parse(gunzipSync(answer.bytes).toString())).toHaveLength(200_000);
+  });
+
+  it('answers text in pieces as it is', async () => {
+    const { port } = await start(table);
+    const plain = await ask(port, '/pieces');
+    expect([plain.text, plain.headers['content-length']]).toEqual(['[1,"ü"]', '8']);
+    const head = await ask(port, '/pieces', { method: 'HEAD' });
+    expect(head.headers['content-length']).toBe('8');
   });
 
   it('answers HEAD with the headers of GET, without a length it does not know', async () => {

@@ -24,6 +24,13 @@ export const branchGuards: readonly GuardMutant[] = [
     tests: ['test/actors/branch/merge/resolve-merge.test.ts'],
   },
   {
+    guard: 'a node that a resolution keeps does not give way to another one at its path',
+    file: 'actors/branch/merge/merge-decisions.ts',
+    from: 'if (this.tree.decisionOf(rival) !== undefined || this.tree.sideOf(rival) === way) continue;',
+    to: 'if (this.tree.sideOf(rival) === way) continue;',
+    tests: ['test/actors/branch/merge/resolve-merge.test.ts'],
+  },
+  {
     guard: 'a merge records its nodes at their paths on the target, by which readers are judged',
     file: 'actors/branch/merge/planned-writes.ts',
     from: 'path: content === undefined ? path : yield* this.pathOf(workspace, id),',

@@ -326,6 +326,22 @@ describe('a merge with resolutions', () => {
     }
   });
 
+  it('refuses to keep a node at a place that another resolution gives away', async () => {
+    const [target, source] = await pair();
+    // `b` is at the place that `c` takes, and is in conflict itself: the moves of `a` and `b` are a circle.
+    await move(target, '/b', '/a/place');
+    await move(source, '/a', '/b/a');
+    await move(source, '/c', '/b/a/place');
+    const head = await family.head(target);
+    await expect(resolve(target, source, [ours('a'), ours('b'), theirs('c')])).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+      message: expect.stringContaining("'b' and 'c' would both be at"),
+    });
+    expect(await family.head(target)).toBe(head);
+    const done = await resolve(target, source, [ours('a'), ours('b'), ours('c')]);
+    expect(done).toMatchObject({ success: true });
+  });
+
   it('does not offer a node again that was not taken over, but for an edit of it', async () => {
     const [target, source] = await pair();
     await family.create(target, '/new', 'mine', 'mine');

@@ -31,6 +31,13 @@ export const branchGuards: readonly GuardMutant[] = [
     tests: ['test/actors/branch/merge/resolve-merge.test.ts'],
   },
   {
+    guard: 'a node is not removed because another one takes its path and its former folder is gone',
+    file: 'actors/branch/merge/merge-decisions.ts',
+    from: "if (decided?.origin === 'follows') throw this.#keptBelow(node, parent);",
+    to: '',
+    tests: ['test/actors/branch/merge/resolve-merge.test.ts'],
+  },
+  {
     guard: 'a merge records its nodes at their paths on the target, by which readers are judged',
     file: 'actors/branch/merge/planned-writes.ts',
     from: 'path: content === undefined ? path : yield* this.pathOf(workspace, id),',

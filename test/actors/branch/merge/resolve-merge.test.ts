@@ -342,6 +342,30 @@ describe('a merge with resolutions', () => {
     expect(done).toMatchObject({ success: true });
   });
 
+  it('refuses to send a node back to a folder that stays deleted', async () => {
+    const [target, source] = await pair();
+    await move(target, '/a/a1', '/place');
+    await family.delete(target, '/a');
+    await family.update(source, '/a', 'theirs');
+    await move(source, '/c', '/place');
+    const head = await family.head(target);
+    for (const gone of [ours('a'), manual('a', null)]) {
+      await expect(resolve(target, source, [gone, theirs('c')])).rejects.toMatchObject({
+        code: 'VALIDATION_FAILED',
+        message: expect.stringContaining("'/a/a1' would be kept below '/a', which goes"),
+      });
+    }
+    expect(await family.head(target)).toBe(head);
+    expect(await resolve(target, source, [theirs('a'), theirs('c')])).toMatchObject({ success: true });
+    expect(await shown(target)).toEqual([
+      'a /a theirs',
+      'a1 /a/a1 a1',
+      'a2 /a/a2 a2',
+      'b /b b',
+      'c /place c',
+    ]);
+  });
+
   it('does not offer a node again that was not taken over, but for an edit of it', async () => {
     const [target, source] = await pair();
     await family.create(target, '/new', 'mine', 'mine');

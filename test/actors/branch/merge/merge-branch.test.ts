@@ -302,6 +302,19 @@ describe('a merge', () => {
     expect(await family.query(target, items)).toMatchObject({ items: [{ path: '/typed' }] });
   });
 
+  it('writes nothing for a translation that both sides made', async () => {
+    const [target, source] = await pair();
+    for (const branch of [target, source])
+      await family.command(branch, {
+        type: 'TranslateNode',
+        workspace,
+        place: { path: '/a' },
+        locale: 'de',
+        translations: { '/title': 'Titel' },
+      });
+    expect(await merge(target, source)).toMatchObject({ success: true, nodes_changed: 0 });
+  });
+
   it('lets nodes trade unique values', async () => {
     const [target, source] = await pair();
     const unique = [{ name: 'code', type: 'String', unique: true }];

@@ -366,6 +366,16 @@ describe('a merge with resolutions', () => {
     ]);
   });
 
+  it('leaves a node that stays as it is at its version', async () => {
+    const [target, source] = await pair();
+    await family.update(target, '/b', 'ours');
+    await family.update(source, '/b', 'theirs');
+    const read = () => family.query(target, { type: 'ReadNode', workspace, place: { id: 'b' } });
+    const before = await read();
+    expect(await resolve(target, source, [ours('b')])).toMatchObject({ success: true });
+    expect(await read()).toEqual(before);
+  });
+
   it('does not offer a node again that was not taken over, but for an edit of it', async () => {
     const [target, source] = await pair();
     await family.create(target, '/new', 'mine', 'mine');

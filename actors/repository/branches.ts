@@ -7,7 +7,7 @@ import {
   writeRecord,
 } from '#runtime/commit/record-store.ts';
 import { requireBranchName } from '#runtime/content/names.ts';
-import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { enqueueJob } from '#runtime/jobs/outbox.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type {
@@ -20,11 +20,11 @@ import type {
   UnregisterBranch,
   UpdateBranch,
 } from './messages.ts';
+import { writeListed } from './listed-records.ts';
 import { EVERY_BRANCH, RepositoryTable } from './repository-tables.ts';
 import { checkAuthor, checkDescription } from './texts.ts';
 
-/** Most branches of one repository. Reading the list decodes all of them once. */
-const BRANCHES_MAX = 10_000;
+const listedBranches = { table: RepositoryTable.branches, noun: 'branches', mebibytesMax: 4 };
 
 /** Every branch, sorted by name; the same array until a record changes. */
 export function branchList(records: RecordCache): readonly BranchEntry[] {
@@ -44,16 +44,13 @@ export function registerBranch(
     });
   }
   if (requiresUpstream && branch.upstreamBranch !== null) requireUpstream(turn, branch.upstreamBranch);
-  if (listRecords(turn, RepositoryTable.branches).length >= BRANCHES_MAX) {
-    throw invalid(`A repository has at most ${BRANCHES_MAX} branches`);
-  }
   const entry: BranchEntry = {
     ...branch,
     createdAt: new Date(turn.wallMs).toISOString(),
     createdBy: checkAuthor(branch.createdBy),
     description: checkDescription(branch.description),
   };
-  writeRecord(turn, RepositoryTable.branches, entry, name);
+  writeListed(turn, listedBranches, entry, name);
   if (job !== undefined) enqueueJob(turn, actor, job);
   turn.emit(happened('BranchCreated', name));
   return entry;
@@ -72,7 +69,7 @@ export function updateBranch(command: UpdateBranch, turn: Turn): BranchEntry {
     description: description === undefined ? branch.description : checkDescription(description),
     upstreamBranch: upstreamBranch === undefined ? branch.upstreamBranch : upstreamBranch,
   };
-  writeRecord(turn, RepositoryTable.branches, changed, name);
+  writeListed(turn, listedBranches, changed, name);
   turn.emit(happened('BranchUpdated', name));
   return changed;
 }

@@ -20,7 +20,7 @@ import {
   parseWorkspaceDefinition,
   type Workspace,
 } from '#runtime/content/definitions/workspace-definition.ts';
-import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';
 import { withOutbox } from '#runtime/jobs/outbox.ts';
@@ -59,11 +59,11 @@ import {
   type SettingsRow,
   type WorkspaceRow,
 } from './repository-tables.ts';
+import { writeListed } from './listed-records.ts';
 import { putTag, removeTag } from './tags.ts';
 import { checkDescription } from './texts.ts';
 
-/** Most workspaces of one repository. Reading the list decodes all of them once. */
-const WORKSPACES_MAX = 10_000;
+const workspaceList = { table: RepositoryTable.workspaces, noun: 'workspaces', mebibytesMax: 8 };
 
 const repositoryChanged: RepositoryChanged = Object.freeze({ type: 'RepositoryChanged' });
 
@@ -232,7 +232,7 @@ function settingsOf(turn: Turn): SettingsRow {
 function rowsOf(turn: Turn): WorkspaceRows {
   return {
     read: (name) => readRecord<WorkspaceRow>(turn, RepositoryTable.workspaces, name),
-    write: (row) => writeRecord(turn, RepositoryTable.workspaces, row, row.workspace.name),
+    write: (row) => writeListed(turn, workspaceList, row, row.workspace.name),
   };
 }
 
@@ -294,7 +294,6 @@ function putWorkspace({ name, definition }: PutWorkspace, turn: Turn): Workspace
   const { defaultBranch } = settingsOf(turn);
   const rows = rowsOf(turn);
   const previous = rows.read(name);
-  if (previous === undefined) checkRoom(turn);
   const now = new Date(turn.wallMs).toISOString();
   const workspace = parseWorkspaceDefinition(name, definition, previous?.workspace ?? null, now);
   const stored = previous === undefined ? configuredFor(workspace, definition, defaultBranch) : workspace;
@@ -313,11 +312,6 @@ function configuredFor(workspace: Workspace, definition: unknown, defaultBranch:
   const named = (definition as { readonly config?: { readonly default_branch?: unknown } | null }).config;
   if (named !== undefined && named !== null && typeof named.default_branch === 'string') return workspace;
   return { ...workspace, config: { ...workspace.config, default_branch: defaultBranch } };
-}
-
-function checkRoom(turn: Turn): void {
-  if (listRecords(turn, RepositoryTable.workspaces).length < WORKSPACES_MAX) return;
-  throw invalid(`A repository has at most ${WORKSPACES_MAX} workspaces`);
 }
 
 function putWorkspaceConfig({ name, config }: PutWorkspaceConfig, turn: Turn): void {

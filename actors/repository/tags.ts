@@ -1,14 +1,14 @@
 import type { Turn } from '#runtime/commit/behaviour.ts';
-import { listRecords, readRecord, removeRecord, writeRecord } from '#runtime/commit/record-store.ts';
+import { listRecords, readRecord, removeRecord } from '#runtime/commit/record-store.ts';
 import { requireTagName } from '#runtime/content/names.ts';
-import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { findBranch, happened } from './branches.ts';
 import type { BranchAddress, PutTag, RemoveTag, TagEntry, TagRemoved } from './messages.ts';
+import { writeListed } from './listed-records.ts';
 import { RepositoryTable } from './repository-tables.ts';
 import { checkAuthor, checkDescription } from './texts.ts';
 
-/** Most tags of one repository. Reading the list decodes all of them once. */
-const TAGS_MAX = 10_000;
+const tagList = { table: RepositoryTable.tags, noun: 'tags', mebibytesMax: 4 };
 
 /** @see messages.ts, PutTag */
 export function putTag({ tag }: PutTag, turn: Turn): TagEntry {
@@ -18,8 +18,6 @@ export function putTag({ tag }: PutTag, turn: Turn): TagEntry {
       field: 'name',
     });
   }
-  const tags = listRecords<TagEntry>(turn, RepositoryTable.tags);
-  if (tags.length >= TAGS_MAX) throw invalid(`A repository has at most ${TAGS_MAX} tags`);
   if (!hasContent(turn, tag.branch)) {
     throw new ServiceError('REVISION_NOT_FOUND', `Revision '${tag.revision}' not found`);
   }
@@ -29,7 +27,7 @@ export function putTag({ tag }: PutTag, turn: Turn): TagEntry {
     createdBy: checkAuthor(tag.createdBy),
     message: checkDescription(tag.message, 'message'),
   };
-  writeRecord(turn, RepositoryTable.tags, entry, name);
+  writeListed(turn, tagList, entry, name);
   turn.emit(happened('TagCreated', name));
   return entry;
 }

@@ -33,6 +33,20 @@ export function listRecords<T>(reader: TableReader, table: number, ...name: read
   return records;
 }
 
+/** Number and bytes of all records of a table, which are not decoded. */
+export function sizeOfRecords(
+  reader: TableReader,
+  table: number,
+): { readonly count: number; readonly bytes: number } {
+  let count = 0;
+  let bytes = 0;
+  for (const { value } of reader.range(table, rangeOf([]))) {
+    count += 1;
+    bytes += value.length;
+  }
+  return { count, bytes };
+}
+
 /** Stores a record under the parts of its name. */
 export function writeRecord(turn: Turn, table: number, record: unknown, ...name: readonly string[]): void {
   const key = keyOf(name);

@@ -200,3 +200,73 @@ describe('tags of a repository', () => {
     expect(findTag('v1')).toMatchObject({ branch: dev });
   });
 });
+
+describe('the lists of a repository', () => {
+  /** As many bytes as a text of the largest allowed length can have. */
+  const longest = '€'.repeat(10_000);
+  const main = { name: 'main', uid: 'b0' };
+  const lists: Readonly<Record<string, (name: string, text: string | null) => Promise<unknown>>> = {
+    tags: (name, message) => tag(name, main, { message }),
+    branches: (name, description) => register(name, `uid-${name}`, { description }),
+    workspaces: (name, text) =>
+      send({
+        type: 'PutWorkspace',
+        name,
+        definition: {
+          description: 'a workspace',
+          allowed_node_types: text === null ? ['svc:Folder'] : longTypes,
+          allowed_root_node_types: ['svc:Folder'],
+        },
+      }),
+  };
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
+  const longTypes = Array.from({ length: 500 }, (_, index) => {
+    const [first, second] = [letters[Math.floor(index / 26)], letters[index % 26]];
+    return `a:${first}${second}${'x'.repeat(200)}`;
+  });
+
+  it.each(Object.entries(lists))(
+    'take a limited space, because a list is decoded in one step: %s',
+    async (noun, add) => {
+      let refused: unknown;
+      let count = 0;
+      while (refused === undefined && count < 200) {
+        refused = await add(`n${count}`, longest).then(
+          () => undefined,
+          (error: unknown) => error,
+        );
+        if (refused === undefined) count += 1;
+      }
+      expect(count).toBeGreaterThan(70);
+      expect(refused).toMatchObject({
+        code: 'VALIDATION_FAILED',
+        message: expect.stringMatching(
+          new RegExp(`^The ${noun} of a repository take at most [48] MiB together`),
+        ),
+      });
+      // What was refused was not written, and what is there may be written again.
+      if (noun === 'workspaces') await add('n0', null);
+      if (noun === 'branches')
+        await send({ type: 'UpdateBranch', name: 'n0', description: null, protected: true });
+      if (noun === 'tags') await send({ type: 'RemoveTag', name: 'n0' });
+      await add(`n${count}`, null);
+    },
+  );
+
+  it('refuse a longer description where there is no space', async () => {
+    let count = 0;
+    while (count < 200) {
+      const isThere = await register(`n${count}`, `u${count}`, { description: longest }).catch(
+        () => undefined,
+      );
+      if (isThere === undefined) break;
+      count += 1;
+    }
+    const short = await register('short', 'u-short').catch(() => undefined);
+    expect(short).toBeDefined();
+    await expect(send({ type: 'UpdateBranch', name: 'short', description: longest })).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+    });
+    expect(await send({ type: 'UpdateBranch', name: 'n0', protected: false })).toMatchObject({ name: 'n0' });
+  });
+});

@@ -3,6 +3,7 @@ import { damageGuards } from './damage-guards.ts';
 import type { GuardMutant } from './guard-mutant.ts';
 import { callGuards } from './call-guards.ts';
 import { directoryGuards } from './directory-guards.ts';
+import { jobGuards } from './job-guards.ts';
 import { leaseGuards } from './lease-guards.ts';
 import { openingGuards } from './opening-guards.ts';
 import { sealGuards } from './seal-guards.ts';
@@ -642,4 +643,5 @@ export const guardMutants: readonly GuardMutant[] = [
   ...storageGuards,
   ...directoryGuards,
   ...callGuards,
+  ...jobGuards,
 ];

@@ -97,6 +97,13 @@ describe('the jobs actor', () => {
     expect(list(callers.admin)).toMatchObject([{ id, state: 'cancelled' }]);
   });
 
+  it('hands out each of the jobs that came after a claim found none', async () => {
+    const claimed = async () => (await fixture.command<JobClaimed>(actor, claim)).job?.id;
+    expect(await claimed()).toBeUndefined();
+    const ids = [(await enqueue()).id, (await enqueue()).id];
+    expect([await claimed(), await claimed(), await claimed()]).toEqual([...ids, undefined]);
+  });
+
   it('hands out the same job again when the claim did not become durable', async () => {
     const { id } = await enqueue();
     await enqueue();

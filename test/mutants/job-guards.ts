@@ -1,0 +1,28 @@
+import type { GuardMutant } from './guard-mutant.ts';
+
+const actorTest = ['test/actors/jobs/jobs-actor.test.ts'];
+
+/** The safety guards of the queues of jobs: no job is passed over for good. */
+export const jobGuards: readonly GuardMutant[] = [
+  {
+    guard: 'a job that waits before what claims have passed is found',
+    file: 'actors/jobs/job-store.ts',
+    from: "if (job.state === 'scheduled') passed.written(job);",
+    to: '',
+    tests: actorTest,
+  },
+  {
+    guard: 'a job that waits in a stretch without jobs of its type ends the stretch',
+    file: 'actors/jobs/passed-jobs.ts',
+    from: '} else if (key >= passed.behind && key < passed.until) passed.behind = key + DIRECTLY_BEHIND;',
+    to: '}',
+    tests: actorTest,
+  },
+  {
+    guard: 'what was passed in a claim that did not become durable is looked at again',
+    file: 'actors/jobs/jobs-actor.ts',
+    from: 'this.#queue.passed.forget();',
+    to: '',
+    tests: actorTest,
+  },
+];

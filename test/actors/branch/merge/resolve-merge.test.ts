@@ -272,25 +272,6 @@ describe('a merge with resolutions', () => {
     expect(await shown(source)).toEqual(await shown(target));
   });
 
-  it('reports when a node would be kept below one that a resolution removes', async () => {
-    const [target, source] = await pair();
-    for (const [branch, title] of [
-      [target, 'ours'],
-      [source, 'theirs'],
-    ] as const)
-      for (const path of ['/a', '/a/a1']) await family.update(branch, path, title);
-    const head = await family.head(target);
-    for (const kept of [ours('a1'), theirs('a1'), manual('a1', { title: 'new' })]) {
-      await expect(resolve(target, source, [manual('a', null), kept])).rejects.toMatchObject({
-        code: 'VALIDATION_FAILED',
-        message: expect.stringContaining("'/a/a1' would be kept below '/a', which goes"),
-      });
-    }
-    expect(await family.head(target)).toBe(head);
-    await resolve(target, source, [manual('a', null), manual('a1', null)]);
-    expect(await shown(target)).toEqual(['b /b b', 'c /c c']);
-  });
-
   it('lets a node that was moved below a deleted one stay where the winner has it', async () => {
     const [target, source] = await pair();
     await family.delete(source, '/b');
@@ -324,46 +305,6 @@ describe('a merge with resolutions', () => {
       expect((await shown(target)).slice(5)).toEqual(expected);
       await expectSettled(target, source);
     }
-  });
-
-  it('refuses to keep a node at a place that another resolution gives away', async () => {
-    const [target, source] = await pair();
-    // `b` is at the place that `c` takes, and is in conflict itself: the moves of `a` and `b` are a circle.
-    await move(target, '/b', '/a/place');
-    await move(source, '/a', '/b/a');
-    await move(source, '/c', '/b/a/place');
-    const head = await family.head(target);
-    await expect(resolve(target, source, [ours('a'), ours('b'), theirs('c')])).rejects.toMatchObject({
-      code: 'VALIDATION_FAILED',
-      message: expect.stringContaining("'b' and 'c' would both be at"),
-    });
-    expect(await family.head(target)).toBe(head);
-    const done = await resolve(target, source, [ours('a'), ours('b'), ours('c')]);
-    expect(done).toMatchObject({ success: true });
-  });
-
-  it('refuses to send a node back to a folder that stays deleted', async () => {
-    const [target, source] = await pair();
-    await move(target, '/a/a1', '/place');
-    await family.delete(target, '/a');
-    await family.update(source, '/a', 'theirs');
-    await move(source, '/c', '/place');
-    const head = await family.head(target);
-    for (const gone of [ours('a'), manual('a', null)]) {
-      await expect(resolve(target, source, [gone, theirs('c')])).rejects.toMatchObject({
-        code: 'VALIDATION_FAILED',
-        message: expect.stringContaining("'/a/a1' would be kept below '/a', which goes"),
-      });
-    }
-    expect(await family.head(target)).toBe(head);
-    expect(await resolve(target, source, [theirs('a'), theirs('c')])).toMatchObject({ success: true });
-    expect(await shown(target)).toEqual([
-      'a /a theirs',
-      'a1 /a/a1 a1',
-      'a2 /a/a2 a2',
-      'b /b b',
-      'c /place c',
-    ]);
   });
 
   it('leaves a node that stays as it is at its version', async () => {

@@ -33,7 +33,7 @@ export const branchGuards: readonly GuardMutant[] = [
   {
     guard: 'a node is not removed because another one takes its path and its former folder is gone',
     file: 'actors/branch/merge/merge-decisions.ts',
-    from: "if (decided?.origin === 'follows') throw this.#keptBelow(node, parent);",
+    from: "if (decided?.origin === 'follows') throw yield* this.#keptBelow(node, parent);",
     to: '',
     tests: ['test/actors/branch/merge/contradictory-resolutions.test.ts'],
   },

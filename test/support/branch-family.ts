@@ -17,7 +17,7 @@ import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { ActorContext, ActorKind, Caller } from '#runtime/commit/behaviour.ts';
-import { parseExactJson } from '#runtime/base/text/exact-json.ts';
+import { parseExactJsonInSteps } from '#runtime/base/text/exact-json.ts';
 import { JsonPieces } from '#runtime/content/values/json-pieces.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
@@ -198,7 +198,7 @@ export class BranchFamily {
   ): Promise<Answer> {
     const answer: unknown = await this.fixture.query(this.actor(branch), query, caller);
     if (answer instanceof JsonText) return answer.parse() as Answer;
-    if (answer instanceof JsonPieces) return parseExactJson(answer.pieces.join('')) as Answer;
+    if (answer instanceof JsonPieces) return atOnce(parseExactJsonInSteps(answer.pieces.join(''))) as Answer;
     if (typeof answer !== 'object' || answer === null || !('chunks' in answer)) return answer as Answer;
     let text = '';
     for await (const chunk of (answer as TextStream).chunks) text += chunk;

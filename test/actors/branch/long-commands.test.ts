@@ -67,6 +67,13 @@ const watched: ActorKind = {
           return found(...row);
         };
       }
+      const has = turn.has?.bind(turn);
+      if (has !== undefined) {
+        turn.has = (...row) => {
+          count(reads);
+          return has(...row);
+        };
+      }
       return measured(execute.call(behaviour, command, turn) as Generator<unknown, unknown>);
     };
     return behaviour;

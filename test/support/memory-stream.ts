@@ -16,6 +16,11 @@ export class MemoryStream {
   readonly leads: (() => void)[] = [];
   readonly #waiting = new Set<() => void>();
 
+  /** Followers that have read everything and wait for more. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
   /** The stream as one member sees it. */
   link(): MemoryLink {
     return new MemoryLink(this);

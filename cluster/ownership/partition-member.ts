@@ -6,7 +6,6 @@ import { sleep } from '#runtime/base/time/clock.ts';
 import { Replica, type StillShards } from '#runtime/commit/replica.ts';
 import type { SupersededEnd } from '#cluster/replica-durability/superseded-end.ts';
 import type { ReplicaStatus } from '#cluster/replica-durability/replica-status.ts';
-import { isStorageFull } from '#runtime/embedded/journal-errors.ts';
 import { isDamage, type ServiceError } from '#runtime/errors/service-error.ts';
 import { isOtherRecord, isShorter, isTruncated } from '#cluster/replication/log-errors.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
@@ -18,6 +17,7 @@ import { FlushedReplica } from '#cluster/replica-durability/flushed-replica.ts';
 import { type CandidateOutcome, PartitionCandidate } from './partition-candidate.ts';
 import type { OwnedPartition, PartitionEnvironment, PartitionRole } from './partition-environment.ts';
 import { IntervalPurge } from './interval-purge.ts';
+import { mayPass } from './passing-failure.ts';
 import { PartitionFollowing } from './partition-following.ts';
 import type { PartitionHost } from './partition-host.ts';
 import { PositionKeeper } from './position-keeper.ts';
@@ -121,6 +121,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
         flushed,
         clock,
         onSuperseded: (end, signal) => void this.#inTurn(() => this.#setAside(end, signal)),
+        onPassing: (cause) => environment.report({ kind: 'shards-failed', isDamaged: false, cause }),
         onFailure: (cause) => this.#quarantine(cause),
       });
   }
@@ -504,6 +505,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       await this.#startFollowing();
     } catch (cause) {
       this.#quarantine(cause);
+      if (mayPass(cause)) this.#repair?.begin();
     }
   }
 
@@ -527,8 +529,7 @@ export class PartitionMember<Host extends PartitionHost = ActorHost> {
       await this.#startFollowing();
     } catch (cause) {
       this.#quarantine(cause);
-      // There may be space for it later.
-      if (isStorageFull(cause)) this.#superseded?.begin();
+      if (mayPass(cause)) this.#superseded?.begin();
     }
   }
 

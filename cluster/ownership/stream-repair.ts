@@ -4,6 +4,7 @@ import type { Random } from '#runtime/base/random.ts';
 import { isOtherRecord } from '#cluster/replication/log-errors.ts';
 import type { LogPosition } from '#cluster/replication/log-position.ts';
 import type { FlushedReplica } from '#cluster/replica-durability/flushed-replica.ts';
+import { mayPass } from './passing-failure.ts';
 
 /** Interval of the attempts, in milliseconds. */
 const RETRY_MS = 1000;
@@ -76,6 +77,10 @@ export class StreamRepair {
         retryMs = RETRY_MS;
       } catch (cause) {
         if (signal.aborted) return;
+        if (mayPass(cause)) {
+          hear((cause as Error).message);
+          continue;
+        }
         if (!hasFailed) onFailure(cause);
         if (!isOtherRecord(cause)) return;
         hasFailed = true;

@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { SupersededEnd } from '#cluster/replica-durability/superseded-end.ts';
 import type { FlushedReplica } from '#cluster/replica-durability/flushed-replica.ts';
+import { mayPass } from './passing-failure.ts';
 
 /** Interval of the checks, in milliseconds: each compares many messages. */
 const CHECK_MS = 10_000;
@@ -11,6 +12,8 @@ export interface SupersededWatchOptions {
   readonly clock: Clock;
   /** Called when the end of the copy was overwritten. @param signal aborts when the result is no longer needed */
   readonly onSuperseded: (end: SupersededEnd, signal: AbortSignal) => void;
+  /** Called with the first of several failures of the disk in a row: the checks go on. */
+  readonly onPassing: (cause: unknown) => void;
   /** Called when an operator must decide. */
   readonly onFailure: (cause: unknown) => void;
 }
@@ -44,19 +47,25 @@ export class SupersededWatch {
 
   /** Never rejects. */
   async #run(signal: AbortSignal): Promise<void> {
-    const { clock, flushed, onFailure, onSuperseded } = this.#options;
-    for (;;) {
+    const { clock, flushed, onFailure, onPassing, onSuperseded } = this.#options;
+    for (let hasFailed = false; ; ) {
       await sleep(clock, CHECK_MS);
       if (signal.aborted) return;
       try {
         const end = await flushed.superseded();
         if (signal.aborted) return;
+        hasFailed = false;
         if (end !== undefined) {
           onSuperseded(end, signal);
           return;
         }
       } catch (cause) {
         if (signal.aborted) return;
+        if (mayPass(cause)) {
+          if (!hasFailed) onPassing(cause);
+          hasFailed = true;
+          continue;
+        }
         // Before that is told: whoever hears of it may start it again.
         this.stop();
         onFailure(cause);

@@ -1,4 +1,5 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isSystemError } from '#runtime/errors/system-error.ts';
 
 /** Location and description of damage in a journal. */
 export interface JournalDamage {
@@ -72,9 +73,8 @@ export function journalStopped(cause: unknown, heals: boolean): ServiceError {
  * @throws {ServiceError} `DATA_CORRUPTED` for an error of the system; any other error unchanged
  */
 export function refuseUnreadable(error: unknown, segment: string, sequence: number): never {
-  const code = (error as NodeJS.ErrnoException | null)?.code;
-  if (error instanceof ServiceError || typeof code !== 'string' || !/^E[A-Z0-9]+$/.test(code)) throw error;
-  const what = `it cannot be read (${code})`;
+  if (error instanceof ServiceError || !isSystemError(error)) throw error;
+  const what = `it cannot be read (${error.code})`;
   const remedy =
     'Nothing was changed on the disk. Give the user of the server the right to read and write it, or mend the disk, and start again';
   throw journalCorrupted({ segment, offset: 0, sequence, what, remedy }, error);

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { ServiceError } from './service-error.ts';
+import { isSystemError } from './system-error.ts';
 
 /** System errors that mean that a file or folder must not be used, with their remedies. */
 const remedies: Readonly<Record<string, string>> = Object.freeze({
@@ -79,8 +80,7 @@ export function isWithoutRoom(cause: unknown): boolean {
  */
 export function requireStorageError(error: unknown): Error {
   if (error instanceof ServiceError) return error;
-  if (error instanceof Error && /^E[A-Z0-9]+$/.test((error as NodeJS.ErrnoException).code ?? ''))
-    return error;
+  if (error instanceof Error && isSystemError(error)) return error;
   throw error;
 }
 

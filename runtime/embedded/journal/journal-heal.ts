@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import { InvariantError } from '#runtime/base/assert.ts';
 import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isSystemError } from '#runtime/errors/system-error.ts';
 import { SegmentLostError } from '../segments/journal-files.ts';
 import { UNFINISHED_SUFFIX } from '../segments/journal-format.ts';
 import { SegmentReader } from '../segments/journal-reader.ts';
@@ -30,8 +31,7 @@ export interface KnownEnd {
 export function mayPass(cause: unknown): boolean {
   if (cause instanceof SegmentLostError) return true;
   if (cause instanceof ServiceError || cause instanceof InvariantError) return false;
-  const code = (cause as NodeJS.ErrnoException | null)?.code;
-  return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code);
+  return isSystemError(cause);
 }
 
 /**

@@ -5,6 +5,8 @@ import { settle, TestClock } from '#test/support/test-clock.ts';
 
 const PARTITION = 1;
 
+const diskFailure = Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+
 let clock: TestClock;
 /** What is told of each attempt; the last one again and again. */
 let attempts: (string | Error | undefined)[];
@@ -14,6 +16,7 @@ let doubted: number[];
 /** Who leads at each doubt; the last one again and again. Undefined: nobody can be asked. */
 let leaders: (string | undefined)[];
 let failures: unknown[];
+let heard: unknown[];
 let isWhole: boolean;
 let repair: StreamRepair;
 
@@ -25,12 +28,13 @@ beforeEach(() => {
   doubted = [];
   leaders = ['s1', 's2', 's3'];
   failures = [];
+  heard = [];
   isWhole = false;
   repair = new StreamRepair({
     clock,
     random: { bytes: (length) => new Uint8Array(length) },
     position: () => undefined,
-    hear: () => {},
+    hear: (trouble) => heard.push(trouble),
     onWhole: () => {
       isWhole = true;
     },
@@ -106,6 +110,13 @@ it('ends at damage that only an operator can resolve, and when it is stopped', a
   repair.stop();
   await pass(60);
   expect(looked).toEqual([1]);
+});
+
+it('goes on after a failure of the disk', async () => {
+  attempts = [diskFailure, diskFailure, undefined];
+  await pass(10);
+  expect([looked, failures, isWhole]).toEqual([[1, 2, 3], [], true]);
+  expect(heard).toEqual([diskFailure.message, diskFailure.message, undefined]);
 });
 
 it('starts again after damage', async () => {

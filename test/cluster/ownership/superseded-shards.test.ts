@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -41,6 +41,8 @@ let roles: PartitionRole[];
 let member: PartitionMember;
 let isOffered: boolean | Promise<boolean>;
 let asked: number;
+/** Whether a snapshot was not taken whole. */
+let tidying: Promise<boolean>;
 /** Whether the volume is short of room, look after look; at last it is not. */
 let pressures: boolean[];
 
@@ -49,7 +51,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'superseded-'));
   stream = new MemoryStream();
   clock = new TestClock();
-  [isOffered, asked, pressures, roles] = [false, 0, [], []];
+  [isOffered, asked, pressures, roles, tidying] = [false, 0, [], [], Promise.resolve(false)];
   const log = await openLog(stream, 'm1');
   await log.state(encodeVoters({ old: NAMES, new: NAMES }));
   for (let count = 0; count < 3; count += 1) await log.barrier();
@@ -91,7 +93,7 @@ beforeEach(async () => {
         asked += 1;
         return Promise.resolve(isOffered);
       },
-      isUnfinished: () => Promise.resolve(false),
+      isUnfinished: () => tidying,
       finish: () => Promise.resolve(undefined),
       done: () => Promise.resolve(),
     },
@@ -164,6 +166,16 @@ it('are kept while the volume is short of room to set them aside [CLU-046]', asy
   await whileTimeGoes(() => putAway().length === 1, 'they are put away');
 });
 
+it('are set aside when a failure of the disk has passed [CLU-046]', async () => {
+  const inTheWay = join(folder, 'superseded');
+  writeFileSync(inTheWay, '');
+  await quarantined();
+  await whileTimeGoes(() => member.trouble?.includes('EEXIST') === true, 'it says so');
+  expect([member.role, putAway()]).toEqual(['quarantined', []]);
+  rmSync(inTheWay);
+  await whileTimeGoes(() => putAway().length === 1, 'they are put away');
+});
+
 it('stay where the partition was left while a snapshot was looked for', async () => {
   await stream.link().truncate(2);
   const answer = Promise.withResolvers<boolean>();
@@ -175,6 +187,22 @@ it('stay where the partition was left while a snapshot was looked for', async ()
   await whileTimeGoes(() => member.role === 'idle', 'it is left');
   await left;
   expect(putAway()).toEqual([]);
+});
+
+it('are followed again when the disk failed as the stream got their records back', async () => {
+  const others = [...stream.messages];
+  stream.messages.splice(0, stream.messages.length, ...others.slice(0, own.length - 1));
+  told = ['m2', 'm3'].map((name) => statusIn(stream, name, COMMON));
+  const following = member.follow();
+  await whileTimeGoes(() => member.role === 'quarantined', 'it is in quarantine');
+  await following;
+  tidying = Promise.reject(Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' }));
+  tidying.catch(() => undefined);
+  stream.messages.splice(0, stream.messages.length, ...own);
+  await whileTimeGoes(() => member.trouble?.includes('EMFILE') === true, 'it says so');
+  expect(member.role).toBe('quarantined');
+  tidying = Promise.resolve(false);
+  await whileTimeGoes(() => member.role === 'following', 'it follows again');
 });
 
 it('stay while they are followed again because the stream got their records back [CLU-046]', async () => {

@@ -11,6 +11,7 @@ let found: (SupersededEnd | Error)[];
 let checks: number;
 let ends: { readonly end: SupersededEnd; readonly signal: AbortSignal }[];
 let failures: unknown[];
+let passing: unknown[];
 let onFailure: () => void;
 let watch: SupersededWatch;
 
@@ -20,6 +21,7 @@ beforeEach(() => {
   checks = 0;
   ends = [];
   failures = [];
+  passing = [];
   onFailure = () => {};
   watch = new SupersededWatch({
     clock,
@@ -32,6 +34,7 @@ beforeEach(() => {
       },
     },
     onSuperseded: (end, signal) => ends.push({ end, signal }),
+    onPassing: (cause) => passing.push(cause),
     onFailure: (cause) => {
       failures.push(cause);
       onFailure();
@@ -66,8 +69,20 @@ it('aborts what it found when it is stopped, and starts again', async () => {
   expect(ends.map(({ signal }) => signal.aborted)).toEqual([true, false]);
 });
 
-it('ends with a failure, and starts again after it', async () => {
-  const failure = new Error('the disk cannot be read');
+it('goes on after failures of the disk, and tells the first of several in a row', async () => {
+  const failure = (): Error => Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO' });
+  const [first, second, third] = [failure(), failure(), failure()];
+  found = [first, second];
+  watch.begin();
+  await pass(30);
+  found = [third, END];
+  await pass(60);
+  expect([checks, ends.map(({ end }) => end), failures]).toEqual([5, [END], []]);
+  expect(passing).toEqual([first, third]);
+});
+
+it('ends with damage, and starts again after it', async () => {
+  const failure = new Error('a message is missing');
   found = [failure];
   watch.begin();
   await pass(60);

@@ -159,6 +159,13 @@ export const guardMutants: readonly GuardMutant[] = [
     tests: lateRefusalsTest,
   },
   {
+    guard: 'a log goes on when it knows the outcomes of its appends',
+    file: 'cluster/replication/partition-log.ts',
+    from: 'this.#tail = this.#fold.state;\n    this.#schedule();',
+    to: 'this.#tail = this.#fold.state;',
+    tests: logSimulation,
+  },
+  {
     guard: 'no release is appended while a server leads that refused for its own want of space',
     file: 'cluster/replication/partition-log.ts',
     from: 'if (this.#isRefused) return false;',

@@ -71,6 +71,8 @@ class LogSimulation {
   readonly #positions = new Map<string, LogPosition>();
   readonly #epochOwners = new Map<number, SimProcess>();
   readonly #lives: SimProcess[] = [];
+  /** The logs that are not being closed, and whose they are. */
+  readonly #logs = new Map<PartitionLog, SimProcess>();
   /** Batches the follower was told of: sequence, then the numbers of its entries. */
   readonly #followed: (readonly number[])[] = [];
   /** Where the snapshot ends that it began with. */
@@ -78,6 +80,7 @@ class LogSimulation {
   /** Positions somebody has everything up to, outside of the log: the newest two. */
   #snapshots: readonly LogPosition[] = [];
   readonly #counts = { fenced: 0, resolved: 0, reads: 0, cuts: 0, coldStarts: 0 };
+  readonly #hasProceeded = Promise.withResolvers<void>();
   #ackedSequence = 0;
   #isEnding = false;
 
@@ -96,6 +99,7 @@ class LogSimulation {
       await this.#world.step();
     this.#isEnding = true;
     this.#stream.heal();
+    await this.#proceed();
     await this.#recover();
     return this.#check();
   }
@@ -117,6 +121,7 @@ class LogSimulation {
       await sleep(life, this.#random.next() * 8000);
       const log = await this.#open(life);
       if (log === undefined) continue;
+      this.#logs.set(log, life);
       await this.#own(life, log);
       this.#world.note(`${name} ended ${log.ended?.code}`);
     }
@@ -174,7 +179,7 @@ class LogSimulation {
       if (dice < 0.5) this.#append(life, log, 1 + this.#random.below(3));
       else if (dice < 0.6) this.#barrier(log);
       else if (dice < 0.8) this.#release(life, log);
-      else if (dice < 0.82) this.#world.owns(log.close());
+      else if (dice < 0.82) this.#world.owns(this.#close(log));
       else if (dice < 0.84) await this.#readAll(log).catch((error) => this.#requireEnded(log, error));
       else if (dice < 0.92) this.#takeSnapshot(log);
       else await this.#cut(life, log);
@@ -186,7 +191,13 @@ class LogSimulation {
       await sleep(life, this.#random.next() * LEASE_MS * 0.2);
       this.#readUnderLease(log);
     }
-    await log.close();
+    if (this.#isEnding) await this.#hasProceeded.promise;
+    await this.#close(log);
+  }
+
+  #close(log: PartitionLog): Promise<void> {
+    this.#logs.delete(log);
+    return log.close();
   }
 
   #append(life: SimProcess, log: PartitionLog, count: number): void {
@@ -353,6 +364,37 @@ class LogSimulation {
     this.#world.note(`fault ${dice.toFixed(3)} ${life.name}`);
   }
 
+  /** Every log that has not ended finds out that it is still the owner's, or that it is not. */
+  async #proceed(): Promise<void> {
+    const untilMs = this.#scheduler.monotonicMs() + HEALED_MS_MAX;
+    let waiting = 0;
+    for (const [log, life] of this.#logs) {
+      if (!life.isAlive || log.ended !== undefined) continue;
+      waiting += 1;
+      const told = (): void => {
+        waiting -= 1;
+      };
+      life.soon(() => this.#world.owns(this.#confirm(life, log).then(told)));
+    }
+    while (waiting > 0) {
+      await this.#world.step();
+      assert(this.#scheduler.monotonicMs() < untilMs, 'a log neither goes on nor ends');
+    }
+    this.#hasProceeded.resolve();
+  }
+
+  /** Resolves when the log has answered, or has ended. */
+  async #confirm(life: SimProcess, log: PartitionLog): Promise<void> {
+    for (;;) {
+      const isConfirmed = await log.barrier().then(
+        () => true,
+        () => log.ended !== undefined,
+      );
+      if (isConfirmed) return;
+      await sleep(life, 100);
+    }
+  }
+
   /** A further member opens the partition and writes to it, and the follower has everything. */
   async #recover(): Promise<void> {
     const untilMs = this.#scheduler.monotonicMs() + HEALED_MS_MAX;
@@ -444,8 +486,9 @@ function requireUnavailable(error: unknown): void {
 /**
  * Simulates members that contend for one partition while servers and processes fail, and checks that nothing
  * acknowledged is lost (I1), nothing refused is there (I2), nothing is there twice (I3), that everybody reads the same
- * (I5), that the log is whole and has one opening an epoch (I6), and that no read under a lease is stale; also when
- * the log is cut behind snapshots, and whoever stands before the cut begins with one.
+ * (I5), that the log is whole and has one opening an epoch (I6), that no read under a lease is stale, and that no log
+ * stands still when nothing is wrong any more; also when the log is cut behind snapshots, and whoever stands before the
+ * cut begins with one.
  *
  * @throws {Error} naming the seed and the broken promise
  */

@@ -42,6 +42,18 @@ describe('runs of tests with changed sources', () => {
     expect(await runner.run({ tests })).toEqual(passed);
   });
 
+  it('have as much time for what prepares a test as for a test', async () => {
+    const from = "describe('stableHash', () => {";
+    // More than what Vitest gives to it by default.
+    const to = [
+      "import { beforeEach } from 'vitest';",
+      from,
+      'let ms = 11_000;',
+      'beforeEach(() => new Promise((done) => setTimeout(done, ms)).finally(() => (ms = 0)));',
+    ].join('\n');
+    expect(await runner.run({ tests, change: { file: tests[0] as string, from, to } })).toEqual(passed);
+  });
+
   it('are refused when a test file is not there', async () => {
     await expect(runner.run({ tests: ['test/mutants/nowhere.test.ts'] })).rejects.toThrow('nowhere.test.ts');
     expect(await runner.run({ tests })).toEqual(passed);

@@ -46,6 +46,7 @@ const vitest = await createVitest(
     pool: 'forks',
     maxWorkers: 1,
     testTimeout: 60_000,
+    hookTimeout: 60_000,
     deps: { interopDefault: false },
     // Files of this cache would be found by the next run, whatever was changed in them.
     fsModuleCache: false,

@@ -66,7 +66,7 @@ function isOfOne(owner: string): boolean {
 }
 
 interface Registration {
-  /** Undefined: the registry that would name it cannot be read, or is of an earlier time. */
+  /** Undefined: the registry that would name it cannot be read, not all of it, or is of an earlier time. */
   readonly isNamed: boolean | undefined;
   /** The registry that names it or does not. */
   readonly registry: ActorId;
@@ -76,10 +76,13 @@ interface Registration {
 function registrationOf(store: ActorStore, actor: ActorId, created: number): Registration {
   const [tenant, ...parts] = actor.split('/') as [string, ...string[]];
   const ask = (registry: ActorId, namesIt: (reader: TableReader) => boolean): Registration => {
-    const isNamed = readShard(store, registry, namesIt);
-    // The name may be in a later record of the journal.
-    const isEarlier = (store.headOf(registry)?.sequence ?? 0) < created;
-    return { isNamed: isNamed === false && isEarlier ? undefined : isNamed, registry };
+    let isWhole = true;
+    const isNamed = readShard(store, registry, namesIt, () => {
+      isWhole = false;
+    });
+    // The name may be in a damaged page, or in a later record of the journal.
+    const mayMissIt = !isWhole || (store.headOf(registry)?.sequence ?? 0) < created;
+    return { isNamed: isNamed === false && mayMissIt ? undefined : isNamed, registry };
   };
   const ofTenant = ask(
     actorId(SYSTEM_TENANT, 'tenant'),

@@ -5,7 +5,6 @@ const keptCheckTest = ['test/server/check/kept-segments.slow.test.ts'];
 const checkJournalTest = ['test/server/check/check-journal.test.ts'];
 const madeActorsTest = ['test/runtime/actor/catalogue/made-actors.test.ts'];
 const fateTest = ['test/server/salvage/missing-fate.test.ts'];
-const unlistedTest = ['test/server/salvage/removed-beside-hole.slow.test.ts'];
 const containmentTest = ['test/runtime/embedded/recovery/journal-containment.test.ts'];
 const damagedLogTest = ['test/runtime/actor/damage/damaged-log.test.ts'];
 
@@ -98,8 +97,15 @@ export const damageGuards: readonly GuardMutant[] = [
   {
     guard: 'a registry of an earlier time does not show that something was removed',
     file: 'server/salvage/missing-fate.ts',
-    from: 'isNamed === false && isEarlier ? undefined : isNamed',
-    to: 'isNamed',
+    from: ' || (store.headOf(registry)?.sequence ?? 0) < created;',
+    to: ';',
+    tests: fateTest,
+  },
+  {
+    guard: 'a registry with a damaged page does not show that something was removed',
+    file: 'server/salvage/missing-fate.ts',
+    from: '!isWhole || ',
+    to: '',
     tests: fateTest,
   },
   {
@@ -107,7 +113,7 @@ export const damageGuards: readonly GuardMutant[] = [
     file: 'server/salvage/missing-fate.ts',
     from: "if (isNamed === true) return { kind: 'lost' };",
     to: '',
-    tests: unlistedTest,
+    tests: fateTest,
   },
   {
     guard: 'a rebuilt catalogue lists what a lost registry may name',

@@ -34,6 +34,10 @@ interface Addressed {
   readonly expected?: Expected;
 }
 
+/** Estimated nanoseconds to write a node that the same commit has written before, and for each byte of its record. */
+const REWRITE_WORK = 100_000;
+const REWRITE_BYTE_WORK = 20;
+
 /**
  * The edit that one command makes to a branch: node lookup, the rules for every write, timestamps and authors, and at
  * the end the one revision that records all changes.
@@ -214,15 +218,22 @@ export class EditScope {
   /**
    * The next state of a changed node; sets the time, author and version.
    *
+   * The limits of a commit bound how many nodes it writes and how many bytes, but not how often it writes the same one, so
+   * each time after the first is counted as work of the request.
+   *
    * @param change header fields that differ
    * @param properties absent: unchanged and not decoded
    * @returns yields where the work may pause, which it does only for a large node
+   * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
    */
   nextInSteps(
     record: NodeRecord,
     change: Partial<NodeHeader>,
     properties?: JsonObject,
   ): Generator<undefined, NodeRecord> {
+    if (record.revision === this.revision) {
+      this.turn.budget.spend(REWRITE_WORK + record.bytes.length * REWRITE_BYTE_WORK);
+    }
     const header = this.#nextHeader(record, change);
     return properties === undefined
       ? withHeaderInSteps(record, header)

@@ -304,7 +304,7 @@ const limits = {
     min: 100,
     max: 3_600_000,
     description:
-      'Processor time that one request may take for filters, sorting and patterns, as estimated from what it does; more is answered 413 `REQUEST_TOO_EXPENSIVE`. The work is done in slices, so a long request does not block others, but it takes its share of the processor. Too low refuses queries over large trees; too high lets one caller slow all others down.',
+      'Processor time that one request may take for filters, sorting, patterns and changes of large nodes, as estimated from what it does; more is answered 413 `REQUEST_TOO_EXPENSIVE`. The work is done in slices, so a long request does not block others, but it takes its share of the processor. Too low refuses queries over large trees; too high lets one caller slow all others down.',
   }),
   requestMemoryBytes: integerOption({
     unit: 'bytes',

@@ -14,12 +14,20 @@ const openBrace = 0x7b;
 
 /**
  * Memory that a record takes, in bytes: the record itself, and what its properties take beyond their text when they are
- * decoded. A value of three characters then takes more than ten times as much, so values are counted. Nothing is
- * decoded for it.
+ * decoded. A value of three characters then takes more than ten times as much, so values are counted.
  *
  * @returns yields only for a large record
  */
 export function* recordWeight(record: NodeRecord): Generator<undefined, number> {
+  return record.bytes.length + (yield* recordValues(record)) * VALUE_BYTES;
+}
+
+/**
+ * Number of values in the properties of a record, about. Nothing is decoded for it.
+ *
+ * @returns yields only for a large record
+ */
+export function* recordValues(record: NodeRecord): Generator<undefined, number> {
   const { text } = record.propertyBytes();
   let values = 0;
   let isText = false;
@@ -33,5 +41,5 @@ export function* recordWeight(record: NodeRecord): Generator<undefined, number> 
     restAt = at + STEP_BYTES;
     yield;
   }
-  return record.bytes.length + values * VALUE_BYTES;
+  return values;
 }

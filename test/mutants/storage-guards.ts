@@ -371,6 +371,20 @@ export const storageGuards: readonly GuardMutant[] = [
     tests: ['test/actors/branch/long-commands.test.ts'],
   },
   {
+    guard: 'a change of a large node counts as work of the request',
+    file: 'actors/branch/nodes/update-node.ts',
+    from: 'old.propertyBytes().count * PROPERTY_WORK + values * VALUE_WORK',
+    to: '0 * values',
+    tests: ['test/actors/branch/nodes/commit-work.test.ts'],
+  },
+  {
+    guard: 'a commit that writes a node again and again counts that as work',
+    file: 'actors/branch/edit-scope.ts',
+    from: 'if (record.revision === this.revision) {',
+    to: 'if (record.revision === this.now) {',
+    tests: ['test/actors/branch/nodes/commit-work.test.ts'],
+  },
+  {
     guard: 'the changed nodes of a merge are bounded in bytes',
     file: 'actors/branch/merge/merge-sides.ts',
     from: 'budget.hold(yield* recordWeight(state))',

@@ -26,6 +26,7 @@ import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { realFileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import { defaultRequestLimits, type RequestLimits } from '#runtime/budget/request-budget.ts';
 import type { ActorEvent, Caller } from '#runtime/commit/behaviour.ts';
 import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
@@ -87,6 +88,8 @@ export interface BranchSetup {
   readonly workspaces?: Readonly<Record<string, JsonObject>>;
   /** Nodes one commit may change. Default 100,000. */
   readonly commitNodesMax?: number;
+  /** Work that a request may take, in nanoseconds. Default: that of the product. */
+  readonly workMax?: number;
   /** What reads of large nodes may hold together, in bytes. Default: that of the product. */
   readonly roomBytes?: number;
   /** What tells how long the slices of its long reads take. Default: the clock of the system. */
@@ -132,15 +135,17 @@ export class BranchFixture {
   readonly events: ActorEvent[] = [];
   readonly #folder: string;
   readonly #commitNodesMax: number;
+  readonly #request: RequestLimits;
   /** What its long reads take turns with. */
   readonly slices: SliceScheduler;
   #journal: Journal | undefined;
   #host: ActorHost | undefined;
 
-  constructor(folder: string, { commitNodesMax, roomBytes, slicesClock }: BranchSetup) {
+  constructor(folder: string, { commitNodesMax, roomBytes, slicesClock, workMax }: BranchSetup) {
     this.slices = new SliceScheduler(slicesClock ?? systemClock, roomBytes);
     this.#folder = folder;
     this.#commitNodesMax = commitNodesMax ?? 100_000;
+    this.#request = { ...defaultRequestLimits, ...(workMax === undefined ? {} : { workMax }) };
   }
 
   /** Sends a command; the answer is durable. */
@@ -264,6 +269,7 @@ export class BranchFixture {
           batchCommandsMax: 512,
           batchBytesMax: 8 * megabyte,
           applyPendingBytesMax: 512 * megabyte,
+          request: this.#request,
           idempotency: { ttlMs: 3_600_000, entriesMax: 10_000 },
         },
         apply: { applyBytes: megabyte, applyDelayMs: 20 },

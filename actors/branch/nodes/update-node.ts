@@ -10,6 +10,7 @@ import {
 } from '#runtime/content/validation/validate-node.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { recordValues } from '#runtime/tree/record-weight.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type {
   NodeWritten,
@@ -22,6 +23,13 @@ import type {
 import { requireShortOwner } from './owner-bound.ts';
 import { resolveReferences, valueResolver } from './resolve-references.ts';
 import { requireFewValues } from './values-bound.ts';
+
+/**
+ * Estimated nanoseconds to merge, check and encode the properties of a node: for each property, and for each value in
+ * them. Objects with many keys are slow, so a property costs much more than a value.
+ */
+const PROPERTY_WORK = 6_000;
+const VALUE_WORK = 500;
 
 /** Replaces the properties of a node. @see messages.ts, UpdateNode */
 export function* updateNode(edit: EditScope, command: UpdateNode): Generator<undefined, NodeWritten> {
@@ -110,7 +118,7 @@ function requireStorable(properties: JsonObject, keys: readonly string[]): void 
  * The state of a node with other properties, checked against its type and archetype. It pauses only when they are
  * large.
  *
- * @throws {ServiceError} `VALIDATION_FAILED`
+ * @throws {ServiceError} `VALIDATION_FAILED`; `REQUEST_TOO_EXPENSIVE`
  */
 export function* changedNode(
   edit: EditScope,
@@ -121,6 +129,9 @@ export function* changedNode(
   more: { readonly translations?: JsonObject | null; readonly ownerId?: string | null },
 ): Generator<undefined, NodeRecord> {
   edit.requireMutable(workspace, old);
+  // What is stored, because what a request adds is bounded with its body. Many small changes of a large node are not.
+  const values = yield* recordValues(old);
+  edit.turn.budget.spend(old.propertyBytes().count * PROPERTY_WORK + values * VALUE_WORK);
   const type = edit.requireType(workspace, old.header.nodeType);
   const schema = edit.schema(workspace);
   const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);

@@ -201,13 +201,13 @@ export function textListOption(
     defaultValue: Object.freeze([]),
     defaultText: 'none',
     description: settings.description,
-    fromText: (text: string) =>
-      read(
-        text
-          .split(',')
-          .map((entry) => entry.trim())
-          .filter((entry) => entry !== ''),
-      ),
+    fromText: (text: string) => {
+      const entries = text.split(',').map((entry) => entry.trim());
+      // Mostly a variable of a script that was not set. Without the entry, a cluster would lack a server, or not be one.
+      if (entries.includes(''))
+        throw new OptionError(['has an empty entry: separate the entries with one comma each, or unset it']);
+      return read(entries);
+    },
     fromToml: (value: unknown) => (Array.isArray(value) ? read(value) : refuse('a list of texts', value)),
   });
 }

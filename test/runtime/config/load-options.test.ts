@@ -89,6 +89,24 @@ describe('the source of an option', () => {
     expect(loadOptions({ PORT: '', SVC_BASE_URL: '' }, noFile).server.port).toBe(8080);
   });
 
+  it.each([
+    ['SVC_NATS_URL', ',,'],
+    ['SVC_NATS_URL', ' '],
+    ['SVC_NATS_URL', 'nats://a:4222,'],
+    ['SVC_NATS_URL', 'nats://a:4222,,nats://b:4222'],
+    ['SVC_CORS_ALLOWED_ORIGINS', ', https://a.example'],
+  ])('is not a list with an empty entry: %s=%j', (name, text) => {
+    const problems = problemsOf({ [name]: text });
+    expect(problems).toContain(
+      `${name} has an empty entry: separate the entries with one comma each, or unset it`,
+    );
+  });
+
+  it('is no list where its variable is set to nothing', () => {
+    const { server } = loadOptions({ SVC_NATS_URL: '', SVC_CORS_ALLOWED_ORIGINS: '' }, noFile);
+    expect(server).toMatchObject({ natsUrl: [], corsAllowedOrigins: [] });
+  });
+
   it('names a configuration file that is a folder, with everything else that is wrong', () => {
     const read = (path: string): string => readFileSync(path, 'utf8');
     expect(problemsOf({ SVC_CONFIG: '/tmp', PORT: 'x' }, read)).toEqual([

@@ -182,11 +182,15 @@ export function textListOption(
     readonly type: string;
     /** Limit of entries. */
     readonly entriesMax: number;
+    /** Entry that stands for all others, so that a list with it and others contradicts itself. */
+    readonly alone?: string;
     readonly check: TextCheck;
   },
 ): Option<readonly string[]> {
-  const { check, entriesMax } = settings;
+  const { alone, check, entriesMax } = settings;
   const read = (values: readonly unknown[]): readonly string[] => {
+    if (alone !== undefined && values.length > 1 && values.includes(alone))
+      throw new OptionError([`must be '${alone}' alone, or a list without it`]);
     if (values.length > entriesMax) refuse(`a list of at most ${entriesMax}`, `${values.length} entries`);
     return Object.freeze(
       values.map((value) => (typeof value === 'string' ? check(value) : refuse('a list of texts', value))),

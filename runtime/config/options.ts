@@ -121,6 +121,7 @@ const server = {
     environment: 'SVC_CORS_ALLOWED_ORIGINS',
     type: 'list of origins, or `*`',
     entriesMax: 1_000,
+    alone: '*',
     check: checkOriginOrAny,
     description:
       'Origins whose pages may call the server from a browser. A listed origin is reflected with credentials; `*` admits every page, without credentials.',

@@ -49,7 +49,7 @@ describe('the source of an option', () => {
     const text = [
       '[server]',
       'port = 9000',
-      'cors_allowed_origins = ["https://a.example", "*"]',
+      'cors_allowed_origins = ["https://a.example", "https://b.example"]',
       'trust_forwarded_headers = true',
       '[cluster]',
       'durability = "relaxed"',
@@ -61,7 +61,7 @@ describe('the source of an option', () => {
     const options = loadOptions({}, withFile(text));
     expect(options.server).toMatchObject({
       port: 9000,
-      corsAllowedOrigins: ['https://a.example', '*'],
+      corsAllowedOrigins: ['https://a.example', 'https://b.example'],
       trustForwardedHeaders: true,
     });
     expect(options.cluster.durability).toBe('relaxed');
@@ -100,6 +100,13 @@ describe('the source of an option', () => {
     expect(problems).toContain(
       `${name} has an empty entry: separate the entries with one comma each, or unset it`,
     );
+  });
+
+  it('is `*` alone, or a list of origins', () => {
+    expect(loadOptions({ SVC_CORS_ALLOWED_ORIGINS: '*' }, noFile).server.corsAllowedOrigins).toEqual(['*']);
+    expect(problemsOf({ SVC_CORS_ALLOWED_ORIGINS: '*,http://a' })).toEqual([
+      "SVC_CORS_ALLOWED_ORIGINS must be '*' alone, or a list without it",
+    ]);
   });
 
   it('is no list where its variable is set to nothing', () => {
@@ -166,6 +173,7 @@ describe('a configuration that cannot be used', () => {
     ['[server]\nhost = "a:80"', 'must be a host name or an IP address'],
     ['[server]\ncors_allowed_origins = "*"', 'must be a list of texts'],
     ['[server]\ncors_allowed_origins = ["a.example"]', 'must be an origin like'],
+    ['[server]\ncors_allowed_origins = ["*", "http://a"]', "must be '*' alone, or a list without it"],
     ['[cluster]\ndurability = "relaxd"', "(did you mean 'relaxed'?)"],
     ['[cluster]\npartitions = 0', 'partitions must be'],
     ['[server]\nnats_url = ["http://a"]', 'must be addresses like nats://host:4222'],

@@ -66,7 +66,13 @@ export type Field =
 export type Term = { readonly kind: 'term'; readonly field: Field } & (
   | { readonly operator: 'eq' | 'ne' | 'contains'; readonly value: JsonValue }
   | { readonly operator: 'like'; readonly value: string }
-  | { readonly operator: 'in'; readonly value: readonly JsonValue[] }
+  | {
+      readonly operator: 'in';
+      /** The members that are texts, numbers, booleans or null. */
+      readonly scalars: ReadonlySet<JsonValue>;
+      /** The members that are arrays or objects. */
+      readonly others: readonly JsonValue[];
+    }
   | { readonly operator: 'exists'; readonly value: boolean }
   | { readonly operator: 'gt' | 'gte' | 'lt' | 'lte'; readonly value: string | ExactNumber }
 );
@@ -208,7 +214,13 @@ function parseTerm(name: string, field: Field, operator: string, value: JsonValu
     case 'in':
       if (!isJsonArray(value)) throw expects('an array');
       if (value.length > IN_VALUES_MAX) throw expects(`an array of at most ${IN_VALUES_MAX} values`);
-      return { kind: 'term', field, operator, value };
+      return {
+        kind: 'term',
+        field,
+        operator,
+        scalars: new Set(value.filter(isScalar)),
+        others: value.filter((item) => !isScalar(item)),
+      };
     case 'exists':
       if (typeof value !== 'boolean') throw expects('true or false');
       return { kind: 'term', field, operator, value };
@@ -223,6 +235,10 @@ function parseTerm(name: string, field: Field, operator: string, value: JsonValu
         `'${shown(operator)}' is not an operator; use one of ${operators.join(', ')}${suggestion(operator, operators)}`,
       );
   }
+}
+
+function isScalar(value: JsonValue): boolean {
+  return typeof value !== 'object' || value === null;
 }
 
 function shown(text: string): string {

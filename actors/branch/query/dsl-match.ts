@@ -13,24 +13,43 @@ const SMALL_PRODUCT = 1_000_000;
 const NODE_WORK = 5_000;
 const BYTE_WORK = 2;
 
+/** Estimated nanoseconds to find the value of one comparison and to compare it. */
+const TERM_WORK = 200;
+
 /** Estimated nanoseconds to compare two values, without their content. */
 const COMPARISON_WORK = 10;
 
 /** Items of an array compared between two pauses. */
 const ITEMS_PER_SLICE = 8_192;
 
-/**
- * The worst-case cost of a filter for each byte of a node, in comparisons: texts of `like` and `contains` are compared
- * at every character, members of `in` with the whole value.
- */
-export function filterWeight(condition: Condition): number {
+/** The worst-case cost of a filter for one node. */
+export interface FilterWeight {
+  /** Its comparisons and combinations. */
+  readonly terms: number;
+  /**
+   * For each byte of the node, in comparisons: texts of `like` and `contains` are compared at every character, arrays and
+   * objects of `in` with the whole value.
+   */
+  readonly perByte: number;
+}
+
+/** Weighs a filter. */
+export function filterWeight(condition: Condition): FilterWeight {
   if (condition.kind === 'not') return filterWeight(condition.part);
-  if (condition.kind !== 'term') {
-    return condition.parts.reduce((sum, part) => sum + filterWeight(part), 1);
+  if (condition.kind === 'term') return { terms: 1, perByte: 1 + comparedWhole(condition) };
+  let terms = 1;
+  let perByte = 1;
+  for (const part of condition.parts) {
+    const weight = filterWeight(part);
+    terms += weight.terms;
+    perByte += weight.perByte;
   }
-  const { operator, value } = condition;
-  if (operator === 'in') return 1 + value.length;
-  return operator === 'like' || operator === 'contains' ? 1 + searchedLength(value) : 1;
+  return { terms, perByte };
+}
+
+function comparedWhole(term: Term): number {
+  if (term.operator === 'in') return term.others.length;
+  return term.operator === 'like' || term.operator === 'contains' ? searchedLength(term.value) : 0;
 }
 
 function searchedLength(value: JsonValue): number {
@@ -40,19 +59,20 @@ function searchedLength(value: JsonValue): number {
 /**
  * Whether a filter holds for a node of any size.
  *
- * @param weight weight of the filter, see {@link filterWeight}
+ * @param weight of the filter, see {@link filterWeight}
  * @returns the answer; yields undefined where the work may pause
  * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  */
 export function* matchesInSlices(
   filter: Condition,
-  weight: number,
+  { perByte, terms }: FilterWeight,
   row: DslRow,
   budget: RequestBudget,
 ): Generator<undefined, boolean> {
   const { length } = row.record.bytes;
-  budget.spend(NODE_WORK + length * BYTE_WORK + Math.min(weight, length) * COMPARISON_WORK);
-  if (length * weight <= SMALL_PRODUCT) return holds(filter, row);
+  const comparisons = Math.min(perByte, length);
+  budget.spend(NODE_WORK + length * BYTE_WORK + terms * TERM_WORK + comparisons * COMPARISON_WORK);
+  if (length * perByte <= SMALL_PRODUCT) return holds(filter, row);
   yield undefined;
   return yield* holdsInSlices(filter, row, budget);
 }
@@ -98,9 +118,10 @@ function* termHoldsInSlices(
     if (typeof value === 'object') budget.spend(length);
     return termHolds(term, value);
   }
-  for (const item of term.value) {
-    budget.spend(typeof value === 'object' ? length : COMPARISON_WORK);
-    if (value !== undefined && jsonEquals(value, item)) return true;
+  if (typeof value !== 'object' || value === null) return termHolds(term, value);
+  for (const item of term.others) {
+    budget.spend(length);
+    if (jsonEquals(value, item)) return true;
     yield undefined;
   }
   return false;

@@ -1,7 +1,6 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
 import { indexValue } from '#runtime/index/index-value.ts';
 import { bytesText, END } from '#runtime/shard/binary-key.ts';
@@ -14,7 +13,7 @@ import { childrenInBatches } from '../reads/batched-rows.ts';
 import { BestMatches, type Sortable } from './best-matches.ts';
 import type { BranchState } from '../branch-state.ts';
 import { type Condition, type DslQuery, parseDslQuery, type Term } from './dsl-filter.ts';
-import { filterWeight, matchesInSlices } from './dsl-match.ts';
+import { type FilterWeight, filterWeight, matchesInSlices } from './dsl-match.ts';
 import { compareSortKeys, DslRow, keyCharacters, type SortKeys, sortKeys } from './dsl-row.ts';
 import { answerText, type Piece, silently } from '../long-answer.ts';
 import type { JsonAnswer, RunDslQuery } from '../messages.ts';
@@ -86,7 +85,7 @@ class NodeFilter {
   readonly nodes: VisibleNodes;
   readonly dsl: DslQuery;
   readonly budget: RequestBudget;
-  readonly #weight: number;
+  readonly #weight: FilterWeight;
 
   constructor(nodes: VisibleNodes, dsl: DslQuery) {
     this.nodes = nodes;
@@ -204,10 +203,11 @@ function conjunction(filter: Condition): readonly Term[] {
 }
 
 function wantedType(terms: readonly Term[]): string | undefined {
-  for (const { field, operator, value } of terms) {
-    if (operator !== 'eq' || field.kind !== 'column' || field.name !== 'node_type') continue;
+  for (const term of terms) {
+    const { field } = term;
+    if (term.operator !== 'eq' || field.kind !== 'column' || field.name !== 'node_type') continue;
     // A value that is not a text is the type of no node, and neither is the empty name.
-    return typeof value === 'string' ? value : '';
+    return typeof term.value === 'string' ? term.value : '';
   }
   return undefined;
 }
@@ -225,10 +225,11 @@ function* indexedIds(
   indexed: readonly string[],
   most: number,
 ): Generator<undefined, readonly string[] | undefined> {
-  for (const { field, operator, value } of terms) {
-    if (operator !== 'eq' || field.kind !== 'property' || field.keys.length !== 1) continue;
+  for (const term of terms) {
+    const { field } = term;
+    if (term.operator !== 'eq' || field.kind !== 'property' || field.keys.length !== 1) continue;
     const name = field.keys[0] as string;
-    const text = indexed.includes(name) ? indexValue(value as JsonValue) : undefined;
+    const text = indexed.includes(name) ? indexValue(term.value) : undefined;
     if (text === undefined) continue;
     const ids: string[] = [];
     const range = propertyEntries(workspace, name, text);

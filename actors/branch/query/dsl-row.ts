@@ -113,7 +113,8 @@ export function termHolds(term: Term, value: JsonValue | undefined): boolean {
     case 'ne':
       return value === undefined || !jsonEquals(value, term.value);
     case 'in':
-      return value !== undefined && term.value.some((item) => jsonEquals(value, item));
+      if (typeof value !== 'object' || value === null) return value !== undefined && term.scalars.has(value);
+      return term.others.some((item) => jsonEquals(value, item));
     case 'exists':
       return isThere(term.field, value) === term.value;
     case 'like':

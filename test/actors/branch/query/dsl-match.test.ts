@@ -38,9 +38,16 @@ const TURN_MAX = 50_000_000;
 const rowOf = (properties: JsonObject): DslRow =>
   new DslRow(makeNodeRecord(header, properties), () => undefined);
 
-const match = (filter: JsonObject, properties: JsonObject, budget = new RequestBudget(), weight?: number) => {
+const match = (
+  filter: JsonObject,
+  properties: JsonObject,
+  budget = new RequestBudget(),
+  perByte?: number,
+) => {
   const { filter: condition } = parseDslQuery(filter);
-  const steps = matchesInSlices(condition, weight ?? filterWeight(condition), rowOf(properties), budget);
+  const weight = filterWeight(condition);
+  const asked = perByte === undefined ? weight : { ...weight, perByte };
+  const steps = matchesInSlices(condition, asked, rowOf(properties), budget);
   return runBudgeted(steps, budget);
 };
 
@@ -95,6 +102,42 @@ describe('matchesInSlices', () => {
     expect(rests).toBeGreaterThan(1_000);
     // Five passes over the text and one for its decoding, not five thousand.
     expect(budget.work).toBeLessThan(6 * 10 * text.length);
+  });
+
+  it('looks up a text or number among the members of any number of lists', () => {
+    const lists = Array.from({ length: 100 }, (_, list) => ({
+      'properties.p': { in: Array.from({ length: 1_000 }, (_, n) => list * 1_000 + n) },
+    }));
+    const filter: JsonObject = { or: lists };
+    const ask = (value: JsonValue, budget = new RequestBudget()) => {
+      const { result, rests } = match(filter, { p: value }, budget);
+      return { result, rests, work: budget.work };
+    };
+    expect(ask(99_999)).toMatchObject({ result: true, rests: 0 });
+    expect(ask(-0)).toMatchObject({ result: true, rests: 0 });
+    expect(ask(100_000)).toMatchObject({ result: false, rests: 0 });
+    expect(ask('99999')).toMatchObject({ result: false, rests: 0 });
+    // A comparison with each of the members would be a thousand times that.
+    expect(ask(100_000).work).toBeLessThan(100_000);
+  });
+
+  it('counts each comparison of a filter of many, for a small node too', () => {
+    const filter = (terms: number): JsonObject => ({
+      or: Array.from({ length: terms }, (_, n) => ({ 'properties.p': { eq: n } })),
+    });
+    const few = new RequestBudget();
+    const many = new RequestBudget();
+    match(filter(1), { p: -1 }, few);
+    match(filter(499), { p: -1 }, many);
+    expect(many.work - few.work).toBeGreaterThan(498 * 100);
+  });
+
+  it('counts each comparison with an array or object in a list', () => {
+    const members = Array.from({ length: 1_000 }, (_, n) => [n]);
+    const budget = new RequestBudget({ workMax: 10_000_000, memoryMax: 1 });
+    const filter = { or: Array.from({ length: 100 }, () => ({ 'properties.p': { in: members } })) };
+    expect(() => match(filter, { p: [-1] }, budget)).toThrow('work that one may take');
+    expect(match({ 'properties.p': { in: members } }, { p: [7] }).result).toBe(true);
   });
 
   it('looks for many members in an array of 1.9 million, step by step, until the budget is used up', () => {

@@ -1,6 +1,9 @@
 /** An error whose message is complete for the user; it is printed without a stack. */
 export class DemoError extends Error {}
 
+/** The arguments are invalid. */
+export class DemoUsageError extends DemoError {}
+
 /** A completely received answer. */
 export interface Answer {
   readonly status: number;

@@ -6,13 +6,18 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Found, findDocuments, namedSource, usualSources } from './find-documents.ts';
-import { DemoError, GroveClient } from './grove-client.ts';
+import { DemoError, DemoUsageError, GroveClient } from './grove-client.ts';
 import { type Counts, importFound, prepare } from './import-documents.ts';
 import { showContent } from './show.ts';
 
 const DEFAULT_URL = 'http://127.0.0.1:8080';
 const DEFAULT_DOCUMENTS_MAX = 5_000;
 const DEFAULT_CONCURRENCY = 16;
+
+const FAILED_EXIT_CODE = 1;
+
+/** Exit code for invalid arguments, as of the programs for operators. */
+const USAGE_EXIT_CODE = 2;
 
 /** Exit code a shell reports for a program ended by Ctrl-C. */
 const INTERRUPTED_EXIT_CODE = 130;
@@ -69,14 +74,14 @@ function readCommandLine() {
       },
     });
   } catch (error) {
-    throw new DemoError(`${(error as Error).message}\n\n${usage}`);
+    throw new DemoUsageError(`${(error as Error).message}\n\n${usage}`);
   }
 }
 
 function whole(name: string, text: string | undefined, byDefault: number): number {
   const value = Number(text ?? byDefault);
   if (!Number.isInteger(value) || value < 1 || value > 1_000_000) {
-    throw new DemoError(`--${name} takes a whole number from 1, not '${text}'.`);
+    throw new DemoUsageError(`--${name} takes a whole number from 1, not '${text}'.`);
   }
   return value;
 }
@@ -135,5 +140,5 @@ try {
 } catch (error) {
   if (!(error instanceof DemoError)) throw error;
   console.error(error.message);
-  process.exitCode = 1;
+  process.exitCode = error instanceof DemoUsageError ? USAGE_EXIT_CODE : FAILED_EXIT_CODE;
 }

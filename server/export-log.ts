@@ -15,7 +15,7 @@ import { FlushJournal } from '#cluster/replica-durability/flush-journal.ts';
 import { connectToNats } from '#cluster/nats/connection.ts';
 import { Subjects } from '#cluster/nats/subjects.ts';
 import { givenFolder, requireMakeable, requireOutside } from '#operator/given-folder.ts';
-import { OperatorError } from '#operator/operator-error.ts';
+import { OperatorError, UsageError } from '#operator/operator-error.ts';
 import { FAILED_EXIT_CODE, readArguments, USAGE_EXIT_CODE } from '#operator/run-command.ts';
 import { runProgram } from '#operator/run-program.ts';
 import { AppendChannel } from '#cluster/replication/append-channel.ts';
@@ -57,13 +57,11 @@ const options = {
 
 async function main(): Promise<number> {
   const values = readArguments(options, usage);
-  const urls = values.nats ?? process.env.SVC_NATS_URL;
-  const { partition, to, 'data-dir': dataDir } = values;
-  const isNumber = partition !== undefined && /^\d{1,3}$/.test(partition);
-  if (values.help === true || !isNumber || !to || !dataDir || !urls) {
+  if (values.help === true) {
     console.log(usage);
-    return values.help === true ? 0 : USAGE_EXIT_CODE;
+    return 0;
   }
+  const { dataDir, partition, to, urls } = requireAll(values);
   const target = givenFolder('--to', to);
   requireOutside(target, givenFolder('--data-dir', dataDir));
   requireMakeable(target);
@@ -79,6 +77,24 @@ async function main(): Promise<number> {
   } finally {
     lock.release();
   }
+}
+
+type Values = ReturnType<typeof readArguments<typeof options>>;
+
+/** What the export needs. @throws {UsageError} that names everything that is missing */
+function requireAll(values: Values): Record<'partition' | 'dataDir' | 'to' | 'urls', string> {
+  const { partition, to, 'data-dir': dataDir } = values;
+  const urls = values.nats || process.env.SVC_NATS_URL;
+  if (partition && dataDir && to && urls) {
+    if (/^\d{1,3}$/.test(partition)) return { partition, dataDir, to, urls };
+    throw new UsageError(`--partition takes a number from 0 to 999, not '${partition}'.`);
+  }
+  const missing: string[] = [];
+  if (!partition) missing.push('--partition is missing: a number, such as 7');
+  if (!dataDir) missing.push('--data-dir is missing: the data directory of the member');
+  if (!to) missing.push('--to is missing: the folder for the two files');
+  if (!urls) missing.push('--nats is missing, and SVC_NATS_URL is not set: the addresses of NATS');
+  throw new UsageError(`${missing.join('\n')}\n\n${usage}`);
 }
 
 async function exportTo(

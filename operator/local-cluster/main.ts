@@ -18,7 +18,8 @@ import { OptionError } from '#runtime/config/option.ts';
 import { acquireDataDirectory, claimNothing } from '#runtime/embedded/data-directory-lock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { AdminClient } from '#operator/admin-client.ts';
-import { OperatorError } from '#operator/operator-error.ts';
+import { OperatorError, UsageError } from '#operator/operator-error.ts';
+import { FAILED_EXIT_CODE, USAGE_EXIT_CODE } from '#operator/run-command.ts';
 import { newNatsPassword } from '#cluster/nats/nats-password.ts';
 import { FirstPassword } from './admin-password.ts';
 import { findProgram } from './find-program.ts';
@@ -94,7 +95,7 @@ function readArguments(): Arguments | undefined {
       },
     }));
   } catch (error) {
-    throw new OperatorError(`${(error as Error).message}\n\n${usage}`);
+    throw new UsageError(`${(error as Error).message}\n\n${usage}`);
   }
   if (values.help === true) return undefined;
   return {
@@ -108,7 +109,7 @@ function readArguments(): Arguments | undefined {
 function portOf(option: string, text: string | undefined, byDefault: number, max: number): number {
   const port = Number(text ?? byDefault);
   if (Number.isInteger(port) && port >= 1 && port <= max) return port;
-  throw new OperatorError(`${option} takes a port from 1 to ${max}, not '${text}'.`);
+  throw new UsageError(`${option} takes a port from 1 to ${max}, not '${text}'.`);
 }
 
 /** Locks the data directory, with errors for the user of this program. */
@@ -209,10 +210,13 @@ function readIfThere(path: string): string | undefined {
   return existsSync(path) ? readFileSync(path, 'utf8') : undefined;
 }
 
-/** @throws {OperatorError} that names every port in use and the option that changes it */
+/**
+ * @throws {UsageError} that names two options with one port
+ * @throws {OperatorError} that names every port in use and the option that changes it
+ */
 async function requireFreePorts(processes: readonly PlannedProcess[]): Promise<void> {
   const clashes = clashingPorts(processes);
-  if (clashes.length > 0) throw new OperatorError(clashes.join('\n'));
+  if (clashes.length > 0) throw new UsageError(clashes.join('\n'));
   const taken: string[] = [];
   for (const { name, ports } of processes)
     for (const each of ports)
@@ -351,5 +355,5 @@ function explain(error: unknown): string {
 
 main().catch((error: unknown) => {
   process.stderr.write(`${explain(error)}\n`);
-  process.exit(1);
+  process.exit(error instanceof UsageError ? USAGE_EXIT_CODE : FAILED_EXIT_CODE);
 });

@@ -216,10 +216,10 @@ describe('npm run cluster', () => {
         env: environment(),
       });
     const wrong = run('--port', 'http');
-    expect([wrong.status, wrong.stderr]).toEqual([1, expect.stringContaining("not 'http'")]);
+    expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringContaining("not 'http'")]);
     const help = run('--help');
     expect([help.status, help.stdout]).toEqual([0, expect.stringContaining('--nats-port')]);
     const clash = run('--data', folder, '--port', '14000', '--nats-port', '10000');
-    expect([clash.status, clash.stderr]).toEqual([1, expect.stringContaining('would both have port')]);
+    expect([clash.status, clash.stderr]).toEqual([2, expect.stringContaining('would both have port')]);
   });
 });

@@ -63,10 +63,15 @@ function fail(message: string, code: number): never {
 
 /** @param warnings receives warnings about the file for the operator */
 function readOptions(warnings: string[]): Options {
+  const read = (path: string): string | undefined =>
+    existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+  return orRefuse(() => loadOptions(process.env, read, (sentence) => void warnings.push(sentence)));
+}
+
+/** Ends the process when the configuration cannot be used, naming what is wrong with it. */
+function orRefuse<Value>(read: () => Value): Value {
   try {
-    const read = (path: string): string | undefined =>
-      existsSync(path) ? readFileSync(path, 'utf8') : undefined;
-    return loadOptions(process.env, read, (sentence) => void warnings.push(sentence));
+    return read();
   } catch (error) {
     if (!(error instanceof OptionError)) throw error;
     return fail(
@@ -136,7 +141,7 @@ async function main(): Promise<void> {
   if (argument !== undefined) fail(`Unknown argument ${argument}; see --help`, CONFIGURATION_EXIT_CODE);
   // The process ends with process.exit, and not when only a timer is left.
   holdProcess();
-  armCrashPointFromText(process.env.SVC_CRASH_POINT);
+  orRefuse(() => armCrashPointFromText(process.env.SVC_CRASH_POINT));
   const problem = tooFewFiles(openFilesMax()) ?? wallClockProblem();
   if (problem !== undefined) fail(`Grove cannot start: ${problem}`, CONFIGURATION_EXIT_CODE);
   const warnings: string[] = [];

@@ -1,4 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
+import { OptionError } from '#runtime/config/option.ts';
 
 /**
  * The places where a test may crash the process. Each is between two steps whose order matters for durability.
@@ -115,17 +116,20 @@ export function armCrashPoint(name: CrashPointName, hit: number, action: () => v
  * the main file of a member, before it opens anything.
  *
  * @param text `undefined` or empty arms nothing
- * @throws {InvariantError} when the text names no crash point, because a test without a crash must not pass
+ * @throws {OptionError} when the text names no crash point, because a test without a crash must not pass
  */
 export function armCrashPointFromText(text: string | undefined): void {
   if (text === undefined || text === '') return;
   const match = /^([a-z-]+):(\d{1,9})$/.exec(text);
   const name = crashPointNames.find((known) => known === match?.[1]);
-  assert(
-    name !== undefined,
-    `crash point '${text}' is not <name>:<hit> with one of ${crashPointNames.join(', ')}`,
-  );
-  armCrashPoint(name, Number(match?.[2]));
+  const hit = Number(match?.[2]);
+  if (name === undefined || hit < 1) {
+    const names = crashPointNames.join(', ');
+    throw new OptionError([
+      `SVC_CRASH_POINT '${text}' is not <name>:<hit>, such as after-durable:3, with one of ${names}; unset it`,
+    ]);
+  }
+  armCrashPoint(name, hit);
 }
 
 function pass(name: CrashPointName): void {

@@ -27,3 +27,18 @@ describe('a program that is given wrong arguments', () => {
     expect(stderr).not.toMatch(/^ +at /m);
   });
 });
+
+describe('a program that is given a crash point that does not exist', () => {
+  it.each([
+    ['server/main.ts', [], 2],
+    ['server/backup/restore.ts', ['--from', '/nowhere', '--into', '/tmp/never-made'], 1],
+  ] as const)(
+    'does not start, and names those that exist, without a stack: %s',
+    async (program, args, ends) => {
+      const { code, stderr } = await runProgram(program, args, { SVC_CRASH_POINT: 'nope' });
+      expect(stderr).toMatch(/SVC_CRASH_POINT 'nope' is not <name>:<hit>.* with one of .*after-durable/);
+      expect(stderr).not.toMatch(/^ +at /m);
+      expect(code).toBe(ends);
+    },
+  );
+});

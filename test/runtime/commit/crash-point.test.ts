@@ -9,6 +9,7 @@ import {
   type CrashPointName,
   crashPoint,
 } from '#runtime/commit/crash-point.ts';
+import { OptionError } from '#runtime/config/option.ts';
 
 const cleanups: Array<() => void> = [];
 
@@ -80,7 +81,9 @@ describe('SVC_CRASH_POINT', () => {
   it.each(['nowhere:1', 'mid-apply', 'mid-apply:', 'mid-apply:0', 'mid-apply:x', 'mid-apply:1:2'])(
     'refuses %s, because a test that kills nothing must not pass',
     (text) => {
-      expect(() => armCrashPointFromText(text)).toThrow(InvariantError);
+      const refusal = `SVC_CRASH_POINT '${text}' is not <name>:<hit>`;
+      expect(() => armCrashPointFromText(text)).toThrow(refusal);
+      expect(() => armCrashPointFromText(text)).toThrow(OptionError);
     },
   );
 

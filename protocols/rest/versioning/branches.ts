@@ -1,5 +1,13 @@
 import type { BranchState, MoveHead, ReadBranchState } from '#actors/branch/messages.ts';
-import type { BranchEntry, ListBranches, UpdateBranch } from '#actors/repository/messages.ts';
+import type {
+  BranchEntry,
+  FindBranch,
+  FindTag,
+  ListBranches,
+  UpdateBranch,
+} from '#actors/repository/messages.ts';
+import { requireAdministrator } from '#runtime/access/policy.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { formatRevision, parseRevision, revisionZero } from '#runtime/content/revision.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
@@ -103,6 +111,24 @@ async function entriesOf(
   return (await router.query(repository.actor, query, callerOf(request))) as readonly BranchEntry[];
 }
 
+/**
+ * A branch or tag by its name, for administrators. Only the engine may look a name up, so the caller is checked here; the
+ * lists, which administrators may read themselves, can have megabytes.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`
+ */
+export function entryByName(
+  { router }: RestContext,
+  request: RestRequest,
+  { actor }: FoundRepository,
+  query: FindBranch | FindTag,
+): unknown {
+  const caller = callerOf(request);
+  const { policy, principal } = caller;
+  requireAdministrator(policy, principal);
+  return router.query(actor, query, { ...caller, ...engineCaller(principal.tenant) });
+}
+
 /** The branch of an address; a tag does not count. @throws {ServiceError} `BRANCH_NOT_FOUND` */
 export async function requireEntry(
   context: RestContext,
@@ -110,7 +136,8 @@ export async function requireEntry(
   repository: FoundRepository,
 ): Promise<BranchEntry> {
   const name = branchName(request);
-  const entry = (await entriesOf(context, request, repository)).find((branch) => branch.name === name);
+  const query: FindBranch = { type: 'FindBranch', name };
+  const entry = (await entryByName(context, request, repository, query)) as BranchEntry | undefined;
   if (entry === undefined) throw new ServiceError('BRANCH_NOT_FOUND', `Branch '${name}' not found`);
   return entry;
 }

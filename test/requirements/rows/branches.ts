@@ -52,4 +52,5 @@ export const branchesRows: readonly Requirement[] = [
   { id: 'BR-047', section: 'docs/interface/branches.md#changed-properties', status: 'verified', theme: 'versioning', behaviour: 'An entry beyond 100 changes, 64 Ki characters of them or the 1 Mi characters of the answer says `truncated`, and the answer says so too' },
   { id: 'BR-048', section: 'docs/interface/branches.md#changed-properties', status: 'verified', theme: 'versioning', behaviour: 'Changes show neither what a node was at a place that the caller may not read, nor relations to nodes that the caller may not read' },
   { id: 'BR-049', section: 'docs/interface/branches.md#changed-properties', status: 'verified', theme: 'versioning', behaviour: 'Any other `detail` of a diff answers 400' },
+  { id: 'BR-050', section: 'docs/interface/branches.md#the-branch-object', status: 'verified', theme: 'versioning', behaviour: 'A branch or tag with which the branches, or the tags, of a repository would take more than 4 MiB is refused with 400, and what is there can be shortened' },
 ];

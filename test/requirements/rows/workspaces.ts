@@ -28,4 +28,5 @@ export const workspacesRows: readonly Requirement[] = [
   { id: 'WSP-023', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'rest-content', behaviour: 'A workspace or its configuration with a field that there is not answers 400 with its name and the nearest known one, and nothing is written' },
   { id: 'WSP-024', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'rest-content', behaviour: 'A workspace and its configuration that were read can be put back as they are' },
   { id: 'WSP-025', section: 'docs/interface/repositories.md#configuration-of-a-workspace', status: 'verified', theme: 'rest-content', behaviour: 'A node type that is not there at the revision a workspace pins it to is refused with a message that names the pin, by writes, validation and `resolved`' },
+  { id: 'WSP-026', section: 'docs/interface/repositories.md#workspaces', status: 'verified', theme: 'rest-content', behaviour: 'A workspace with which the workspaces of a repository would take more than 8 MiB is refused with 400, and what is there can be shortened' },
 ];

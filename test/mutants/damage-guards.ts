@@ -130,6 +130,13 @@ export const damageGuards: readonly GuardMutant[] = [
     tests: fateTest,
   },
   {
+    guard: 'the end of what a decision kept is missed, also when nothing was written since',
+    file: 'runtime/embedded/recovery/journal-recovery.ts',
+    from: '...missingBetween(before, keptThrough + 1, undefined)',
+    to: '',
+    tests: containmentTest,
+  },
+  {
     guard: 'a check and a salvage take nothing of a segment of another journal',
     file: 'runtime/embedded/recovery/journal-survey.ts',
     from: 'segment.isForeign = isForeign(segment, before);',

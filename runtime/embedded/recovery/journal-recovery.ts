@@ -127,7 +127,11 @@ export async function recoverJournal(
     lost.push(...before.lost);
     records += before.records;
   }
-  const lastSequence = Math.max(before?.segment.lastSequence ?? 0, policy.holes.keptThrough);
+  const { keptThrough } = policy.holes;
+  // Nothing was written since the decision, which kept all segments up to there.
+  if (policy.contains && before !== undefined)
+    lost.push(...missingBetween(before, keptThrough + 1, undefined));
+  const lastSequence = Math.max(before?.segment.lastSequence ?? 0, keptThrough);
   const settleNewest = before?.settle;
   return {
     segments,
@@ -212,8 +216,8 @@ async function requireFile(files: FileSystem, path: string, sequence: number): P
  * @param continuedAt see {@link continuation}
  * @param next path of the segment that continues it; undefined: an expected hole follows
  */
-function missingBetween(
-  { segment }: ScannedSegment,
+export function missingBetween(
+  { segment }: Pick<ScannedSegment, 'segment'>,
   continuedAt: number,
   next: string | undefined,
 ): LostRecords[] {

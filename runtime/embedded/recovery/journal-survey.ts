@@ -12,7 +12,7 @@ import {
   readContained,
 } from './journal-containment.ts';
 import { parseSegmentFileName, segmentFileName } from '../segments/journal-format.ts';
-import { continuation, noHoles } from './journal-recovery.ts';
+import { continuation, missingBetween, noHoles } from './journal-recovery.ts';
 import { readSegment, SEGMENT_FILE_BYTES_MAX } from '../segments/read-segment.ts';
 import { surveySegment } from '../segments/segment-survey.ts';
 
@@ -95,6 +95,12 @@ export async function surveyJournal(files: FileSystem, folder: string): Promise<
     records += contained.records;
     lost.push(...contained.lost);
     lastSequence = Math.max(lastSequence, segment.lastSequence);
+  }
+  if (before !== undefined) {
+    for (const missing of missingBetween(before, holes.keptThrough + 1, undefined)) {
+      lost.push(missing);
+      findings.push({ file: before.segment.path, what: missing.what });
+    }
   }
   return {
     segments: places.length,

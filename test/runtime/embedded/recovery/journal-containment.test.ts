@@ -305,6 +305,33 @@ describe('what was decided about damage', () => {
     await journal.close();
   });
 
+  it('misses the records of the newest file when that is gone before anything was written after the decision', async () => {
+    const files = flipped(segments()[1] as string, 400);
+    const { journal } = await openJournal(files, options);
+    await journal.damage?.decide(new Map([['t/r/x', 'it is lost']]));
+    await journal.close();
+    const gone = segments().at(-1) as string;
+    const first = parseSegmentFileName(basename(gone)) as number;
+    files.remove(gone);
+    const lost = {
+      first,
+      last: sample.last,
+      what: 'the end of the segment is missing, or a segment after it',
+    };
+    const survey = await surveyJournal(files, FOLDER);
+    expect(survey.lost.at(-1)).toMatchObject(lost);
+    expect(survey.findings.at(-1)).toMatchObject({ what: lost.what });
+    const again = await openJournal(files, options);
+    expect(again.journal.damage?.lost).toMatchObject([lost]);
+    await again.journal.damage?.decide(new Map([['t/r/x', 'it is lost']]));
+    // The next start has the same decision.
+    await again.journal.append(numberedEntry('t/r/new', 1));
+    await again.journal.close();
+    const last = await openJournal(files, options);
+    expect(last.journal.damage?.lost).toEqual([]);
+    await last.journal.close();
+  });
+
   it('keeps every segment while an actor is refused, and another one that was cut is left without them', async () => {
     const files = flipped(segments()[1] as string, 400);
     const clock = new TestClock();

@@ -65,4 +65,18 @@ export const branchGuards: readonly GuardMutant[] = [
     to: "const peer = workspace !== ''",
     tests: ['test/scenarios/expand-references.test.ts'],
   },
+  {
+    guard: 'a branch or tag is looked up by its name for administrators only',
+    file: 'protocols/rest/versioning/branches.ts',
+    from: '  requireAdministrator(policy, principal);\n',
+    to: '',
+    tests: ['test/protocols/rest/versioning/one-name.test.ts'],
+  },
+  {
+    guard: 'every comparison of a filter counts as work of the request',
+    file: 'actors/branch/query/dsl-match.ts',
+    from: 'terms * TERM_WORK',
+    to: '0 * terms',
+    tests: ['test/actors/branch/query/dsl-match.test.ts'],
+  },
 ];

@@ -462,6 +462,13 @@ export const storageGuards: readonly GuardMutant[] = [
     tests: admissionTest,
   },
   {
+    guard: 'the connection of a body that has arrived is not closed during a long request',
+    file: 'protocols/http/requests/request-body.ts',
+    from: 'if (isLast) this.#leaveTurns();\n      else this.#context',
+    to: 'if (!isLast) this.#context',
+    tests: ['test/protocols/http/requests/held-bodies.test.ts'],
+  },
+  {
     guard: 'a registration is completed when its caller disconnects',
     file: 'server/registry/registration.ts',
     from: 'return { ...delivery, caller };',

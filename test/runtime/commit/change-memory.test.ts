@@ -148,6 +148,22 @@ describe('the changes of all actors of a process', () => {
     ]);
   });
 
+  it('do not hold others up while one large batch of short commands is encoded and appended', async () => {
+    const actors = new TwoActors();
+    const { answers, changes, first, second } = actors;
+    second.log.isOpen = true;
+    const many: TestCommand = (turn) => {
+      for (let n = 0; n < 5_000; n += 1) turn.put(OWN_TABLE, `k${n}`, Buffer.alloc(10));
+      return 'done';
+    };
+    answers.listen('many', first.submit(many));
+    await settle(400);
+    expect([answers.heard, changes.used > ROOM_BYTES, changes.isFull]).toEqual([[], true, false]);
+    actors.write('second', 'small');
+    await settle(40);
+    expect(answers.heard).toEqual(['second small: small=x']);
+  });
+
   it('refuse a batch that waits too long for the others', async () => {
     const actors = new TwoActors();
     const { answers, clock } = actors;

@@ -95,6 +95,17 @@ it('does not count the one that continues against new batches and small work', a
   expect(room.isFull).toBe(true);
 });
 
+it('lets the next one continue when there was room, although the last one still holds something', () => {
+  const room = new ChangeRoom(10);
+  const [first, second] = [new Grower(room, 20), new Grower(room, 0)] as const;
+  first.ask();
+  // Later changes of the same actor follow, so that it may never hold nothing.
+  room.hold(first.share, 3);
+  room.hold(second.share, 9);
+  second.ask();
+  expect(second.isWaiting).toBe(false);
+});
+
 it('lets work that cannot wait take the place of the one that continues', () => {
   const room = new ChangeRoom(10);
   const [first, second] = [new Grower(room, 20), new Grower(room, 5)] as const;

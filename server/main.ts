@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { getHeapStatistics } from 'node:v8';
 import { ListenError } from '#protocols/http/listen-error.ts';
+import { requestHeadProblem } from '#protocols/http/uws-environment.ts';
 import { systemClock, wallClockProblem } from '#runtime/base/time/clock.ts';
 import { holdProcess } from '#runtime/base/process/hold-process.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -142,7 +143,10 @@ async function main(): Promise<void> {
   // The process ends with process.exit, and not when only a timer is left.
   holdProcess();
   orRefuse(() => armCrashPointFromText(process.env.SVC_CRASH_POINT));
-  const problem = tooFewFiles(openFilesMax()) ?? wallClockProblem();
+  const problem =
+    tooFewFiles(openFilesMax()) ??
+    wallClockProblem() ??
+    requestHeadProblem(process.env.UWS_HTTP_MAX_HEADERS_SIZE);
   if (problem !== undefined) fail(`Grove cannot start: ${problem}`, CONFIGURATION_EXIT_CODE);
   const warnings: string[] = [];
   const options = readOptions(warnings);

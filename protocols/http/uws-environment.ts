@@ -25,4 +25,21 @@
  */
 export const requestHeadBytesMax = 16_384;
 
+/** Limits of a request head that the library may be given: below, ordinary requests would be answered 431. */
+const HEAD_BYTES_LEAST = 8_192;
+const HEAD_BYTES_MOST = 65_536;
+
+/**
+ * Checks a value of `UWS_HTTP_MAX_HEADERS_SIZE`. The library reads whatever begins with a digit and takes the rest for
+ * 0, so a wrong value would make a server that is ready and answers every request with 431.
+ *
+ * @returns why a process must not start with it, for people; undefined: it may
+ */
+export function requestHeadProblem(text: string | undefined): string | undefined {
+  const bytes = Number(text);
+  if (text === undefined || (/^\d+$/.test(text) && bytes >= HEAD_BYTES_LEAST && bytes <= HEAD_BYTES_MOST))
+    return undefined;
+  return `UWS_HTTP_MAX_HEADERS_SIZE must be a whole number from ${HEAD_BYTES_LEAST} to ${HEAD_BYTES_MOST} (bytes of a request head), not '${text}': unset it for ${requestHeadBytesMax}`;
+}
+
 process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= String(requestHeadBytesMax);

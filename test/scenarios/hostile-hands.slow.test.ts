@@ -84,4 +84,14 @@ describe('hands on the data directory of a running server', () => {
     expect(await server.exited).toEqual({ code: 2, signal: null });
     expect(server.stderr).toContain('the system allows this process 40 open files');
   });
+
+  it.each(['10', 'many'])(
+    'that set the limit of request heads to %j hear so, instead of a server that answers everything with 431',
+    async (limit) => {
+      const server = await start({ env: { UWS_HTTP_MAX_HEADERS_SIZE: limit }, waitForExit: true });
+      expect(await server.exited).toEqual({ code: 2, signal: null });
+      expect(server.stderr).toContain('UWS_HTTP_MAX_HEADERS_SIZE must be a whole number');
+      expect(server.stderr).toContain(`not '${limit}'`);
+    },
+  );
 });

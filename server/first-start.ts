@@ -33,7 +33,10 @@ export async function removeInterrupted(
   const onFailure = (owner: string, error: unknown): void =>
     log.error('leftover files kept: the registry that could list them is not available', { owner, error });
   const onUnread = (path: string, error: unknown): void =>
-    log.warn('an intent file cannot be read: move it out of the data directory', { path, error });
+    log.warn(
+      'an intent file cannot be read: give the user of the server the right to read it, or move it out of the data directory',
+      { path, error },
+    );
   for (const leftover of await provisioning.sweep(onFailure, onUnread))
     log.warn('leftover files of an unfinished creation or removal removed', { leftover });
 }

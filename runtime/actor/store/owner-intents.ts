@@ -24,7 +24,7 @@ export interface OwnerIntents {
   /**
    * Every recorded owner that is not settled, sorted.
    *
-   * @param onUnread called for entries that cannot be read; the owner they name is unknown
+   * @param onUnread called for entries, or the folder, that cannot be read; the owners they name are unknown
    */
   all(onUnread?: (path: string, cause: unknown) => void): Promise<readonly string[]>;
 }
@@ -62,7 +62,10 @@ export class OwnerIntentFiles implements OwnerIntents {
 
   async begin(owner: string): Promise<void> {
     try {
-      await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
+        // A file in its place: the write below fails with a code that names this.
+        if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
+      });
       await writeFile(this.#fileOf(owner), owner, { mode: 0o600 });
     } catch (cause) {
       // Remove a partly written record.
@@ -76,7 +79,11 @@ export class OwnerIntentFiles implements OwnerIntents {
   }
 
   async all(onUnread: (path: string, cause: unknown) => void = () => {}): Promise<readonly string[]> {
-    const names = await readdir(this.#folder).catch(noneWhenMissing);
+    const names = await readdir(this.#folder).catch((cause: unknown): string[] => {
+      // Without the records nothing is removed, and no new one can be written: content can be served.
+      if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') onUnread(this.#folder, cause);
+      return [];
+    });
     const owners: string[] = [];
     for (const name of names) {
       const path = join(this.#folder, name);
@@ -100,9 +107,4 @@ export class OwnerIntentFiles implements OwnerIntents {
 /** A hash, because ids may exceed the length of a file name. Also serves as the checksum of the content. */
 function fileName(owner: string): string {
   return createHash('sha256').update(owner).digest('hex').slice(0, 32);
-}
-
-function noneWhenMissing(error: unknown): string[] {
-  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-  throw error;
 }

@@ -50,6 +50,18 @@ it('skips and reports what is no file [DUR-024]', async () => {
   ]);
 });
 
+it('reports a folder of notes that is none, and refuses new notes until it is one [DUR-024]', async () => {
+  writeFileSync(folder, 'no folder');
+  const told: [string, unknown][] = [];
+  expect(
+    await unsettled.all((path, cause) => void told.push([path, (cause as NodeJS.ErrnoException).code])),
+  ).toEqual([]);
+  expect(told).toEqual([[folder, 'ENOTDIR']]);
+  const refused = { code: 'WRITES_STOPPED', message: expect.stringContaining(folder) };
+  await expect(unsettled.begin('a/x~1')).rejects.toMatchObject(refused);
+  await expect(beginRemoval(unsettled, 'a/x~1')).rejects.toMatchObject(refused);
+});
+
 it('reports a lack of room for a note, without which a removal continues, and errors of the system', async () => {
   const volume = new SmallVolume(1024 * 1024);
   try {

@@ -108,6 +108,19 @@ describe('reading relations', () => {
     expect(await read('/m')).toEqual(seen);
   });
 
+  it('leaves ends that may not be read out of the node itself, now and at a revision', async () => {
+    for (const path of ['/from', '/shown', '/hidden']) await branch.create(path);
+    await relate('/from', '/shown');
+    const { revision } = (await relate('/from', '/hidden')) as { readonly revision: string };
+    const caller = callerWith((_operation, { path }) => path !== '/hidden');
+    const { id } = await branch.read('/shown');
+    for (const at of [{}, { at: parseRevision(revision) }]) {
+      const query = { type: 'ReadNode', workspace, place: { path: '/from' }, ...at } as const;
+      const node = (await branch.query(query, caller)) as { readonly relations: Relations['outgoing'] };
+      expect(node.relations.map(({ target }) => target)).toEqual([id]);
+    }
+  });
+
   it('reads relations as of a revision, after any later change of either end', async () => {
     const [s, t, u] = [await branch.create('/s'), await branch.create('/tt'), await branch.create('/u')];
     await relate('/s', '/tt', 'r');

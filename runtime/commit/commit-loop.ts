@@ -189,6 +189,17 @@ export class CommitLoop {
     return this.#stopped !== undefined;
   }
 
+  /** Stops the loop if another file was copied over that of its shard: what it reads there is no longer its state. */
+  checkShard(): void {
+    if (this.#stopped !== undefined) return;
+    try {
+      this.#writer.requireUntouched();
+    } catch (cause) {
+      // A look that failed in another way tells nothing of the content.
+      if (isDamage(cause)) this.#stop(refusalOf(cause), cause);
+    }
+  }
+
   /** Why the loop stopped; undefined while it runs. */
   get stopCause(): unknown {
     return this.#stopCause;
@@ -306,6 +317,7 @@ export class CommitLoop {
 
   /** Executes the queued commands as one batch. Afterwards only its durable memtable is kept in memory. */
   async #runBatch(): Promise<void> {
+    this.checkShard();
     const startedMs = this.#environment.clock.monotonicMs();
     const memtable = new Memtable();
     this.#memtables.batch = memtable;

@@ -142,6 +142,11 @@ export class ShardWriter {
     return this.#failures > 0;
   }
 
+  /** @throws {ServiceError} see {@link Shard.requireUntouched} */
+  requireUntouched(): void {
+    this.#shard.requireUntouched?.();
+  }
+
   /** Whether the shard has everything that was accepted, so that closing loses nothing and does not wait. */
   get isSettled(): boolean {
     return this.#memtables.length === 0 && this.#running === undefined;

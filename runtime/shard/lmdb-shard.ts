@@ -153,6 +153,8 @@ export class LmdbShard implements Shard {
   /** The running application; it never rejects. */
   #running: Promise<void> | undefined;
   #failed: ServiceError | undefined;
+  /** Set when its file has the content of another one, see {@link requireUntouched}. */
+  #overwritten: ServiceError | undefined;
   #isClosed = false;
   readonly #explain = (cause: unknown): unknown => this.#readError(cause);
   readonly #onClosed: (() => void) | undefined;
@@ -385,6 +387,25 @@ export class LmdbShard implements Shard {
     }
   }
 
+  requireUntouched(): void {
+    // While something is applied, readers may see either position.
+    if (this.#failed !== undefined || this.#isClosed || this.#running !== undefined) return;
+    const { sequence } = this.#position;
+    let found: number;
+    try {
+      found = decodeMarkedPosition(this.#system.get(POSITION_KEY), undefined).sequence;
+    } catch (cause) {
+      throw this.#readError(cause);
+    }
+    if (found === sequence) return;
+    this.#overwritten = damaged(
+      this.#folder,
+      `it is no longer at log record ${sequence}: another file was copied over it under the running server`,
+    );
+    this.#failed = this.#overwritten;
+    throw this.#overwritten;
+  }
+
   sizeBytes(): number {
     return statSync(join(this.#folder, DATA_FILE)).size;
   }
@@ -485,6 +506,7 @@ export class LmdbShard implements Shard {
 
   #requireOpen(): void {
     if (this.#isClosed) throw closedError();
+    if (this.#overwritten !== undefined) throw this.#overwritten;
   }
 
   #table(number: number): Table {

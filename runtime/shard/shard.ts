@@ -105,6 +105,13 @@ export interface Shard extends TableReader {
    * @param signal cancels the copy: `REQUEST_CANCELLED`, and the folder is then unusable
    */
   copyTo?(folder: string, signal?: AbortSignal): Promise<void>;
+  /**
+   * Checks that the file still has the position that was applied last: somebody may have copied an earlier one over it.
+   * Costs one look-up. Absent in shards that are not files.
+   *
+   * @throws {ServiceError} `DATA_CORRUPTED`; then nothing more is applied, and every read throws it
+   */
+  requireUntouched?(): void;
   /** Size of the shard on disk in bytes. */
   sizeBytes(): number;
   /**

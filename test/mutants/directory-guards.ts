@@ -5,6 +5,7 @@ const catalogueFileTest = ['test/runtime/actor/catalogue/catalogue-file.test.ts'
 const damagedLogTest = ['test/runtime/actor/damage/damaged-log.test.ts'];
 const journalLostTest = ['test/runtime/embedded/recovery/journal-lost.test.ts'];
 const olderVersionTest = ['test/history/older-version.test.ts'];
+const overwrittenTest = ['test/runtime/actor/damage/overwritten-shard.test.ts'];
 
 /** The safety guards of who uses a data directory, and of what its files are believed to say. */
 export const directoryGuards: readonly GuardMutant[] = [
@@ -63,5 +64,26 @@ export const directoryGuards: readonly GuardMutant[] = [
     from: ' || this.#loop !== undefined) return;',
     to: ') return;',
     tests: olderVersionTest,
+  },
+  {
+    guard: 'no batch begins on a shard that another file was copied over',
+    file: 'runtime/commit/commit-loop.ts',
+    from: 'this.checkShard();',
+    to: '',
+    tests: overwrittenTest,
+  },
+  {
+    guard: 'nothing is read from a shard that another file was copied over',
+    file: 'runtime/shard/lmdb-shard.ts',
+    from: 'if (this.#overwritten !== undefined) throw this.#overwritten;',
+    to: '',
+    tests: overwrittenTest,
+  },
+  {
+    guard: 'whoever asks for stopped actors hears of a shard that another file was copied over',
+    file: 'runtime/actor/host/actor-host.ts',
+    from: 'if (isDue) loop.checkShard();',
+    to: '',
+    tests: overwrittenTest,
   },
 ];

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, truncateSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type ServerProcess, startServerProcess } from '#test/support/server-process.ts';
@@ -76,6 +76,40 @@ describe('hands on the data directory of a running server', () => {
     const login = { token: await again.logIn() };
     for (const name of ['before', 'after'])
       expect((await again.request('GET', `/api/repositories/${name}`, login)).status).toBe(200);
+    expect((await again.request('GET', '/ready')).json).toMatchObject({ missing: [], stopped_actors: 0 });
+  });
+
+  it('that copy an earlier shard over one have nothing of it served, and nothing written by it', async () => {
+    const server = await start();
+    const token = await server.logIn();
+    const file = join(server.dataDir, 'actors/default/tenant/data.mdb');
+    const earlier = join(server.dataDir, 'earlier.mdb');
+    const create = (name: string) =>
+      server.request('POST', '/api/repositories', { token, body: { repo_id: name } });
+    for (const name of ['before', 'after']) {
+      copyFileSync(file, earlier);
+      expect((await create(name)).status).toBe(201);
+      const isApplied = () => !readFileSync(file).equals(readFileSync(earlier));
+      await until(isApplied, `the shard has '${name}'`);
+    }
+    copyFileSync(earlier, file);
+    const told = 'another file was copied over it under the running server';
+    const refused = await create('more');
+    expect([refused.status, refused.json.code]).toEqual([500, 'DATA_CORRUPTED']);
+    expect((await server.request('GET', '/api/repositories/before', { token })).status).toBe(500);
+    expect((await server.request('GET', '/ready')).json).toMatchObject({ stopped_actors: 1 });
+    const status = await server.request('GET', '/api/management/cluster', { token });
+    expect(status.text).toContain('default/tenant/data.mdb is damaged');
+    expect(server.stdout).toContain(told);
+    await server.kill('SIGKILL');
+    const again = await start({ dataDir: server.dataDir });
+    const login = { token: await again.logIn() };
+    for (const [name, expected] of [
+      ['before', 200],
+      ['after', 200],
+      ['more', 404],
+    ] as const)
+      expect((await again.request('GET', `/api/repositories/${name}`, login)).status).toBe(expected);
     expect((await again.request('GET', '/ready')).json).toMatchObject({ missing: [], stopped_actors: 0 });
   });
 

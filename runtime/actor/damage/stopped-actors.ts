@@ -1,6 +1,6 @@
 import { InvariantError } from '#runtime/base/assert.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import type { ActorId } from '../ports.ts';
 
 /**
@@ -28,6 +28,7 @@ const ordinaryEnds: ReadonlySet<string> = new Set<ErrorCode>(['NOT_OWNER', 'SHUT
  */
 export function stoppedActor(actor: ActorId, cause: unknown): StoppedActor | undefined {
   if (cause instanceof ServiceError && ordinaryEnds.has(cause.code)) return undefined;
-  const reason = cause instanceof InvariantError ? 'invariant' : 'log';
+  const broken = cause instanceof InvariantError ? 'invariant' : 'log';
+  const reason = isDamage(cause) ? 'damage' : broken;
   return { actor, reason, message: cause instanceof Error ? cause.message : String(cause) };
 }

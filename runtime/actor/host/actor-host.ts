@@ -48,6 +48,9 @@ export interface HostLimits {
 /** Time after which a copy is removed if nobody has started to read it, in milliseconds. */
 const UNREAD_COPY_MS = 60_000;
 
+/** Least time between two looks at the shards of all open actors, in milliseconds: there may be thousands. */
+const SHARDS_CHECK_MS = 1_000;
+
 /** Callbacks for events of the host's actors. */
 export interface HostObserver {
   batchDurable(kind: string, commands: number, bytes: number, elapsedMs: number): void;
@@ -137,6 +140,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   readonly #forkWatchers = new Set<(fork: ForkMade) => void>();
   /** Number of copies made so far; used in their names. */
   #copies = 0;
+  #shardsCheckedMs = Number.NEGATIVE_INFINITY;
   /** What {@link OpenRoom.uses} was at each of the last checks for idle actors, oldest first. */
   readonly #usesAt: { readonly atMs: number; readonly uses: number }[] = [];
   /** Owners that are being removed. Messages to actors under them are refused. */
@@ -173,10 +177,14 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     return Math.max(0, this.#hybridClock.last.ms - Math.floor(this.#environment.clock.wallMs()));
   }
 
-  /** Open actors that no longer take commands, and actors that are not served. */
+  /** Open actors that no longer take commands, and actors that are not served. Looks now and then whether shards were changed. */
   get stoppedActors(): readonly StoppedActor[] {
     const stopped: StoppedActor[] = [...this.#storage.stopped];
+    const nowMs = this.#environment.clock.monotonicMs();
+    const isDue = nowMs - this.#shardsCheckedMs >= SHARDS_CHECK_MS;
+    if (isDue) this.#shardsCheckedMs = nowMs;
     for (const { id, loop } of this.#open.values()) {
+      if (isDue) loop.checkShard();
       const told = loop.isStopped ? stoppedActor(id, loop.stopCause) : undefined;
       if (told !== undefined) stopped.push(told);
     }

@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from 'lmdb';
@@ -100,6 +108,40 @@ describe('an LMDB shard on its disk', () => {
       await shard.close();
     },
   );
+
+  it('notices that an earlier copy was written over its file, and is not read any more', async () => {
+    const shard = new LmdbShard(folder, ['a']);
+    const file = join(folder, 'data.mdb');
+    const clock = shard.position.clock;
+    const put = async (sequence: number): Promise<void> => {
+      const applied = shard.apply([{ table: 0, key: `k${sequence}`, value: Buffer.from('v') }], {
+        sequence,
+        clock,
+      });
+      // While it runs, readers may see either position.
+      shard.requireUntouched();
+      await applied.flushed;
+      shard.requireUntouched();
+    };
+    shard.requireUntouched();
+    await put(1);
+    copyFileSync(file, `${file}.earlier`);
+    for (let sequence = 2; sequence <= 9; sequence += 1) await put(sequence);
+    copyFileSync(`${file}.earlier`, file);
+    await new Promise((resolve) => setImmediate(resolve));
+    const overwritten = expect.objectContaining({
+      code: 'DATA_CORRUPTED',
+      message: expect.stringContaining(
+        'it is no longer at log record 9: another file was copied over it under the running server',
+      ) as string,
+    });
+    expect(() => shard.requireUntouched()).toThrow(overwritten);
+    expect(() => shard.get(0, 'k1')).toThrow(overwritten);
+    expect(() => shard.snapshot()).toThrow(overwritten);
+    const refused = shard.apply([], { sequence: 10, clock });
+    await expect(refused.flushed).rejects.toEqual(overwritten);
+    await shard.close();
+  });
 
   it('does not ask LMDB to write large values to a volume without room, which would end the process', async () => {
     let free = 2 * 1024 * 1024;

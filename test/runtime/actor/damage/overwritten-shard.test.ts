@@ -1,0 +1,63 @@
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import { Engine, engineUser as caller } from '#test/support/engine.ts';
+import { noteActor } from '#test/support/note-actor.ts';
+import { until } from '#test/support/until.ts';
+
+const one = actorId('acme', 'site~1', 'one', 'notes');
+const two = actorId('acme', 'site~1', 'two', 'notes');
+const setup = { kinds: [noteActor], limits: { apply: { applyBytes: 1, applyDelayMs: 1 } } };
+const told = 'another file was copied over it under the running server';
+
+let folder: string;
+let engine: Engine;
+
+const write = (actor: string, text: string): Promise<unknown> =>
+  engine.host.command(actor, { type: 'Write', key: 'k', text }, { caller });
+const read = (actor: string): unknown => engine.host.query(actor, { type: 'Read', key: 'k' }, caller);
+const stopped = () => engine.host.stoppedActors.map(({ actor, reason }) => `${actor}: ${reason}`);
+
+/** An earlier copy is written over the file of one of two actors that have applied everything. */
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'overwritten-shard-'));
+  engine = await Engine.open(folder, setup);
+  const file = join(folder, 'actors', ...one.split('/'), 'data.mdb');
+  const earlier = join(folder, 'earlier.mdb');
+  for (const actor of [one, two]) {
+    await engine.host.create(actor);
+    await write(actor, 'sound');
+  }
+  for (const text of ['first', 'second']) {
+    copyFileSync(file, earlier);
+    await write(one, text);
+    await until(() => !readFileSync(file).equals(readFileSync(earlier)), 'it is applied');
+  }
+  copyFileSync(earlier, file);
+  await new Promise((resolve) => setImmediate(resolve));
+});
+
+afterEach(async () => {
+  await engine.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe('a shard that an earlier copy is written over', () => {
+  it('takes no command, answers nothing, and has everything again after a restart', async () => {
+    for (let time = 0; time < 2; time += 1) await expect(write(one, 'third')).rejects.toThrow(told);
+    expect(() => read(one)).toThrow(told);
+    expect(stopped()).toEqual([`${one}: damage`]);
+    await write(two, 'goes on');
+    await engine.close();
+    engine = await Engine.open(folder, setup);
+    expect([read(one), read(two), stopped()]).toEqual(['second', 'goes on', []]);
+  });
+
+  it('is noticed by those who ask for stopped actors, without a command', () => {
+    expect(stopped()).toEqual([`${one}: damage`]);
+    expect(() => read(one)).toThrow(told);
+    expect(read(two)).toBe('sound');
+  });
+});

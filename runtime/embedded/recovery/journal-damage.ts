@@ -53,7 +53,7 @@ export class JournalDamage implements LogDamage {
     this.lost = stillLost ? lost.filter((one) => !isDecided(note, one)) : lost;
     this.refused = stillLost ? note.refused : nobody;
     const ranges = this.lost.map(({ first, isAtMost = false, last }) => ({ first, last, isAtMost }));
-    this.#ranges = stillLost ? [...note.lost, ...ranges] : ranges;
+    this.#ranges = stillLost ? [...openRanges(note, ranges, lost), ...ranges] : ranges;
     const firsts = retention.segments.map(({ header }) => header.firstSequence);
     const holes = note === undefined ? [] : expectedHoles(note, firsts);
     this.appliedThrough = holes.at(-1)?.last ?? 0;
@@ -97,6 +97,19 @@ export class JournalDamage implements LogDamage {
 /** Whether a decision covers lost records. Segments that were kept by it may be damaged later. */
 function isDecided({ lost }: DamageNote, { first, last }: LostRecords): boolean {
   return lost.some((range) => range.first <= first && range.last >= last);
+}
+
+/**
+ * The ranges of an earlier decision that a new one continues. Where nobody was refused any more, the segments of a range
+ * may have left, so it would never be back, and neither would those who depend on new ranges alone.
+ */
+function openRanges(
+  { lost, refused }: DamageNote,
+  added: readonly SequenceRange[],
+  present: readonly LostRecords[],
+): readonly SequenceRange[] {
+  if (refused.size > 0 || added.length === 0) return lost;
+  return lost.filter(({ first, last }) => present.some((one) => one.first <= last && one.last >= first));
 }
 
 /** Whether everything that was lost at the time of the decision is readable again. */

@@ -127,7 +127,7 @@ describe('an LMDB shard on its disk', () => {
     await put(1);
     copyFileSync(file, `${file}.earlier`);
     for (let sequence = 2; sequence <= 9; sequence += 1) await put(sequence);
-    copyFileSync(`${file}.earlier`, file);
+    writeFileSync(file, readFileSync(`${file}.earlier`), { flag: 'r+' });
     await new Promise((resolve) => setImmediate(resolve));
     const overwritten = expect.objectContaining({
       code: 'DATA_CORRUPTED',

@@ -91,10 +91,14 @@ function judge(contained: Contained, what: string): void {
 
 function flipped(path: string, at: number): FaultyFileSystem {
   const files = sample.files.copy();
+  flip(files, path, at);
+  return files;
+}
+
+function flip(files: FaultyFileSystem, path: string, at: number): void {
   const content = files.content(path);
   content[at] = (content[at] as number) ^ (1 << (at % 8));
   files.put(path, content);
-  return files;
 }
 
 function endOf(path: string): number {
@@ -303,6 +307,30 @@ describe('what was decided about damage', () => {
     await until(() => !files.paths().includes(note), 'it is forgotten');
     expect(left()).toBe(1);
     await journal.close();
+  });
+
+  it('ends with what was lost last when nobody depended on what was lost before, and that has left', async () => {
+    const files = flipped(segments()[1] as string, 400);
+    const newest = segments().at(-1) as string;
+    const { journal } = await openJournal(files, options);
+    await journal.damage?.decide(new Map());
+    const begin = parseSegmentFileName(basename(newest)) as number;
+    await until(() => {
+      for (const actor of journal.pending().keys()) journal.released(actor, begin - 1);
+      return !files.paths().includes(segments()[1] as string);
+    }, 'the damaged one leaves');
+    await journal.append(numberedEntry('t/r/new', 1));
+    await journal.close();
+    const whole = files.content(newest);
+    flip(files, newest, 400);
+    const again = (await openJournal(files, options)).journal;
+    expect(again.damage?.lost).not.toEqual([]);
+    await again.damage?.decide(new Map([['t/r/x', 'it is lost']]));
+    await again.close();
+    files.put(newest, whole);
+    const last = (await openJournal(files, options)).journal;
+    expect([...(last.damage?.refused.keys() ?? [])]).toEqual([]);
+    await last.close();
   });
 
   it('misses the records of the newest file when that is gone before anything was written after the decision', async () => {

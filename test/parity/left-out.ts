@@ -97,6 +97,18 @@ export const leftOut: readonly LeftOut[] = [
     reason: 'damages the data directory of an embedded server',
   },
   {
+    file: 'test/scenarios/mixed-directory.slow.test.ts',
+    reason: 'damages the data directory of an embedded server',
+  },
+  {
+    file: 'test/server/check/kept-segments.slow.test.ts',
+    reason: 'damages the data directory of an embedded server',
+  },
+  {
+    file: 'test/server/salvage/removed-beside-hole.slow.test.ts',
+    reason: 'damages the data directory of an embedded server',
+  },
+  {
     file: 'test/scenarios/damaged-lists.test.ts',
     reason: 'damages the data directory of an embedded server',
   },

@@ -42,9 +42,9 @@ function codeOf(answer: Promise<unknown>): Promise<string> {
   );
 }
 
-function exists(path: string): boolean {
+async function exists(path: string): Promise<boolean> {
   try {
-    return branch.read(path).path === path;
+    return (await branch.read(path)).path === path;
   } catch (error) {
     if ((error as { code?: string }).code !== 'NODE_NOT_FOUND') throw error;
     return false;
@@ -78,8 +78,8 @@ describe('a full disk', () => {
       last = await codeOf(branch.create(`/more${more}`, { title: 'x'.repeat(60_000) }));
     expect(last).toBe('STORAGE_FULL');
     expect(new ServiceError('STORAGE_FULL').entry.status).toBe(507);
-    expect(exists('/before')).toBe(true);
-    expect(exists(`/more${more - 1}`)).toBe(false);
+    expect(await exists('/before')).toBe(true);
+    expect(await exists(`/more${more - 1}`)).toBe(false);
     files.freeBytes = Number.POSITIVE_INFINITY;
     const after = await branch.create('/after');
     expect(compareRevisions(parseRevision(after.revision), parseRevision(before.revision))).toBeGreaterThan(
@@ -88,8 +88,9 @@ describe('a full disk', () => {
     expect(branch.engine.stopped).toEqual([]);
     await branch.engine.close();
     branch = await openTestBranch(folder, { files: files.crash('drop-unsynced'), journalFolder });
-    for (const [number, code] of codes.entries()) expect(exists(`/refused${number}`)).toBe(code === 'done');
-    expect([exists('/after'), exists(`/more${more - 1}`)]).toEqual([true, false]);
+    for (const [number, code] of codes.entries())
+      expect(await exists(`/refused${number}`)).toBe(code === 'done');
+    expect([await exists('/after'), await exists(`/more${more - 1}`)]).toEqual([true, false]);
     await branch.engine.close();
     expect(await damage()).toEqual([]);
   });
@@ -123,7 +124,7 @@ describe('a full disk', () => {
     expect(await hear()).toEqual({ closed: true });
     branch = await openTestBranch(folder);
     for (let number = 0; number < (freed.made as number); number += 1)
-      expect(exists(`/n${number}`)).toBe(true);
+      expect(await exists(`/n${number}`)).toBe(true);
     await branch.engine.close();
     expect(await damage()).toEqual([]);
   });
@@ -143,11 +144,16 @@ describe('a flush that fails once', () => {
       // The disk is well again, and nothing is acknowledged all the same before the end of the journal is made anew.
       expect(await codeOf(branch.create('/late'))).toBe('WRITES_STOPPED');
       expect(branch.engine.journalEvents.map(({ kind }) => kind)).toContain('writes-stopped');
-      expect([exists('/n9'), exists('/failed0'), exists('/late')]).toEqual([true, false, false]);
+      expect([await exists('/n9'), await exists('/failed0'), await exists('/late')]).toEqual([
+        true,
+        false,
+        false,
+      ]);
       await branch.engine.close();
       branch = await openTestBranch(folder, { files: files.crash(mode), journalFolder });
-      for (let number = 0; number < 10; number += 1) expect(exists(`/n${number}`)).toBe(true);
-      for (const path of ['/failed0', '/failed1', '/failed2', '/late']) expect(exists(path)).toBe(false);
+      for (let number = 0; number < 10; number += 1) expect(await exists(`/n${number}`)).toBe(true);
+      for (const path of ['/failed0', '/failed1', '/failed2', '/late'])
+        expect(await exists(path)).toBe(false);
       const next = await branch.create('/next');
       for (const { revision } of acknowledged)
         expect(compareRevisions(parseRevision(next.revision), parseRevision(revision))).toBeGreaterThan(0);
@@ -170,7 +176,11 @@ describe('writes that were stopped', () => {
     await branch.create('/after');
     await branch.engine.close();
     branch = await openTestBranch(folder, { files: files.crash('drop-unsynced'), journalFolder });
-    expect([exists('/before'), exists('/failed'), exists('/after')]).toEqual([true, false, true]);
+    expect([await exists('/before'), await exists('/failed'), await exists('/after')]).toEqual([
+      true,
+      false,
+      true,
+    ]);
     await branch.engine.close();
     expect(await damage()).toEqual([]);
   });
@@ -197,10 +207,10 @@ describe('a bit flipped in a stored value', () => {
     writeFileSync(file, bytes);
     branch = await openTestBranch(folder);
     const corrupted = expect.objectContaining({ code: 'DATA_CORRUPTED' });
-    expect(() => branch.read('/n7')).toThrow(corrupted);
-    expect(() =>
+    await expect(branch.read('/n7')).rejects.toThrow(corrupted);
+    await expect(
       branch.query({ type: 'ReadProperty', workspace: CONTENT, place: { path: '/n7' }, property: ['title'] }),
-    ).toThrow(corrupted);
+    ).rejects.toThrow(corrupted);
     const update = {
       type: 'UpdateNode',
       workspace: CONTENT,
@@ -210,9 +220,9 @@ describe('a bit flipped in a stored value', () => {
     expect(await codeOf(branch.command(update))).toBe('DATA_CORRUPTED');
     for (let number = 0; number < 40; number += 1)
       if (number !== 7)
-        expect(branch.read(`/n${number}`).properties.text).toBe(`needle-${number}-in-a-haystack`);
+        expect((await branch.read(`/n${number}`)).properties.text).toBe(`needle-${number}-in-a-haystack`);
     await branch.create('/n40');
-    expect(exists('/n40')).toBe(true);
+    expect(await exists('/n40')).toBe(true);
   });
 });
 
@@ -227,7 +237,7 @@ describe('many at once', () => {
     );
     expect(codes.filter((code) => code === 'done')).toHaveLength(1);
     expect(codes.filter((code) => code === 'NODE_ALREADY_EXISTS')).toHaveLength(9999);
-    expect(branch.read('/parent/same').properties.title).toBe(`${codes.indexOf('done')}`);
+    expect((await branch.read('/parent/same')).properties.title).toBe(`${codes.indexOf('done')}`);
     await branch.engine.close();
     expect(await damage()).toEqual([]);
   });
@@ -242,8 +252,8 @@ describe('a tree five hundred levels deep', () => {
       const path = (top: string, levels: number): string =>
         `/${[top, ...Array<string>(levels - 1).fill('n'.repeat(letters))].join('/')}`;
       for (let levels = 1; levels <= 500; levels += 1) await branch.create(path('top', levels));
-      expect(branch.read(path('top', 500)).has_children).toBe(false);
-      expect(branch.read(path('top', 499)).has_children).toBe(true);
+      expect((await branch.read(path('top', 500))).has_children).toBe(false);
+      expect((await branch.read(path('top', 499))).has_children).toBe(true);
       const move = {
         type: 'MoveNode',
         workspace: CONTENT,
@@ -251,16 +261,16 @@ describe('a tree five hundred levels deep', () => {
         targetPath: '/else',
       } as const;
       await branch.command(move);
-      expect([exists(path('top', 500)), exists(path('top', 1)), exists(path('else', 500))]).toEqual([
-        false,
-        false,
-        true,
-      ]);
+      expect([
+        await exists(path('top', 500)),
+        await exists(path('top', 1)),
+        await exists(path('else', 500)),
+      ]).toEqual([false, false, true]);
       await branch.engine.close();
       expect(await damage()).toEqual([]);
       branch = await openTestBranch(folder);
       await branch.command({ type: 'DeleteNode', workspace: CONTENT, place: { path: '/else' } });
-      expect([exists('/else'), exists(path('else', 500))]).toEqual([false, false]);
+      expect([await exists('/else'), await exists(path('else', 500))]).toEqual([false, false]);
       await branch.engine.close();
       expect(await damage()).toEqual([]);
     },
@@ -316,8 +326,8 @@ describe('values of every JSON kind', () => {
   it('are byte for byte what they were: created, read, put back, replayed from the journal [ROB-006] [ROB-007] [ROB-008] [ROB-009]', async () => {
     branch = await openTestBranch(folder);
     const { host } = branch.engine;
-    const readText = (path: string): string => {
-      const answer = branch.engine.host.query(
+    const readText = async (path: string): Promise<string> => {
+      const answer = await branch.engine.host.query(
         BRANCH,
         { type: 'ReadNode', workspace: CONTENT, place: { path } },
         engineUser,
@@ -337,8 +347,8 @@ describe('values of every JSON kind', () => {
         const text = JSON.stringify(properties);
         const path = `/n${expected.length}`;
         await branch.create(path, properties);
-        expect(readText(path)).toBe(text);
-        const node = branch.read(path);
+        expect(await readText(path)).toBe(text);
+        const node = await branch.read(path);
         expect(Object.getPrototypeOf(node.properties)).toBe(Object.prototype);
         await branch.command({
           type: 'UpdateNode',
@@ -346,7 +356,7 @@ describe('values of every JSON kind', () => {
           place: { path },
           properties: node.properties as JsonObject,
         });
-        expect(readText(path)).toBe(text);
+        expect(await readText(path)).toBe(text);
         expected.push(text);
       }),
       { numRuns: 120 },
@@ -358,8 +368,8 @@ describe('values of every JSON kind', () => {
     await branch.create('/last');
     await branch.engine.close();
     branch = await openTestBranch(folder);
-    for (const [number, text] of expected.entries()) expect(readText(`/n${number}`)).toBe(text);
-    expect(exists('/last')).toBe(true);
+    for (const [number, text] of expected.entries()) expect(await readText(`/n${number}`)).toBe(text);
+    expect(await exists('/last')).toBe(true);
     await branch.engine.close();
     expect(await damage()).toEqual([]);
   });
@@ -368,6 +378,6 @@ describe('values of every JSON kind', () => {
     branch = await openTestBranch(folder);
     const properties = JSON.parse(`{"title":"t","n":[{"deep":${number}}]}`) as object;
     expect(await codeOf(branch.create('/infinite', properties))).toBe('VALIDATION_FAILED');
-    expect(exists('/infinite')).toBe(false);
+    expect(await exists('/infinite')).toBe(false);
   });
 });

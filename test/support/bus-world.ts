@@ -88,8 +88,8 @@ export class BusWorld {
     await this.branch.command({ type: 'MoveHead', revision });
   }
 
-  head(): string {
-    return (this.branch.query({ type: 'ReadBranchState' }) as { head: string }).head;
+  async head(): Promise<string> {
+    return ((await this.branch.query({ type: 'ReadBranchState' })) as { head: string }).head;
   }
 
   async close(): Promise<void> {

@@ -114,7 +114,7 @@ export async function inspect(folder: string, testimony: Testimony): Promise<Ins
   const engine = await Engine.open(folder, { kinds: branchKinds });
   const recoveryMs = performance.now() - started;
   const branch = await new TestBranch(engine).prepare();
-  checkReads(branch, testimony, damage);
+  await checkReads(branch, testimony, damage);
   await branch.create(`/after${testimony.acknowledged.length}`);
   for (const path of testimony.destroyed)
     if (existsSync(path)) damage.push(`${path} was destroyed and is there`);
@@ -124,19 +124,19 @@ export async function inspect(folder: string, testimony: Testimony): Promise<Ins
   return { damage, recoveryMs };
 }
 
-function titleAt(branch: TestBranch, path: string): State {
+async function titleAt(branch: TestBranch, path: string): Promise<State> {
   try {
-    return branch.read(path).properties.title as string;
+    return (await branch.read(path)).properties.title as string;
   } catch (error) {
     if ((error as { code?: string }).code !== 'NODE_NOT_FOUND') throw error;
     return null;
   }
 }
 
-function checkReads(branch: TestBranch, testimony: Testimony, damage: string[]): void {
+async function checkReads(branch: TestBranch, testimony: Testimony, damage: string[]): Promise<void> {
   const paths = new Set([...testimony.known.keys(), ...testimony.possible.keys()]);
   for (const path of paths) {
-    const found = titleAt(branch, path);
+    const found = await titleAt(branch, path);
     const known = testimony.known.get(path) ?? null;
     const isPossible = testimony.possible.has(path) && found === testimony.possible.get(path);
     if (found !== known && !isPossible) damage.push(`${path} is ${found}, acknowledged was ${known}`);
@@ -144,13 +144,13 @@ function checkReads(branch: TestBranch, testimony: Testimony, damage: string[]):
   for (const [operation, code] of testimony.refused) {
     const path = operation.slice(operation.indexOf(' ') + 1);
     if (code !== 'VALIDATION_FAILED') damage.push(`${operation} was refused with ${code}`);
-    if (titleAt(branch, path) !== (testimony.known.get(path) ?? null))
+    if ((await titleAt(branch, path)) !== (testimony.known.get(path) ?? null))
       damage.push(`${path} was refused and is there`);
   }
   for (const [prefix, { count, isKnown }] of testimony.wide) {
     let found = 0;
     for (let index = 0; index < count; index += 1)
-      if (titleAt(branch, `${prefix}${index}`) !== null) found += 1;
+      if ((await titleAt(branch, `${prefix}${index}`)) !== null) found += 1;
     if (found !== count && (isKnown || found > 0))
       damage.push(`${found} of ${count} nodes of ${prefix} are there`);
   }

@@ -45,10 +45,10 @@ async function make(): Promise<void> {
 }
 
 /** Counts the nodes that read as they were written. */
-function readable(): number {
+async function readable(): Promise<number> {
   let count = 0;
   for (let number = 0; number < made; number += 1)
-    if (branch.read(`/n${number}`).properties.title === `t${number}`) count += 1;
+    if ((await branch.read(`/n${number}`)).properties.title === `t${number}`) count += 1;
   return count;
 }
 
@@ -61,7 +61,7 @@ while (code === '') {
 say({
   made,
   code,
-  readable: readable(),
+  readable: await readable(),
   failures: engine.applyFailures.length > 0,
   pending: engine.host.pendingBytes > 0,
 });
@@ -72,7 +72,7 @@ for (let tries = 0; made < full + 100; tries += 1) {
   await make().catch(() => new Promise((resolve) => setTimeout(resolve, 20)));
   if (tries > 5000) break;
 }
-say({ made, readable: readable(), stopped: engine.stopped.length });
+say({ made, readable: await readable(), stopped: engine.stopped.length });
 await engine.close();
 say({ closed: true });
 process.exit(0);

@@ -28,6 +28,14 @@ const article = {
   ],
 };
 
+/** What {@link TestBranch.read} answers. */
+interface NodeRead {
+  readonly id: string;
+  readonly path: string;
+  readonly properties: Record<string, unknown>;
+  readonly has_children: boolean;
+}
+
 /** The branch of one repository on an engine, with the type `test:Article`. */
 export class TestBranch {
   readonly engine: Engine;
@@ -74,16 +82,15 @@ export class TestBranch {
     return created as Promise<{ revision: string }>;
   }
 
-  query(query: BranchQuery): unknown {
-    const answer = this.engine.host.query(BRANCH, query, engineUser);
-    const parsed = (whole: unknown): unknown => (whole instanceof JsonText ? whole.parse() : whole);
-    // A long one rests on its way.
-    return answer instanceof Promise ? answer.then(parsed) : parsed(answer);
+  /** Asks a query. Any may rest on its way, on a busy machine also a short one. */
+  async query(query: BranchQuery): Promise<unknown> {
+    const answer = await this.engine.host.query(BRANCH, query, engineUser);
+    return answer instanceof JsonText ? answer.parse() : answer;
   }
 
   /** The node at a path. */
-  read(path: string): { path: string; properties: Record<string, unknown>; has_children: boolean } {
-    return this.query({ type: 'ReadNode', workspace: CONTENT, place: { path } }) as never;
+  async read(path: string): Promise<NodeRead> {
+    return (await this.query({ type: 'ReadNode', workspace: CONTENT, place: { path } })) as NodeRead;
   }
 }
 

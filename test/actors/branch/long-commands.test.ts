@@ -168,14 +168,14 @@ async function addNodes(parent: string, commits: number, each: number, propertie
   }
 }
 
-function headOf(): string {
-  return (branch.query({ type: 'ReadBranchState' }) as { readonly head: string }).head;
+async function headOf(): Promise<string> {
+  return ((await branch.query({ type: 'ReadBranchState' })) as { readonly head: string }).head;
 }
 
 it.each(['MoveHead', 'BecomeFork'])(
   'a move of the head by %s is refused before anything is written when it changes too many nodes',
   async (type) => {
-    const revision = headOf();
+    const revision = await headOf();
     await addNodes(`many-${type.toLowerCase()}`, 2, 200);
     countAnew();
     await expect(branch.command({ type, revision, sourceName: 'main' } as never)).rejects.toMatchObject({
@@ -189,7 +189,7 @@ it.each(['MoveHead', 'BecomeFork'])(
 it.each(['MoveHead', 'BecomeFork'])(
   'a move of the head by %s is refused before anything is written when it changes too many bytes',
   async (type) => {
-    const revision = headOf();
+    const revision = await headOf();
     await addNodes(`long-${type.toLowerCase()}`, 3, 20, { text: 'x'.repeat(100_000) });
     countAnew();
     await expect(branch.command({ type, revision, sourceName: 'main' } as never)).rejects.toMatchObject({
@@ -236,7 +236,7 @@ it('the relations of a node are looked up in short steps for its entity tag', as
     expect(reads.longestStep).toBeLessThan(count / 2);
   }
   const update: CommitOperation = { type: 'update', nodeId: '', properties: {}, version: 1 };
-  const { id } = branch.read('/related') as unknown as { readonly id: string };
+  const { id } = await branch.read('/related');
   countAnew();
   await expect(commit([{ ...update, nodeId: id }])).rejects.toMatchObject({ code: 'PRECONDITION_FAILED' });
   expect(reads.all).toBeGreaterThan(count);
@@ -246,19 +246,17 @@ it('the relations of a node are looked up in short steps for its entity tag', as
 it('nodes are written one in a step, whatever their size', async () => {
   await addNodes('some', 1, 8);
   const place = { path: '/some' };
-  const ids = (): string[] =>
-    ['/some', ...Array.from({ length: 8 }, (_, index) => `/some/n-0-${index}`)].map(
-      (path) => (branch.read(path) as unknown as { readonly id: string }).id,
-    );
+  const paths = ['/some', ...Array.from({ length: 8 }, (_, index) => `/some/n-0-${index}`)];
+  const ids = () => Promise.all(paths.map(async (path) => (await branch.read(path)).id));
   const update = (nodeId: string): CommitOperation => ({
     type: 'update',
     nodeId,
     properties: { title: 'x' },
   });
   const change = { workspace: CONTENT, place };
-  const { revision } = (await commit(ids().map(update))) as { readonly revision: string };
+  const { revision } = (await commit((await ids()).map(update))) as { readonly revision: string };
   const commands: readonly (() => Promise<unknown>)[] = [
-    () => commit(ids().map(update)),
+    async () => commit((await ids()).map(update)),
     () => branch.command({ type: 'PublishNode', ...change, publish: true, tree: true }),
     () => branch.command({ type: 'PublishNode', ...change, publish: false, tree: true }),
     () => branch.command({ type: 'CopyNode', ...change, targetPath: '/copied', tree: true }),

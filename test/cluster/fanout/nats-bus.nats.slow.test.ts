@@ -32,7 +32,7 @@ describe('the bus over three servers', () => {
   it('delivers everything in order while one server after the other dies, stalls and comes back', async () => {
     const cluster = await open(3);
     const { members, world } = cluster;
-    const start = world.head();
+    const start = await world.head();
     const told = members.map((): RevisionCommitted[] => []);
     const listening = members.map(async ({ bus }, index) => {
       for await (const { event } of await bus.subscribe(BRANCH, { after: start })) {

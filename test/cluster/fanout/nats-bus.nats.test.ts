@@ -41,7 +41,7 @@ describe('the bus over NATS', () => {
   it('delivers to subscribers on every member, including the writer, in revision order [CLU-011]', async () => {
     const cluster = await open(3);
     const { members, world } = cluster;
-    const known = world.head();
+    const known = await world.head();
     const subscriptions = await Promise.all(members.map(({ bus }) => bus.subscribe(BRANCH)));
     const late = await (members[2] as BusMember).bus.subscribe(BRANCH, { after: known });
     const written = await world.writeMany(40);

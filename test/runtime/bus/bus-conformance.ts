@@ -51,7 +51,7 @@ export function busConformance(name: string, open: () => Promise<BusUnderTest>):
     it('delivers commits from now on, in order, once and complete', async () => {
       const { listener, world } = bus;
       await world.write();
-      const start = world.head();
+      const start = await world.head();
       const subscription = await listener.subscribe(BRANCH);
       expect(subscription.revision).toBe(start);
       const written = await world.writeMany(20);
@@ -65,7 +65,7 @@ export function busConformance(name: string, open: () => Promise<BusUnderTest>):
 
     it('delivers missed events since a revision first, then new ones, without gaps or duplicates', async () => {
       const { listener, world } = bus;
-      const known = world.head();
+      const known = await world.head();
       const missed = await world.writeMany(70);
       const writing = world.writeMany(40);
       const early = await listener.subscribe(BRANCH, { after: known });
@@ -81,7 +81,7 @@ export function busConformance(name: string, open: () => Promise<BusUnderTest>):
 
     it('delivers the complete rest to many subscribers that start anywhere during writes', async () => {
       const { listener, world } = bus;
-      const known = [world.head()];
+      const known = [await world.head()];
       const followed: { after: string; items: Promise<string[]> }[] = [];
       for (let round = 0; round < 12; round++) {
         const writing = world.writeMany(5);

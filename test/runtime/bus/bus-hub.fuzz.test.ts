@@ -80,7 +80,7 @@ describe('what is lost, doubled or late on the way', () => {
             if (now === 'twice') hub.receive(branch, event);
           }
         };
-        const known = [world.head()];
+        const known = [await world.head()];
         const listeners: Listener[] = [];
         const everything: BusItem[] = [];
         const owner = hub.subscribeUnder('');
@@ -99,7 +99,7 @@ describe('what is lost, doubled or late on the way', () => {
         }
         for (const event of late) hub.receive(BRANCH, event);
         hub.doubt();
-        const head = world.head();
+        const head = await world.head();
         const isTold = () =>
           listeners.every(({ at }) => at === head) && (everything.at(-1)?.event.revision ?? head) === head;
         for (let turn = 0; turn < 500 && !isTold(); turn++) await settle(1);

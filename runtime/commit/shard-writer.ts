@@ -210,7 +210,8 @@ export class ShardWriter {
    *
    * @param finish makes the copy valid
    * @returns position of the copy
-   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`, `SHUTTING_DOWN` when it is closed or being closed
+   * @throws {ServiceError} `STORAGE_FULL`, `WRITES_STOPPED`, `SHUTTING_DOWN` when it is closed or being closed,
+   *   `DATA_CORRUPTED` when another file was copied over that of the shard
    */
   copyTo(folder: string, finish: () => void | Promise<void>): Promise<ShardPosition> {
     if (this.#isClosing) return Promise.reject(new ServiceError('SHUTTING_DOWN'));
@@ -231,6 +232,7 @@ export class ShardWriter {
     if (this.#isClosing) throw new ServiceError('SHUTTING_DOWN');
     this.#timer?.cancel();
     this.#timer = undefined;
+    this.requireUntouched();
     await this.#apply(cut);
     if (this.#failures > 0) throw new ServiceError('STORAGE_FULL');
     assert(this.#shard.copyTo !== undefined, 'this kind of shard can be copied');

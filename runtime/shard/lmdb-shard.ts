@@ -5,7 +5,7 @@ import { assert, InvariantError } from '#runtime/base/assert.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
 import { runInTurns } from '#runtime/base/event-loop/run-in-slices.ts';
 import { refusedFile } from '#runtime/errors/refused-file.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { copyFileDurably } from './file-copy.ts';
 import { inspectHead } from './lmdb-head.ts';
@@ -268,7 +268,7 @@ export class LmdbShard implements Shard {
   }
 
   apply(writes: readonly Write[], position: ShardPosition): Applied {
-    if (!this.#isClosed) this.#failed ??= this.#tampered() ?? this.#tooFull(writes);
+    if (!this.#isClosed) this.#failed ??= this.#tampered() ?? this.#wasOverwritten() ?? this.#tooFull(writes);
     const refusal = this.#failed ?? (this.#isClosed ? closedError() : undefined);
     if (refusal !== undefined) {
       const rejected = Promise.reject(refusal);
@@ -388,6 +388,7 @@ export class LmdbShard implements Shard {
   }
 
   requireUntouched(): void {
+    if (this.#overwritten !== undefined) throw this.#overwritten;
     // While something is applied, readers may see either position.
     if (this.#failed !== undefined || this.#isClosed || this.#running !== undefined) return;
     const { sequence } = this.#position;
@@ -431,6 +432,17 @@ export class LmdbShard implements Shard {
     if (found.size >= this.#file.size) return undefined;
     truncateSync(path, this.#file.size);
     return damaged(this.#folder, `it was cut to ${found.size} bytes under the running server`);
+  }
+
+  /** The error if another file was copied over this one. An application would give that the position of this one. */
+  #wasOverwritten(): ServiceError | undefined {
+    try {
+      this.requireUntouched();
+      return undefined;
+    } catch (cause) {
+      // A look that failed in another way tells nothing of the content.
+      return isDamage(cause) ? cause : undefined;
+    }
   }
 
   /** The error if large values would not fit on the disk. LMDB must not try to write them, see {@link largeBytes}. */
@@ -505,8 +517,8 @@ export class LmdbShard implements Shard {
   }
 
   #requireOpen(): void {
-    if (this.#isClosed) throw closedError();
     if (this.#overwritten !== undefined) throw this.#overwritten;
+    if (this.#isClosed) throw closedError();
   }
 
   #table(number: number): Table {

@@ -88,7 +88,7 @@ export interface Shard extends TableReader {
    * Applies writes and their log position atomically. Calls must not overlap: wait for `committed`. After a failure
    * nothing more is applied, and the rejected writes may be visible: close the shard and reopen it.
    *
-   * @throws {ServiceError} through the promises: `STORAGE_FULL`, `WRITES_STOPPED`
+   * @throws {ServiceError} through the promises: `STORAGE_FULL`, `WRITES_STOPPED`, `DATA_CORRUPTED`
    * @throws {InvariantError} for a key that is empty or longer than `KEY_BYTES_MAX`; nothing is applied
    */
   apply(writes: readonly Write[], position: ShardPosition): Applied;
@@ -109,7 +109,7 @@ export interface Shard extends TableReader {
    * Checks that the file still has the position that was applied last: somebody may have copied an earlier one over it.
    * Costs one look-up. Absent in shards that are not files.
    *
-   * @throws {ServiceError} `DATA_CORRUPTED`; then nothing more is applied, and every read throws it
+   * @throws {ServiceError} `DATA_CORRUPTED`; then nothing more is applied, and every read throws it, also once it is closed
    */
   requireUntouched?(): void;
   /** Size of the shard on disk in bytes. */

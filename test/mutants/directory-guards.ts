@@ -73,10 +73,24 @@ export const directoryGuards: readonly GuardMutant[] = [
     tests: overwrittenTest,
   },
   {
+    guard: 'nothing is applied to a shard that another file was copied over',
+    file: 'runtime/shard/lmdb-shard.ts',
+    from: 'this.#wasOverwritten() ??',
+    to: '',
+    tests: overwrittenTest,
+  },
+  {
+    guard: 'no shard is copied that another file was copied over',
+    file: 'runtime/commit/shard-writer.ts',
+    from: 'this.requireUntouched();',
+    to: '',
+    tests: overwrittenTest,
+  },
+  {
     guard: 'nothing is read from a shard that another file was copied over',
     file: 'runtime/shard/lmdb-shard.ts',
-    from: 'if (this.#overwritten !== undefined) throw this.#overwritten;',
-    to: '',
+    from: 'if (this.#overwritten !== undefined) throw this.#overwritten;\n    if (this.#isClosed) throw closedError();',
+    to: 'if (this.#isClosed) throw closedError();',
     tests: overwrittenTest,
   },
   {

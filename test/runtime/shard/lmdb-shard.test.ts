@@ -143,6 +143,29 @@ describe('an LMDB shard on its disk', () => {
     await shard.close();
   });
 
+  it('writes nothing to a file that an earlier copy was written over, not even its position', async () => {
+    const shard = new LmdbShard(folder, ['a']);
+    const file = join(folder, 'data.mdb');
+    const clock = shard.position.clock;
+    const put = (sequence: number): Promise<void> =>
+      shard.apply([{ table: 0, key: `k${sequence}`, value: Buffer.from('v') }], { sequence, clock }).flushed;
+    await put(1);
+    copyFileSync(file, `${file}.earlier`);
+    for (let sequence = 2; sequence <= 9; sequence += 1) await put(sequence);
+    writeFileSync(file, readFileSync(`${file}.earlier`), { flag: 'r+' });
+    await new Promise((resolve) => setImmediate(resolve));
+    await expect(put(10)).rejects.toMatchObject({
+      code: 'DATA_CORRUPTED',
+      message: expect.stringContaining('it is no longer at log record 9') as string,
+    });
+    await shard.close();
+    // Whoever still has it hears the cause, and not that it may be read again.
+    expect(() => shard.get(0, 'k1')).toThrow('it is no longer at log record 9');
+    const again = new LmdbShard(folder, ['a']);
+    expect(again.position.sequence).toBe(1);
+    await again.close();
+  });
+
   it('does not ask LMDB to write large values to a volume without room, which would end the process', async () => {
     let free = 2 * 1024 * 1024;
     const open = () => new LmdbShard(folder, ['a'], undefined, undefined, () => free);

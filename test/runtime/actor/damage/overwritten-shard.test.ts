@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { Engine, engineUser as caller } from '#test/support/engine.ts';
 import { noteActor } from '#test/support/note-actor.ts';
+import { TestClock } from '#test/support/test-clock.ts';
 import { until } from '#test/support/until.ts';
 
 const one = actorId('acme', 'site~1', 'one', 'notes');
@@ -15,6 +16,7 @@ const told = 'another file was copied over it under the running server';
 let folder: string;
 let engine: Engine;
 
+const fileOf = (actor: string): string => join(folder, 'actors', ...actor.split('/'), 'data.mdb');
 const write = (actor: string, text: string): Promise<unknown> =>
   engine.host.command(actor, { type: 'Write', key: 'k', text }, { caller });
 const read = (actor: string): unknown => engine.host.query(actor, { type: 'Read', key: 'k' }, caller);
@@ -24,7 +26,7 @@ const stopped = () => engine.host.stoppedActors.map(({ actor, reason }) => `${ac
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'overwritten-shard-'));
   engine = await Engine.open(folder, setup);
-  const file = join(folder, 'actors', ...one.split('/'), 'data.mdb');
+  const file = fileOf(one);
   const earlier = join(folder, 'earlier.mdb');
   for (const actor of [one, two]) {
     await engine.host.create(actor);
@@ -60,5 +62,43 @@ describe('a shard that an earlier copy is written over', () => {
     expect(stopped()).toEqual([`${one}: damage`]);
     expect(() => read(one)).toThrow(told);
     expect(read(two)).toBe('sound');
+  });
+
+  it('is not copied, for a fork or a backup, and keeps its position, so that a restart continues from it', async () => {
+    const three = actorId('acme', 'site~1', 'three', 'notes');
+    await expect(engine.host.copy(one, join(folder, 'copy'))).rejects.toThrow(told);
+    await expect(engine.host.fork(one, three)).rejects.toThrow(told);
+    expect(engine.host.exists(three)).toBe(false);
+    await expect(write(one, 'third')).rejects.toThrow(told);
+    await engine.close();
+    engine = await Engine.open(folder, setup);
+    expect([read(one), read(two), stopped()]).toEqual(['second', 'sound', []]);
+  });
+});
+
+describe('changes that are not applied when an earlier copy is written over their shard', () => {
+  it('are not applied to that, and are there after a restart', async () => {
+    await engine.close();
+    const clock = new TestClock();
+    const limits = { apply: { applyBytes: 1_000_000, applyDelayMs: 1 } };
+    engine = await Engine.open(folder, { ...setup, clock, limits });
+    expect(read(one)).toBe('second');
+    const file = fileOf(one);
+    const earlier = readFileSync(file);
+    await write(one, 'third');
+    clock.advance(1);
+    await until(() => engine.host.pendingBytes === 0, 'it is applied');
+    await write(one, 'fourth');
+    writeFileSync(file, earlier, { flag: 'r+' });
+    await new Promise((resolve) => setImmediate(resolve));
+    clock.advance(1);
+    await until(() => engine.applyFailures.length > 0, 'it is refused');
+    // What is not applied is read from memory.
+    expect(read(one)).toBe('fourth');
+    await expect(write(one, 'fifth')).rejects.toThrow(told);
+    expect(stopped()).toContain(`${one}: damage`);
+    await engine.close();
+    engine = await Engine.open(folder, setup);
+    expect([read(one), stopped()]).toEqual(['fourth', []]);
   });
 });

@@ -325,6 +325,7 @@ export class CommitLoop {
     const events: ActorEvent[] = [];
     try {
       await this.#fill(memtable, held, events, startedMs);
+      this.#requireSameShard();
       if (memtable.count > 0) await this.#makeDurable(memtable);
       else await this.#environment.log.confirm();
       this.#memtables.batch = undefined;
@@ -338,6 +339,12 @@ export class CommitLoop {
       failDeferred(events, error);
     }
     this.#endBatch();
+  }
+
+  /** Refuses a batch whose commands may have read another file: long ones take turns. */
+  #requireSameShard(): void {
+    this.checkShard();
+    if (this.#stopped !== undefined) throw this.#stopped;
   }
 
   async #fill(memtable: Memtable, held: HeldReply[], events: ActorEvent[], startedMs: number): Promise<void> {

@@ -68,8 +68,22 @@ export const directoryGuards: readonly GuardMutant[] = [
   {
     guard: 'no batch begins on a shard that another file was copied over',
     file: 'runtime/commit/commit-loop.ts',
-    from: 'this.checkShard();',
+    from: 'this.checkShard();\n    const startedMs',
+    to: 'const startedMs',
+    tests: overwrittenTest,
+  },
+  {
+    guard: 'no batch is appended whose commands ran while another file was copied over their shard',
+    file: 'runtime/commit/commit-loop.ts',
+    from: 'this.#requireSameShard();',
     to: '',
+    tests: overwrittenTest,
+  },
+  {
+    guard: 'no batch is appended once its actor was stopped while it ran',
+    file: 'runtime/commit/commit-loop.ts',
+    from: 'if (this.#stopped !== undefined) throw this.#stopped;\n  }',
+    to: '}',
     tests: overwrittenTest,
   },
   {

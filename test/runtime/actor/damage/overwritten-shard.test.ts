@@ -49,6 +49,8 @@ afterEach(async () => {
 
 describe('a shard that an earlier copy is written over', () => {
   it('takes no command, answers nothing, and has everything again after a restart', async () => {
+    // It would find the actor in a state that it cannot be in.
+    await expect(engine.host.command(one, { type: 'Break' }, { caller })).rejects.toThrow(told);
     for (let time = 0; time < 2; time += 1) await expect(write(one, 'third')).rejects.toThrow(told);
     expect(() => read(one)).toThrow(told);
     expect(stopped()).toEqual([`${one}: damage`]);
@@ -74,6 +76,37 @@ describe('a shard that an earlier copy is written over', () => {
     engine = await Engine.open(folder, setup);
     expect([read(one), read(two), stopped()]).toEqual(['second', 'sound', []]);
   });
+});
+
+describe('a command that runs while an earlier copy is written over its shard', () => {
+  it.each(['nobody', 'those who ask for stopped actors'])(
+    'is refused when %s noticed meanwhile',
+    async (who) => {
+      await engine.close();
+      engine = await Engine.open(folder, setup);
+      const file = fileOf(one);
+      const earlier = readFileSync(file);
+      await write(one, 'third');
+      await until(
+        () => readFileSync(file).includes('third') && engine.host.pendingBytes === 0,
+        'it is applied',
+      );
+      const gate = { isOpen: false };
+      const running = engine.host.command(one, { type: 'WriteAfter', gate, key: 'late' }, { caller });
+      running.catch(() => {});
+      await new Promise((resolve) => setImmediate(resolve));
+      writeFileSync(file, earlier, { flag: 'r+' });
+      await new Promise((resolve) => setImmediate(resolve));
+      if (who !== 'nobody') expect(stopped()).toEqual([`${one}: damage`]);
+      gate.isOpen = true;
+      await expect(running).rejects.toThrow(told);
+      expect(stopped()).toEqual([`${one}: damage`]);
+      await engine.close();
+      engine = await Engine.open(folder, setup);
+      const late = engine.host.query(one, { type: 'Read', key: 'late' }, caller);
+      expect([read(one), late]).toEqual(['third', undefined]);
+    },
+  );
 });
 
 describe('changes that are not applied when an earlier copy is written over their shard', () => {

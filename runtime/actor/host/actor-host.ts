@@ -179,16 +179,17 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   /** Open actors that no longer take commands, and actors that are not served. Looks now and then whether shards were changed. */
   get stoppedActors(): readonly StoppedActor[] {
-    const stopped: StoppedActor[] = [...this.#storage.stopped];
+    // An open actor may be one whose files were found damaged by an application.
+    const stopped = new Map(this.#storage.stopped.map((each) => [each.actor, each]));
     const nowMs = this.#environment.clock.monotonicMs();
     const isDue = nowMs - this.#shardsCheckedMs >= SHARDS_CHECK_MS;
     if (isDue) this.#shardsCheckedMs = nowMs;
     for (const { id, loop } of this.#open.values()) {
       if (isDue) loop.checkShard();
       const told = loop.isStopped ? stoppedActor(id, loop.stopCause) : undefined;
-      if (told !== undefined) stopped.push(told);
+      if (told !== undefined) stopped.set(id, told);
     }
-    return stopped;
+    return [...stopped.values()];
   }
 
   /** Bytes of durable changes that are not applied to their shards yet, over all open actors. */

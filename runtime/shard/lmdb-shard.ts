@@ -307,6 +307,7 @@ export class LmdbShard implements Shard {
     const transaction = this.#pinned();
     let isOpen = true;
     const requireOpen = (): void => {
+      this.#requireSame();
       if (!isOpen) throw closedError();
     };
     const snapshot: ShardSnapshot = {
@@ -388,7 +389,7 @@ export class LmdbShard implements Shard {
   }
 
   requireUntouched(): void {
-    if (this.#overwritten !== undefined) throw this.#overwritten;
+    this.#requireSame();
     // While something is applied, readers may see either position.
     if (this.#failed !== undefined || this.#isClosed || this.#running !== undefined) return;
     const { sequence } = this.#position;
@@ -516,8 +517,12 @@ export class LmdbShard implements Shard {
     this.#onClosed?.();
   }
 
-  #requireOpen(): void {
+  #requireSame(): void {
     if (this.#overwritten !== undefined) throw this.#overwritten;
+  }
+
+  #requireOpen(): void {
+    this.#requireSame();
     if (this.#isClosed) throw closedError();
   }
 

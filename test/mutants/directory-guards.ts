@@ -103,9 +103,16 @@ export const directoryGuards: readonly GuardMutant[] = [
   {
     guard: 'nothing is read from a shard that another file was copied over',
     file: 'runtime/shard/lmdb-shard.ts',
-    from: 'if (this.#overwritten !== undefined) throw this.#overwritten;\n    if (this.#isClosed) throw closedError();',
-    to: 'if (this.#isClosed) throw closedError();',
+    from: 'if (this.#overwritten !== undefined) throw this.#overwritten;',
+    to: '',
     tests: overwrittenTest,
+  },
+  {
+    guard: 'no snapshot is read of a shard that another file was copied over',
+    file: 'runtime/shard/lmdb-shard.ts',
+    from: 'this.#requireSame();\n      if (!isOpen)',
+    to: 'if (!isOpen)',
+    tests: ['test/runtime/shard/lmdb-shard.test.ts'],
   },
   {
     guard: 'whoever asks for stopped actors hears of a shard that another file was copied over',

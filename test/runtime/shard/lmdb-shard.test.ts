@@ -127,6 +127,9 @@ describe('an LMDB shard on its disk', () => {
     await put(1);
     copyFileSync(file, `${file}.earlier`);
     for (let sequence = 2; sequence <= 9; sequence += 1) await put(sequence);
+    const pinned = shard.snapshot();
+    const rows = pinned.range(0, { start: 'k1', end: 'k9' })[Symbol.iterator]();
+    rows.next();
     writeFileSync(file, readFileSync(`${file}.earlier`), { flag: 'r+' });
     await new Promise((resolve) => setImmediate(resolve));
     const overwritten = expect.objectContaining({
@@ -138,6 +141,10 @@ describe('an LMDB shard on its disk', () => {
     expect(() => shard.requireUntouched()).toThrow(overwritten);
     expect(() => shard.get(0, 'k1')).toThrow(overwritten);
     expect(() => shard.snapshot()).toThrow(overwritten);
+    expect(() => pinned.get(0, 'k1')).toThrow(overwritten);
+    expect(() => pinned.has?.(0, 'k1')).toThrow(overwritten);
+    expect(() => rows.next()).toThrow(overwritten);
+    pinned.close();
     const refused = shard.apply([], { sequence: 10, clock });
     await expect(refused.flushed).rejects.toEqual(overwritten);
     await shard.close();

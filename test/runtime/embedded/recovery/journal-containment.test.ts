@@ -333,6 +333,65 @@ describe('what was decided about damage', () => {
     await last.close();
   });
 
+  it('is kept about what is still damaged when something else is lost later', async () => {
+    const files = flipped(segments()[1] as string, 400);
+    const newest = segments().at(-1) as string;
+    const { journal } = await openJournal(files, options);
+    const known = journal.damage?.lost ?? [];
+    await journal.damage?.decide(new Map());
+    await journal.append(numberedEntry('t/r/new', 1));
+    await journal.close();
+    flip(files, newest, 400);
+    const again = (await openJournal(files, options)).journal;
+    const later = again.damage?.lost ?? [];
+    expect([known.length, later.length]).toEqual([1, 1]);
+    expect(later).not.toEqual(known);
+    await again.damage?.decide(new Map([['t/r/x', 'it is lost']]));
+    await again.close();
+    const last = (await openJournal(files, options)).journal;
+    expect(last.damage?.lost).toEqual([]);
+    expect([...(last.damage?.refused.keys() ?? [])]).toEqual(['t/r/x']);
+    await last.close();
+  });
+
+  it('is kept about a file that was taken away when somebody depends on it and something else is back', async () => {
+    const path = segments()[0] as string;
+    const files = flipped(path, 400);
+    const newest = segments().at(-1) as string;
+    const { journal } = await openJournal(files, options);
+    await journal.damage?.decide(new Map([['t/r/x', 'it is lost']]));
+    await journal.append(numberedEntry('t/r/new', 1));
+    await journal.close();
+    files.remove(path);
+    const whole = files.content(newest);
+    flip(files, newest, 400);
+    const again = (await openJournal(files, options)).journal;
+    expect(again.damage?.lost).toHaveLength(1);
+    await again.damage?.decide(new Map(again.damage.refused));
+    await again.close();
+    files.put(newest, whole);
+    const last = (await openJournal(files, options)).journal;
+    expect([...(last.damage?.refused.keys() ?? [])]).toEqual(['t/r/x']);
+    await last.close();
+  });
+
+  it('is not written again when nothing is lost besides what has left', async () => {
+    const files = flipped(segments()[1] as string, 400);
+    const { journal } = await openJournal(files, options);
+    await journal.damage?.decide(new Map());
+    const begin = parseSegmentFileName(basename(segments().at(-1) as string)) as number;
+    await until(() => {
+      for (const actor of journal.pending().keys()) journal.released(actor, begin - 1);
+      return !files.paths().includes(segments()[1] as string);
+    }, 'the damaged one leaves');
+    await journal.close();
+    const before = files.content(note);
+    const again = (await openJournal(files, options)).journal;
+    await again.damage?.decide(new Map());
+    expect(files.content(note).equals(before)).toBe(true);
+    await again.close();
+  });
+
   it('misses the records of the newest file when that is gone before anything was written after the decision', async () => {
     const files = flipped(segments()[1] as string, 400);
     const { journal } = await openJournal(files, options);

@@ -62,6 +62,12 @@ it('reports a folder of notes that is none, and refuses new notes until it is on
   await expect(beginRemoval(unsettled, 'a/x~1')).rejects.toMatchObject(refused);
 });
 
+it('reports nothing where there is no folder of notes yet', async () => {
+  const told: string[] = [];
+  expect(await unsettled.all((path) => void told.push(path))).toEqual([]);
+  expect(told).toEqual([]);
+});
+
 it('reports a lack of room for a note, without which a removal continues, and errors of the system', async () => {
   const volume = new SmallVolume(1024 * 1024);
   try {

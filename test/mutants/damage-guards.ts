@@ -20,7 +20,7 @@ export const damageGuards: readonly GuardMutant[] = [
   {
     guard: 'records that are lost of a kept segment after the decision are lost',
     file: 'runtime/embedded/recovery/journal-damage.ts',
-    from: 'lost.filter((one) => !isDecided(note, one))',
+    from: 'lost.filter((one) => !isDecided(earlier, one))',
     to: 'lost.filter(({ last }) => last > decided)',
     tests: keptSegmentTest,
   },

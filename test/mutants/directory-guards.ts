@@ -5,6 +5,7 @@ const catalogueFileTest = ['test/runtime/actor/catalogue/catalogue-file.test.ts'
 const damagedLogTest = ['test/runtime/actor/damage/damaged-log.test.ts'];
 const journalLostTest = ['test/runtime/embedded/recovery/journal-lost.test.ts'];
 const olderVersionTest = ['test/history/older-version.test.ts'];
+const containmentTest = ['test/runtime/embedded/recovery/journal-containment.test.ts'];
 const overwrittenTest = ['test/runtime/actor/damage/overwritten-shard.test.ts'];
 
 /** The safety guards of who uses a data directory, and of what its files are believed to say. */
@@ -120,5 +121,61 @@ export const directoryGuards: readonly GuardMutant[] = [
     from: 'if (isDue) loop.checkShard();',
     to: '',
     tests: overwrittenTest,
+  },
+  {
+    guard: 'ranges on which somebody may depend stay in a decision when something else is lost',
+    file: 'runtime/embedded/recovery/journal-damage.ts',
+    from: 'if (refused.size > 0 || added.length === 0) return lost;',
+    to: 'if (added.length === 0) return lost;',
+    tests: containmentTest,
+  },
+  {
+    guard: 'a decision is not written again when nothing new is lost',
+    file: 'runtime/embedded/recovery/journal-damage.ts',
+    from: 'if (refused.size > 0 || added.length === 0) return lost;',
+    to: 'if (refused.size > 0) return lost;',
+    tests: containmentTest,
+  },
+  {
+    guard: 'what nobody depended on and has left is not in a new decision',
+    file: 'runtime/embedded/recovery/journal-damage.ts',
+    from: 'return lost.filter((range) => isLostNow(present, range)).map(',
+    to: 'return lost.map(',
+    tests: containmentTest,
+  },
+  {
+    guard: 'what nobody depended on is marked when somebody depends on what is lost later',
+    file: 'runtime/embedded/recovery/journal-damage.ts',
+    from: '.map((range) => ({ ...range, isNobodys: true }));',
+    to: ';',
+    tests: containmentTest,
+  },
+  {
+    guard: 'only what nobody depends on is not waited for',
+    file: 'runtime/embedded/recovery/journal-damage.ts',
+    from: 'lost.filter(({ isNobodys }) => isNobodys !== true) : lost;',
+    to: '[] : lost;',
+    tests: containmentTest,
+  },
+  {
+    guard: 'what nobody depended on is waited for while nobody is refused',
+    file: 'runtime/embedded/recovery/journal-damage.ts',
+    from: 'refused.size > 0 ? lost.filter(({ isNobodys }) => isNobodys !== true) : lost;',
+    to: 'lost.filter(({ isNobodys }) => isNobodys !== true);',
+    tests: containmentTest,
+  },
+  {
+    guard: 'what nobody depended on is not decided again when all else is back',
+    file: 'runtime/embedded/recovery/journal-damage.ts',
+    from: 'const earlier = stillLost ? note.lost : (note?.lost ?? []).filter((range) => isLostNow(lost, range));',
+    to: 'const earlier = stillLost ? note.lost : [];',
+    tests: containmentTest,
+  },
+  {
+    guard: 'what was back may be lost again',
+    file: 'runtime/embedded/recovery/journal-damage.ts',
+    from: '(note?.lost ?? []).filter((range) => isLostNow(lost, range));',
+    to: '(note?.lost ?? []);',
+    tests: containmentTest,
   },
 ];

@@ -47,12 +47,12 @@ export const storageGuards: readonly GuardMutant[] = [
   {
     guard: 'records that were lost are back only when segments have them',
     file: 'runtime/embedded/recovery/journal-damage.ts',
-    from: `      !lost.some((one) => one.first <= last && one.last >= first) &&
+    from: `      !isLostNow(present, range) &&
       segments.some(
         ({ header, lastSequence }) =>
-          header.firstSequence <= first && lastSequence >= (isAtMost ? first : last),
+          header.firstSequence <= range.first && lastSequence >= (range.isAtMost ? range.first : range.last),
       ),`,
-    to: '!lost.some((one) => one.first <= last && one.last >= first),',
+    to: '!isLostNow(present, range),',
     tests: containmentTest,
   },
   {

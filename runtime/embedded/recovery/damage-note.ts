@@ -19,6 +19,15 @@ export interface SequenceRange {
   readonly isAtMost: boolean;
 }
 
+/** Lost records of a decision. */
+export interface LostRange extends SequenceRange {
+  /**
+   * Whether nobody depended on them when others were decided, so that those who are refused do not wait for them.
+   * Missing in notes of earlier versions, which ignore it.
+   */
+  readonly isNobodys?: true;
+}
+
 /** An inclusive range of sequences that no segment has, although nothing is lost. */
 export type Hole = Pick<SequenceRange, 'first' | 'last'>;
 
@@ -27,7 +36,7 @@ export interface DamageNote {
   /** Newest sequence at the time of the decision; segments that begin up to it are kept. */
   readonly through: number;
   /** Lost records. */
-  readonly lost: readonly SequenceRange[];
+  readonly lost: readonly LostRange[];
   /** Records that were removed as usual between earlier decisions and this one, so that a hole is expected there. */
   readonly removed: readonly Hole[];
   /** Actors that depend on lost records, each with the reason. */
@@ -70,7 +79,7 @@ export async function readDamageNote(files: FileSystem, folder: string): Promise
       through,
     } = body as {
       through: number;
-      lost: readonly SequenceRange[];
+      lost: readonly LostRange[];
       removed?: readonly Hole[];
       refused: Readonly<Record<string, string>>;
     };

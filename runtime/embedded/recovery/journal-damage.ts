@@ -6,7 +6,7 @@ import {
   expectedHoles,
   type Hole,
   removeDamageNote,
-  type SequenceRange,
+  type LostRange,
   writeDamageNote,
 } from './damage-note.ts';
 import type { Retention } from '../segments/journal-retention.ts';
@@ -37,7 +37,7 @@ export class JournalDamage implements LogDamage {
   readonly appliedThrough: number;
   readonly #environment: JournalDamageEnvironment;
   /** Lost ranges in the decision. */
-  readonly #ranges: readonly SequenceRange[];
+  readonly #ranges: readonly LostRange[];
   /** Expected holes before the segments that are kept since the newest decision. */
   readonly #removed: readonly Hole[];
   #through: number;
@@ -50,10 +50,12 @@ export class JournalDamage implements LogDamage {
     this.#environment = environment;
     const stillLost = note !== undefined && !isBackAgain(note, lost, retention);
     const decided = note?.through ?? 0;
-    this.lost = stillLost ? lost.filter((one) => !isDecided(note, one)) : lost;
+    // When the others are back, what nobody depended on stays decided: a new decision would concern later actors.
+    const earlier = stillLost ? note.lost : (note?.lost ?? []).filter((range) => isLostNow(lost, range));
+    this.lost = lost.filter((one) => !isDecided(earlier, one));
     this.refused = stillLost ? note.refused : nobody;
     const ranges = this.lost.map(({ first, isAtMost = false, last }) => ({ first, last, isAtMost }));
-    this.#ranges = stillLost ? [...openRanges(note, ranges, lost), ...ranges] : ranges;
+    this.#ranges = [...(stillLost ? openRanges(note, ranges, lost) : earlier), ...ranges];
     const firsts = retention.segments.map(({ header }) => header.firstSequence);
     const holes = note === undefined ? [] : expectedHoles(note, firsts);
     this.appliedThrough = holes.at(-1)?.last ?? 0;
@@ -95,31 +97,45 @@ export class JournalDamage implements LogDamage {
 }
 
 /** Whether a decision covers lost records. Segments that were kept by it may be damaged later. */
-function isDecided({ lost }: DamageNote, { first, last }: LostRecords): boolean {
-  return lost.some((range) => range.first <= first && range.last >= last);
+function isDecided(decided: readonly LostRange[], { first, last }: LostRecords): boolean {
+  return decided.some((range) => range.first <= first && range.last >= last);
+}
+
+/** Whether some records of a range are lost now. */
+function isLostNow(present: readonly LostRecords[], { first, last }: LostRange): boolean {
+  return present.some((one) => one.first <= last && one.last >= first);
 }
 
 /**
  * The ranges of an earlier decision that a new one continues. Where nobody was refused any more, the segments of a range
- * may have left, so it would never be back, and neither would those who depend on new ranges alone.
+ * may have left, so it would never be back, and neither would those who depend on new ranges alone. For the same reason
+ * what is still lost of them is marked.
  */
 function openRanges(
   { lost, refused }: DamageNote,
-  added: readonly SequenceRange[],
+  added: readonly LostRange[],
   present: readonly LostRecords[],
-): readonly SequenceRange[] {
+): readonly LostRange[] {
   if (refused.size > 0 || added.length === 0) return lost;
-  return lost.filter(({ first, last }) => present.some((one) => one.first <= last && one.last >= first));
+  return lost.filter((range) => isLostNow(present, range)).map((range) => ({ ...range, isNobodys: true }));
 }
 
-/** Whether everything that was lost at the time of the decision is readable again. */
-function isBackAgain(note: DamageNote, lost: readonly LostRecords[], { segments }: Retention): boolean {
-  return note.lost.every(
-    ({ first, isAtMost, last }) =>
-      !lost.some((one) => one.first <= last && one.last >= first) &&
+/**
+ * Whether everything that was lost at the time of the decision is readable again; while somebody is refused, what
+ * somebody depends on.
+ */
+function isBackAgain(
+  { lost, refused }: DamageNote,
+  present: readonly LostRecords[],
+  { segments }: Retention,
+): boolean {
+  const needed = refused.size > 0 ? lost.filter(({ isNobodys }) => isNobodys !== true) : lost;
+  return needed.every(
+    (range) =>
+      !isLostNow(present, range) &&
       segments.some(
         ({ header, lastSequence }) =>
-          header.firstSequence <= first && lastSequence >= (isAtMost ? first : last),
+          header.firstSequence <= range.first && lastSequence >= (range.isAtMost ? range.first : range.last),
       ),
   );
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { basename } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { surveyJournal } from '#runtime/embedded/recovery/journal-survey.ts';
@@ -439,6 +440,132 @@ describe('what was decided about damage', () => {
     expect(files.paths()).toEqual(expect.arrayContaining([...segments()]));
     expect(files.paths()).not.toContain(later);
     await journal.close();
+  });
+});
+
+describe('what was decided about damage on which nobody depends', () => {
+  const options = { segmentBytes: SEGMENT_BYTES, containsDamage: true };
+  const note = `${FOLDER}/damage.json`;
+  const place = (at: number): string => segments().at(at) as string;
+  const mend = (files: Files, at: number): void => files.put(place(at), sample.files.content(place(at)));
+
+  interface Decided {
+    readonly refused: readonly string[];
+    /** What is not decided yet. */
+    readonly lost: number;
+  }
+
+  /** What an opening finds, of which only `refused` depend on what was lost. */
+  async function decided(files: Files, refused: readonly string[] = []): Promise<Decided> {
+    const { journal } = await openJournal(files, options);
+    const before = journal.damage?.refused ?? new Map<string, string>();
+    await journal.damage?.decide(
+      new Map([...before, ...refused.map((actor) => [actor, 'it is lost'] as const)]),
+    );
+    await journal.append(numberedEntry('t/r/new', 1));
+    await journal.close();
+    return { refused: [...before.keys()], lost: journal.damage?.lost.length ?? 0 };
+  }
+
+  /** Nobody depends on what some segments lose, one after the other, and then an actor on what the newest one does. */
+  async function oneRefused(...nobodys: readonly number[]): Promise<Files> {
+    const files = sample.files.copy();
+    for (const at of nobodys) {
+      flip(files, place(at), 400);
+      expect(await decided(files)).toEqual({ refused: [], lost: 1 });
+    }
+    flip(files, place(-1), 400);
+    expect(await decided(files, ['t/r/x'])).toEqual({ refused: [], lost: 1 });
+    expect(await decided(files)).toEqual({ refused: ['t/r/x'], lost: 0 });
+    return files;
+  }
+
+  /** Until all segments have left that the decision is about, and it with them. */
+  async function leaves(files: Files): Promise<void> {
+    const { journal } = await openJournal(files, options);
+    await journal.damage?.decide(new Map());
+    await journal.append(numberedEntry('t/r/new', 2));
+    for (const actor of journal.pending().keys()) journal.released(actor, journal.lastSequence);
+    await until(() => {
+      journal.released('t/r/new', journal.lastSequence);
+      return !files.paths().includes(note);
+    }, 'it is forgotten');
+    await journal.close();
+  }
+
+  it('keeps nobody refused when all else is back, is not made again or written again, and leaves with its segments', async () => {
+    const files = await oneRefused(1);
+    mend(files, -1);
+    // A second time it would concern actors that are later.
+    for (let time = 0; time < 2; time += 1) expect(await decided(files)).toEqual({ refused: [], lost: 0 });
+    const { journal } = await openJournal(files, options);
+    await journal.damage?.decide(new Map());
+    const begin = parseSegmentFileName(basename(place(-1))) as number;
+    await until(() => {
+      for (const actor of journal.pending().keys()) journal.released(actor, begin - 1);
+      return !files.paths().includes(place(1));
+    }, 'the damaged one leaves');
+    await journal.close();
+    const before = files.content(note);
+    expect(await decided(files)).toEqual({ refused: [], lost: 0 });
+    expect(files.content(note).equals(before)).toBe(true);
+    await leaves(files);
+    expect((await openJournal(files)).journal.damage).toBeUndefined();
+  });
+
+  it('is over when that is back, too: what is lost of it later is decided anew', async () => {
+    const files = await oneRefused(1);
+    for (const at of [1, -1]) mend(files, at);
+    expect(await decided(files)).toEqual({ refused: [], lost: 0 });
+    flip(files, place(1), 400);
+    expect(await decided(files)).toEqual({ refused: [], lost: 1 });
+  });
+
+  it('says nothing of what is lost when all else comes back', async () => {
+    const files = await oneRefused(1);
+    mend(files, -1);
+    flip(files, place(0), 400);
+    expect(await decided(files, ['t/r/y'])).toEqual({ refused: [], lost: 1 });
+    expect(await decided(files)).toEqual({ refused: ['t/r/y'], lost: 0 });
+    mend(files, 0);
+    expect(await decided(files)).toEqual({ refused: [], lost: 0 });
+  });
+
+  it('does not free an actor while what it depends on is lost', async () => {
+    const files = await oneRefused(1);
+    mend(files, 1);
+    expect(await decided(files)).toEqual({ refused: ['t/r/x'], lost: 0 });
+  });
+
+  it('is the same for two such ranges, of which one is back', async () => {
+    const files = await oneRefused(0, 1);
+    for (const at of [1, -1]) mend(files, at);
+    for (let time = 0; time < 2; time += 1) expect(await decided(files)).toEqual({ refused: [], lost: 0 });
+  });
+
+  it('is not known any more of what was back when others were decided', async () => {
+    const files = sample.files.copy();
+    for (const at of [0, 1]) {
+      flip(files, place(at), 400);
+      expect(await decided(files)).toEqual({ refused: [], lost: 1 });
+    }
+    mend(files, 0);
+    flip(files, place(-1), 400);
+    expect(await decided(files, ['t/r/x'])).toEqual({ refused: [], lost: 1 });
+    flip(files, place(0), 400);
+    expect(await decided(files)).toEqual({ refused: ['t/r/x'], lost: 1 });
+  });
+
+  it('is not known from the note of an earlier version, which waits until that is back, too', async () => {
+    const files = await oneRefused(1);
+    const { sha256: _, ...body } = JSON.parse(files.content(note).toString(), (key, value: unknown) =>
+      key === 'isNobodys' ? undefined : value,
+    ) as Record<string, unknown>;
+    files.put(note, Buffer.from(JSON.stringify({ ...body, sha256: hash('sha256', JSON.stringify(body)) })));
+    mend(files, -1);
+    expect(await decided(files)).toEqual({ refused: ['t/r/x'], lost: 0 });
+    mend(files, 1);
+    expect(await decided(files)).toEqual({ refused: [], lost: 0 });
   });
 });
 

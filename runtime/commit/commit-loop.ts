@@ -196,7 +196,7 @@ export class CommitLoop {
       this.#writer.requireUntouched();
     } catch (cause) {
       // A look that failed in another way tells nothing of the content.
-      if (isDamage(cause)) this.#stop(refusalOf(cause), cause);
+      if (isDamage(cause)) this.#stopWithWaits(cause, cause);
     }
   }
 
@@ -623,7 +623,7 @@ export class CommitLoop {
         error: reply.error instanceof InvariantError ? reply.error : error,
       })),
     );
-    if (breach !== undefined) this.#break(breach);
+    if (breach !== undefined) this.#stopWithWaits(breach, breach.cause);
     else if (!passing.has(error.code) && !this.#mayHeal(cause)) this.#stop(error, cause);
   }
 
@@ -638,14 +638,18 @@ export class CommitLoop {
     try {
       this.#behaviour.batchEnded?.();
     } catch (broken) {
-      this.#break(new Breach(broken));
+      const breach = new Breach(broken);
+      this.#stopWithWaits(breach, breach.cause);
     }
   }
 
-  /** Stops the loop after a broken invariant, and fails the deferred replies, which no later command could answer. */
-  #break(breach: Breach): void {
-    const refusal = refusalOf(breach);
-    this.#stop(refusal, breach.cause);
+  /**
+   * Stops the loop, and fails the deferred replies, which no later command could answer. After a refusal of the log they
+   * are left alone: another owner may answer their repetition.
+   */
+  #stopWithWaits(reason: unknown, cause: unknown): void {
+    const refusal = refusalOf(reason);
+    this.#stop(refusal, cause);
     try {
       this.#behaviour.endWaits?.(refusal);
     } catch {

@@ -6,6 +6,7 @@ import type {
   QueryContext,
   Turn,
 } from '#runtime/commit/behaviour.ts';
+import { DeferredReply } from '#runtime/commit/deferred-reply.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
@@ -16,6 +17,8 @@ export type NoteCommand =
   | { readonly type: 'Write' | 'Fail'; readonly key: string; readonly text: string }
   /** Runs until the gate is open, a little at a time. */
   | { readonly type: 'WriteAfter'; readonly gate: { isOpen: boolean }; readonly key: string }
+  /** Waits for a later command, which never comes. */
+  | { readonly type: 'Wait' }
   /** Finds that the actor is in a state it cannot be in. */
   | { readonly type: 'Break' }
   /** Copies a note of another actor. */
@@ -40,6 +43,7 @@ function* writeAfter(gate: { isOpen: boolean }, key: string, turn: Turn): Genera
 
 class NoteBehaviour implements ActorBehaviour {
   readonly #context: ActorContext;
+  readonly #waiting: DeferredReply[] = [];
 
   constructor(context: ActorContext) {
     this.#context = context;
@@ -54,6 +58,11 @@ class NoteBehaviour implements ActorBehaviour {
       return text;
     }
     if (command.type === 'Break') throw new InvariantError('notes are where they are');
+    if (command.type === 'Wait') {
+      const reply = new DeferredReply();
+      this.#waiting.push(reply);
+      return reply;
+    }
     if (command.type === 'WriteAfter') return writeAfter(command.gate, command.key, turn);
     turn.put(NOTES, command.key, Buffer.from(command.text));
     if (command.type === 'Fail') throw new ServiceError('VALIDATION_FAILED');
@@ -63,6 +72,10 @@ class NoteBehaviour implements ActorBehaviour {
   query(query: NoteQuery, context: QueryContext): unknown {
     if (query.type === 'Read') return textOf(context.view.get(NOTES, query.key));
     return this.#readAll(context, query.until);
+  }
+
+  endWaits(reason: ServiceError): void {
+    for (const reply of this.#waiting) reply.fail(reason);
   }
 
   async #readAll(context: QueryContext, until: Promise<void> | undefined): Promise<Record<string, string>> {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { Engine, engineUser as caller } from '#test/support/engine.ts';
 import { noteActor } from '#test/support/note-actor.ts';
-import { TestClock } from '#test/support/test-clock.ts';
+import { settle, TestClock } from '#test/support/test-clock.ts';
 import { until } from '#test/support/until.ts';
 
 const one = actorId('acme', 'site~1', 'one', 'notes');
@@ -107,6 +107,24 @@ describe('a command that runs while an earlier copy is written over its shard', 
       expect([read(one), late]).toEqual(['third', undefined]);
     },
   );
+});
+
+describe('a command that waits for a later one when an earlier copy is written over its shard', () => {
+  it('is refused as soon as that is noticed', async () => {
+    await engine.close();
+    engine = await Engine.open(folder, setup);
+    const file = fileOf(one);
+    const earlier = readFileSync(file);
+    await write(one, 'third');
+    await applied();
+    const waiting = engine.host.command(one, { type: 'Wait' }, { caller });
+    waiting.catch(() => {});
+    await settle();
+    writeFileSync(file, earlier, { flag: 'r+' });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(stopped()).toEqual([`${one}: damage`]);
+    await expect(waiting).rejects.toThrow(told);
+  });
 });
 
 describe('changes that are not applied when an earlier copy is written over their shard', () => {

@@ -116,11 +116,25 @@ export const directoryGuards: readonly GuardMutant[] = [
     tests: ['test/runtime/shard/lmdb-shard.test.ts'],
   },
   {
-    guard: 'whoever asks for stopped actors hears of a shard that another file was copied over',
+    guard: 'a shard that another file was copied over is noticed without a command',
     file: 'runtime/actor/host/actor-host.ts',
-    from: 'if (isDue) loop.checkShard();',
+    from: 'this.#shardWatch.start();',
     to: '',
     tests: overwrittenTest,
+  },
+  {
+    guard: 'no shards are looked at once their host is closed',
+    file: 'runtime/actor/host/actor-host.ts',
+    from: 'this.#shardWatch.end();',
+    to: '',
+    tests: ['test/runtime/actor/host/actor-host.test.ts'],
+  },
+  {
+    guard: 'a look at shards continues where the one before ended',
+    file: 'runtime/actor/host/shard-watch.ts',
+    from: 'const next = this.#left.next();',
+    to: 'const next = this.#open.values().next();',
+    tests: ['test/runtime/actor/host/shard-watch.test.ts'],
   },
   {
     guard: 'ranges on which somebody may depend stay in a decision when something else is lost',

@@ -29,6 +29,7 @@ import { shardChunks, type ShardCopy } from '../copies/copy-shard.ts';
 import { engineCaller } from '../engine-caller.ts';
 import { type DirectoryKey, HostStorage } from './host-storage.ts';
 import { type Closable, OpenRoom, type RoomSharer } from './open-room.ts';
+import { ShardWatch } from './shard-watch.ts';
 import { requirePrecondition } from '../precondition.ts';
 import { QueryScope } from '../reads/query-scope.ts';
 import { READS_MS_MAX, readsEnded } from '../reads/reads-ended.ts';
@@ -47,9 +48,6 @@ export interface HostLimits {
 
 /** Time after which a copy is removed if nobody has started to read it, in milliseconds. */
 const UNREAD_COPY_MS = 60_000;
-
-/** Least time between two looks at the shards of all open actors, in milliseconds: there may be thousands. */
-const SHARDS_CHECK_MS = 1_000;
 
 /** Callbacks for events of the host's actors. */
 export interface HostObserver {
@@ -135,12 +133,12 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   readonly #hybridClock: HybridClock;
   readonly #storage: HostStorage;
   readonly #open = new Map<ActorId, OpenActor>();
+  readonly #shardWatch: ShardWatch;
   readonly #room: OpenRoom;
   readonly #sharer: RoomSharer;
   readonly #forkWatchers = new Set<(fork: ForkMade) => void>();
   /** Number of copies made so far; used in their names. */
   #copies = 0;
-  #shardsCheckedMs = Number.NEGATIVE_INFINITY;
   /** What {@link OpenRoom.uses} was at each of the last checks for idle actors, oldest first. */
   readonly #usesAt: { readonly atMs: number; readonly uses: number }[] = [];
   /** Owners that are being removed. Messages to actors under them are refused. */
@@ -155,6 +153,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   constructor(environment: HostEnvironment) {
     this.#environment = environment;
+    this.#shardWatch = new ShardWatch(environment.clock, this.#open);
     this.#room = environment.room ?? new OpenRoom(environment.limits.openActorsMax);
     this.#sharer = { staying: () => this.#staying(), oldestIdle: () => this.#oldestIdle() };
     const damaged = (actor: ActorId, cause: ServiceError): void =>
@@ -177,15 +176,11 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     return Math.max(0, this.#hybridClock.last.ms - Math.floor(this.#environment.clock.wallMs()));
   }
 
-  /** Open actors that no longer take commands, and actors that are not served. Looks now and then whether shards were changed. */
+  /** Open actors that no longer take commands, and actors that are not served. */
   get stoppedActors(): readonly StoppedActor[] {
     // An open actor may be one whose files were found damaged by an application.
     const stopped = new Map(this.#storage.stopped.map((each) => [each.actor, each]));
-    const nowMs = this.#environment.clock.monotonicMs();
-    const isDue = nowMs - this.#shardsCheckedMs >= SHARDS_CHECK_MS;
-    if (isDue) this.#shardsCheckedMs = nowMs;
     for (const { id, loop } of this.#open.values()) {
-      if (isDue) loop.checkShard();
       const told = loop.isStopped ? stoppedActor(id, loop.stopCause) : undefined;
       if (told !== undefined) stopped.set(id, told);
     }
@@ -211,6 +206,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
   async recover(): Promise<void> {
     await this.#storage.recover((actor) => this.#open.has(actor));
     this.#scheduleIdleCheck();
+    this.#shardWatch.start();
   }
 
   exists(actor: ActorId): boolean {
@@ -404,6 +400,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     await this.drain();
     await readsEnded(this.#environment.clock, () => this.#open.values(), readsMs, signal);
     this.#state = 'closed';
+    this.#shardWatch.end();
     await Promise.all([...this.#open.values()].map((open) => this.#settleAndClose(open)));
     this.#room.leave(this.#sharer);
     await this.#storage.close();

@@ -144,6 +144,14 @@ describe('an actor whose invariant was broken', () => {
   });
 });
 
+it('looks at nothing any more once it is closed', async () => {
+  await make('one');
+  await engine.close();
+  // What is set still finds it closed.
+  clock.advance(10 * idleCloseMs);
+  expect(clock.alarms).toBe(0);
+});
+
 describe('an idle actor', () => {
   it('is closed after a while and opened again by the next message, with everything [DUR-020]', async () => {
     const [actor = ''] = await make('a');

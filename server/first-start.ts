@@ -34,7 +34,7 @@ export async function removeInterrupted(
     log.error('leftover files kept: the registry that could list them is not available', { owner, error });
   const onUnread = (path: string, error: unknown): void =>
     log.warn(
-      'an intent file cannot be read: give the user of the server the right to read it, or move it out of the data directory',
+      'intent files cannot be read: give the user of the server the right to read this path, or move it out of the data directory',
       { path, error },
     );
   for (const leftover of await provisioning.sweep(onFailure, onUnread))

@@ -34,7 +34,13 @@ export async function salvageRegistries(
   missing: MissingList,
 ): Promise<void> {
   const tenants = new Set([SYSTEM_TENANT, ...shards.actors.map(tenantOf)]);
-  const unsettled = new Set(await new OwnerIntentFiles(join(salvage.into, 'unsettled')).all());
+  const intents = new OwnerIntentFiles(join(salvage.into, 'unsettled'));
+  const onUnread = (file: string, cause: unknown): void =>
+    missing.add({
+      file,
+      what: `it cannot be read (${(cause as Error).message}), so what was being made or removed may be listed`,
+    });
+  const unsettled = new Set(await intents.all(onUnread));
   for (const tenant of tenants) {
     const registry = actorId(tenant, 'tenant');
     if (shards.has(registry) && !missing.has(registry)) continue;

@@ -62,8 +62,8 @@ export class OwnerIntentFiles implements OwnerIntents {
 
   async begin(owner: string): Promise<void> {
     try {
-      await mkdir(this.#folder, { recursive: true, mode: 0o700 }).catch((cause: unknown) => {
-        // A file in its place: the write below fails with a code that names this.
+      await mkdir(this.#folder, { mode: 0o700 }).catch((cause: unknown) => {
+        // It exists. With a file in its place, the write below fails with a code that names this.
         if ((cause as NodeJS.ErrnoException).code !== 'EEXIST') throw cause;
       });
       await writeFile(this.#fileOf(owner), owner, { mode: 0o600 });
@@ -80,7 +80,7 @@ export class OwnerIntentFiles implements OwnerIntents {
 
   async all(onUnread: (path: string, cause: unknown) => void = () => {}): Promise<readonly string[]> {
     const names = await readdir(this.#folder).catch((cause: unknown): string[] => {
-      // Without the records nothing is removed, and no new one can be written: content can be served.
+      // Without the records nothing is removed: content can be served.
       if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') onUnread(this.#folder, cause);
       return [];
     });

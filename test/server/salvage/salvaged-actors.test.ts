@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -277,6 +277,8 @@ it('a rebuilt registry lists no repository that was being created or removed', a
   for (const part of ['site~1', 'gone~2'])
     await shards.make(actorId('default', part, 'repository'), revisionZero);
   await new OwnerIntentFiles(join(into, 'unsettled')).begin('default/gone~2');
+  const unread = join(into, 'unsettled', 'lost+found');
+  mkdirSync(unread);
   const admin = { username: 'admin', email: null, passwordHash: 'hash', mustChangePassword: true };
   const salvage = { into, clock: systemClock, random: systemRandom, newAdmin: async () => admin };
   await salvageRegistries(salvage, shards, missing);
@@ -286,4 +288,7 @@ it('a rebuilt registry lists no repository that was being created or removed', a
   );
   expect(names).toEqual(['site']);
   expect(told()).toContain('default/gone~2 was being made or removed, so it is not listed');
+  expect(missing.all.filter(({ file }) => file !== undefined)).toEqual([
+    { file: unread, what: expect.stringContaining('cannot be read (EISDIR') },
+  ]);
 });

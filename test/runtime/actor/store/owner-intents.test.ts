@@ -81,6 +81,9 @@ it('reports a lack of room for a note, without which a removal continues, and er
     const refused = { code: 'WRITES_STOPPED', message: expect.stringContaining('cannot be used (EROFS)') };
     await expect(notes.begin('b/x~2')).rejects.toMatchObject(refused);
     await expect(beginRemoval(notes, 'b/x~2')).rejects.toMatchObject(refused);
+    // The folder cannot be made: a missing one would say nothing of the reason.
+    const none = new OwnerIntentFiles(join(volume.path, 'other'));
+    await expect(none.begin('b/x~2')).rejects.toMatchObject(refused);
     spawnSync('mount', ['-o', 'remount,rw', volume.path]);
     expect(await notes.all()).toEqual(['a/x~1']);
   } finally {

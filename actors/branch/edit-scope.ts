@@ -96,13 +96,14 @@ export class EditScope {
   }
 
   /**
-   * A node on which the caller may perform the operation.
+   * A node on which the caller may perform the operation. Yields only while it reads a large one.
    *
    * @throws {ServiceError} `NODE_NOT_FOUND`, also when it may not be read; `PERMISSION_DENIED`; `WORKSPACE_NOT_FOUND`
    */
-  requireNode(workspace: string, place: NodePlace, operation: Operation): NodeRecord {
-    const record =
-      'path' in place ? this.head.byPath(workspace, place.path) : this.head.byId(workspace, place.id);
+  *requireNode(workspace: string, place: NodePlace, operation: Operation): Generator<undefined, NodeRecord> {
+    const record = yield* 'path' in place
+      ? this.head.byPathInSteps(workspace, place.path)
+      : this.head.byIdInSteps(workspace, place.id);
     if (record === undefined) {
       this.workspace(workspace);
       throw nodeNotFound(place);
@@ -114,14 +115,14 @@ export class EditScope {
   /**
    * The node a command is addressed to, if the caller may perform the operation and its preconditions hold.
    *
-   * @returns yields where the work may pause, which it does only for preconditions on a node with relations
+   * @returns yields where the work may pause, which it does only for a large node, or for preconditions on one with relations
    * @throws {ServiceError} as {@link requireNode}; `PRECONDITION_FAILED`
    */
   *requireTarget(
     { expected, place, workspace }: Addressed,
     operation: Operation,
   ): Generator<undefined, NodeRecord> {
-    const record = this.requireNode(workspace, place, operation);
+    const record = yield* this.requireNode(workspace, place, operation);
     if (expected !== undefined)
       yield* requireExpected(record, expected, (node) => this.tagInSteps(workspace, node));
     return record;
@@ -153,7 +154,7 @@ export class EditScope {
     operation: Operation,
     version: number | undefined,
   ): Generator<undefined, NodeRecord> {
-    const record = this.requireNode(workspace, place, operation);
+    const record = yield* this.requireNode(workspace, place, operation);
     yield* requireVersion(record, version, (node) => this.tagInSteps(workspace, node));
     return record;
   }

@@ -1,5 +1,7 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
+import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
+import { storedRows } from '#runtime/shard/value-in-steps.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import type { JsonAnswer } from './messages.ts';
@@ -45,12 +47,24 @@ class HandedOverReader implements TableReader {
     return this.#reader.get(table, key);
   }
 
+  stored(table: number, key: string): StoredValue | undefined {
+    return this.#reader.stored === undefined ? this.#reader.get(table, key) : this.#reader.stored(table, key);
+  }
+
+  piece(key: string): Uint8Array | undefined {
+    return this.#reader.piece?.(key);
+  }
+
   has(table: number, key: string): boolean {
     return hasRow(this.#reader, table, key);
   }
 
   range(table: number, range: Range): Iterable<Row> {
     return this.#reader.range(table, range);
+  }
+
+  storedRange(table: number, range: Range): Iterable<StoredRow> {
+    return storedRows(this.#reader, table, range);
   }
 
   handOver(reader: TableReader): void {

@@ -1,4 +1,5 @@
 import type { ReadEventsAfter } from '#runtime/bus/history-messages.ts';
+import type { PartRead } from '#runtime/shard/large-value.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
 
@@ -63,17 +64,25 @@ export interface ReadStates {
 }
 
 /**
- * An answer that is not complete: the present state of a large node, which does not decide what its state at an earlier
- * revision is. The event loop may run before that is looked up: each of the two is read and checked in one step.
+ * An answer that is not complete, because the next node is large. The event loop may run before the rest of it is read.
+ * Then the branch may have another state: what was read of a value counts only while the node still has that value.
  */
 export class HalfRead {
   /** The nodes before it. */
   readonly states: readonly (NodeRecord | undefined)[];
-  readonly present: NodeRecord;
+  /** Its present state, if that was read and does not decide what its state at the earlier revision is. */
+  readonly present: NodeRecord | undefined;
+  /** What was read of the state that is looked at. */
+  readonly reading: PartRead | undefined;
 
-  constructor(states: readonly (NodeRecord | undefined)[], present: NodeRecord) {
+  constructor(
+    states: readonly (NodeRecord | undefined)[],
+    present: NodeRecord | undefined,
+    reading: PartRead | undefined,
+  ) {
     this.states = states;
     this.present = present;
+    this.reading = reading;
   }
 }
 

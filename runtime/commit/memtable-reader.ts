@@ -1,4 +1,6 @@
 import { hasRow } from '#runtime/shard/has-row.ts';
+import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
+import { storedRows } from '#runtime/shard/value-in-steps.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import type { EmptyRanges } from './empty-ranges.ts';
 import type { Change, Memtable } from './memtable.ts';
@@ -44,7 +46,20 @@ export class MemtableReader implements TableReader {
     return this.#shard().get(table, key);
   }
 
-  peek(table: number, key: string): Uint8Array | undefined {
+  stored(table: number, key: string): StoredValue | undefined {
+    for (const memtable of this.#memtables()) {
+      const change = memtable.get(table, key);
+      if (change !== undefined) return change ?? undefined;
+    }
+    const shard = this.#shard();
+    return shard.stored === undefined ? shard.get(table, key) : shard.stored(table, key);
+  }
+
+  piece(key: string): Uint8Array | undefined {
+    return this.#shard().piece?.(key);
+  }
+
+  peek(table: number, key: string): StoredValue | undefined {
     const memtables = this.#memtables();
     for (let index = 0; index < memtables.length; index++) {
       const change = (memtables[index] as Memtable).get(table, key);
@@ -63,6 +78,19 @@ export class MemtableReader implements TableReader {
   }
 
   range(table: number, range: Range): Iterable<Row> {
+    return this.#merged(table, range, (rest) => this.#shard().range(table, rest));
+  }
+
+  storedRange(table: number, range: Range): Iterable<StoredRow> {
+    return this.#merged<StoredRow>(table, range, (rest) => storedRows(this.#shard(), table, rest));
+  }
+
+  /** @param storedIn returns the rows of a range that are in the shard */
+  #merged<R extends StoredRow>(
+    table: number,
+    range: Range,
+    storedIn: (range: Range) => Iterable<R>,
+  ): Iterable<R> {
     const drained = range.reverse === true ? undefined : this.#drained;
     const start = drained === undefined ? range.start : drained.firstAfter(table, range.start);
     if (start >= range.end) return [];
@@ -72,7 +100,7 @@ export class MemtableReader implements TableReader {
       const rows = memtable.range(table, rest);
       if (rows !== undefined) changed.push(rows);
     }
-    const stored = this.#shard().range(table, rest);
+    const stored = storedIn(rest);
     if (changed.length === 0) return stored;
     const writes = drained?.writes;
     return merge(changed, stored, range.reverse === true, (passed, key) => {
@@ -92,12 +120,12 @@ export class MemtableReader implements TableReader {
  *
  * @param onFirst called with the number of removed keys before the first row, and the key of that row
  */
-function* merge(
+function* merge<R extends StoredRow>(
   changed: readonly Iterator<[string, Change]>[],
-  stored: Iterable<Row>,
+  stored: Iterable<R>,
   reverse: boolean,
   onFirst: (passed: number, key: string | undefined) => void,
-): Generator<Row, undefined> {
+): Generator<R, undefined> {
   let passed = 0;
   const storedRows = stored[Symbol.iterator]();
   const heads: ([string, Change] | undefined)[] = changed.map((source) => next(source));
@@ -113,7 +141,7 @@ function* merge(
         if (passed >= 0) onFirst(passed, undefined);
         return;
       }
-      let value: Change | undefined;
+      let value: R['value'] | null | undefined;
       for (let index = 0; index < heads.length; index++) {
         const head = heads[index];
         if (head === undefined || head[0] !== key) continue;
@@ -131,7 +159,7 @@ function* merge(
       if (passed >= 0) onFirst(passed, key);
       // Reported once, for the removed keys before the first row.
       passed = -1;
-      yield { key, value };
+      yield { key, value } as R;
     }
   } finally {
     storedRows.return?.();
@@ -143,7 +171,7 @@ function next(source: Iterator<[string, Change]>): [string, Change] | undefined 
   return result.done === true ? undefined : result.value;
 }
 
-function nextRow(source: Iterator<Row>): Row | undefined {
+function nextRow<R>(source: Iterator<R>): R | undefined {
   const result = source.next();
   return result.done === true ? undefined : result.value;
 }

@@ -1,6 +1,6 @@
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { hasRow } from '#runtime/shard/has-row.ts';
+import { readerOver } from '#runtime/shard/value-in-steps.ts';
 import type { Shard, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import type { Memtable } from './memtable.ts';
 import { MemtableReader } from './memtable-reader.ts';
@@ -56,9 +56,7 @@ export class ReplicaView {
     );
     let isClosed = false;
     return {
-      get: (table, key) => reader.get(table, key),
-      has: (table, key) => hasRow(reader, table, key),
-      range: (table, range) => reader.range(table, range),
+      ...readerOver(reader),
       close: () => {
         if (isClosed) return;
         isClosed = true;

@@ -5,7 +5,7 @@ import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RecordMark } from '#runtime/log/log-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
-import { hasRow } from '#runtime/shard/has-row.ts';
+import { readerOver } from '#runtime/shard/value-in-steps.ts';
 import type { Shard, ShardPosition, ShardSnapshot } from '#runtime/shard/shard.ts';
 import { applyMemtables } from './apply-memtables.ts';
 import { crashPoint } from './crash-point.ts';
@@ -196,9 +196,7 @@ export class ShardWriter {
       () => snapshot,
     );
     return {
-      get: (table, key) => reader.get(table, key),
-      has: (table, key) => hasRow(reader, table, key),
-      range: (table, range) => reader.range(table, range),
+      ...readerOver(reader),
       close: () => snapshot.close(),
     };
   }

@@ -6,6 +6,8 @@ import type { Revision } from '#runtime/content/revision.ts';
 import { commitTooLarge, type ServiceError } from '#runtime/errors/service-error.ts';
 import { ENTRY_BYTES_MAX } from '#runtime/log/log-entry.ts';
 import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
+import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
+import { storedRows } from '#runtime/shard/value-in-steps.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import type { HybridClock } from './hybrid-clock.ts';
@@ -112,7 +114,15 @@ export class TurnScope implements Turn {
     return this.#reader.get(table, key);
   }
 
-  peek(table: number, key: string): Uint8Array | undefined {
+  stored(table: number, key: string): StoredValue | undefined {
+    return this.#reader.stored === undefined ? this.#reader.get(table, key) : this.#reader.stored(table, key);
+  }
+
+  piece(key: string): Uint8Array | undefined {
+    return this.#reader.piece?.(key);
+  }
+
+  peek(table: number, key: string): StoredValue | undefined {
     return this.#reader.peek === undefined ? this.#reader.get(table, key) : this.#reader.peek(table, key);
   }
 
@@ -122,6 +132,10 @@ export class TurnScope implements Turn {
 
   range(table: number, range: Range): Iterable<Row> {
     return this.#reader.range(table, range);
+  }
+
+  storedRange(table: number, range: Range): Iterable<StoredRow> {
+    return storedRows(this.#reader, table, range);
   }
 
   put(table: number, key: string, value: Uint8Array): void {

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, type Stats, statfsSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
-import { open, type RootDatabase } from 'lmdb';
+import { open, type RootDatabase, type Transaction } from 'lmdb';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
 import { runInTurns } from '#runtime/base/event-loop/run-in-slices.ts';
@@ -9,16 +9,23 @@ import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { copyFileDurably } from './file-copy.ts';
 import { inspectHead } from './lmdb-head.ts';
+import { LargeRows } from './large-rows.ts';
+import { assembled, LargeValue, PIECE_BYTES, type StoredRow, type StoredValue } from './large-value.ts';
 import {
   canBeStored,
   DATABASES_MAX,
+  decodeLarge,
   decodeMarkedPosition,
+  encodeLarge,
   encodeMark,
   encodePosition,
   FORMAT_KEY,
   hasKey,
   IDENTITY_KEY,
+  LARGE_KEY,
+  LARGE_ROWS,
   MARK_KEY,
+  PIECES,
   POSITION_KEY,
   rowsOf,
   SHARD_FORMAT,
@@ -26,6 +33,7 @@ import {
   type Table,
   tableOptions,
   untypedOptions,
+  WHOLE_VALUES_FORMAT,
 } from './lmdb-tables.ts';
 import { requireOpenable } from './openable.ts';
 import { encodeIdentity, requireIdentity, type ShardIdentity } from './shard-identity.ts';
@@ -108,7 +116,9 @@ function prepareFile(folder: string): void {
 function largeBytes(writes: readonly Write[]): number {
   let bytes = 0;
   for (const { value } of writes)
-    if (value !== null && value.length > PAGE_BYTES / 2) bytes += value.length + PAGE_BYTES;
+    if (value !== null && value.length > PAGE_BYTES / 2)
+      // Each piece of a large value has its own.
+      bytes += value.length + PAGE_BYTES * Math.ceil(value.length / PIECE_BYTES);
   return bytes;
 }
 
@@ -145,6 +155,7 @@ export class LmdbShard implements Shard {
   readonly #env: RootDatabase<Uint8Array, string>;
   readonly #system: Table;
   readonly #tables: readonly Table[];
+  readonly #large: LargeRows;
   /** Open snapshots: closing the environment would unmap their memory. */
   readonly #snapshots = new Set<ShardSnapshot>();
   #position: ShardPosition;
@@ -157,6 +168,14 @@ export class LmdbShard implements Shard {
   #overwritten: ServiceError | undefined;
   #isClosed = false;
   readonly #explain = (cause: unknown): unknown => this.#readError(cause);
+  readonly #readPiece = (key: string): Uint8Array | undefined => {
+    this.#requireOpen();
+    try {
+      return this.#large.pieces.getBinaryFast(key);
+    } catch (cause) {
+      throw this.#readError(cause);
+    }
+  };
   readonly #onClosed: (() => void) | undefined;
   readonly #freeBytes: (folder: string) => number;
 
@@ -202,9 +221,12 @@ export class LmdbShard implements Shard {
     }
     try {
       // One transaction: creating databases separately would cost a flush each. Also leaves a newer format unchanged.
-      [this.#system, ...this.#tables] = this.#env.transactionSync(() =>
+      const [system, pieces, largeRows, ...tables] = this.#env.transactionSync(() =>
         this.#openTables(tableNames, identity),
-      ) as [Table, ...Table[]];
+      ) as [Table, Table, Table, ...Table[]];
+      this.#system = system;
+      this.#tables = tables;
+      this.#large = new LargeRows(pieces, largeRows, decodeLarge(system.get(LARGE_KEY)));
       this.#position = decodeMarkedPosition(this.#system.get(POSITION_KEY), this.#system.get(MARK_KEY));
       this.#file = statSync(join(folder, DATA_FILE));
     } catch (error) {
@@ -216,7 +238,7 @@ export class LmdbShard implements Shard {
   #openTables(tableNames: readonly string[], identity: ShardIdentity | undefined): Table[] {
     const system = this.#env.openDB({ name: SYSTEM, ...tableOptions });
     const format = system.get(FORMAT_KEY);
-    if (format === undefined) void system.put(FORMAT_KEY, Uint8Array.of(SHARD_FORMAT));
+    if (format === undefined) void system.put(FORMAT_KEY, Uint8Array.of(WHOLE_VALUES_FORMAT));
     else if ((format[0] as number) > SHARD_FORMAT) {
       throw new ServiceError(
         'DATA_CORRUPTED',
@@ -228,7 +250,10 @@ export class LmdbShard implements Shard {
       const missing = requireIdentity(join(this.#folder, DATA_FILE), identity, found, format === undefined);
       if (missing !== undefined) void system.put(IDENTITY_KEY, missing);
     }
-    return [system, ...tableNames.map((name) => this.#env.openDB({ name, ...tableOptions }))];
+    return [
+      system,
+      ...[PIECES, LARGE_ROWS, ...tableNames].map((name) => this.#env.openDB({ name, ...tableOptions })),
+    ];
   }
 
   get position(): ShardPosition {
@@ -236,21 +261,32 @@ export class LmdbShard implements Shard {
   }
 
   get(table: number, key: string): Uint8Array | undefined {
+    const found = this.stored(table, key);
+    return found instanceof LargeValue ? assembled(found, this.#readPiece) : found;
+  }
+
+  stored(table: number, key: string): StoredValue | undefined {
     this.#requireOpen();
     try {
-      return canBeStored(key) ? this.#table(table).get(key) : undefined;
+      return canBeStored(key) ? this.#large.known(table, key, this.#table(table).get(key)) : undefined;
     } catch (cause) {
       throw this.#readError(cause);
     }
   }
 
-  peek(table: number, key: string): Uint8Array | undefined {
+  peek(table: number, key: string): StoredValue | undefined {
     this.#requireOpen();
     try {
-      return canBeStored(key) ? this.#table(table).getBinaryFast(key) : undefined;
+      return canBeStored(key)
+        ? this.#large.known(table, key, this.#table(table).getBinaryFast(key))
+        : undefined;
     } catch (cause) {
       throw this.#readError(cause);
     }
+  }
+
+  piece(key: string): Uint8Array | undefined {
+    return this.#readPiece(key);
   }
 
   has(table: number, key: string): boolean {
@@ -263,6 +299,14 @@ export class LmdbShard implements Shard {
   }
 
   range(table: number, range: Range): Iterable<Row> {
+    return this.#large.wholeRows(table, this.#rows(table, range), this.#readPiece);
+  }
+
+  storedRange(table: number, range: Range): Iterable<StoredRow> {
+    return this.#large.knownRows(table, this.#rows(table, range));
+  }
+
+  #rows(table: number, range: Range): Iterable<Row> {
     this.#requireOpen();
     return rowsOf(this.#table(table), range, undefined, () => this.#requireOpen(), this.#explain);
   }
@@ -270,11 +314,7 @@ export class LmdbShard implements Shard {
   apply(writes: readonly Write[], position: ShardPosition): Applied {
     if (!this.#isClosed) this.#failed ??= this.#tampered() ?? this.#wasOverwritten() ?? this.#tooFull(writes);
     const refusal = this.#failed ?? (this.#isClosed ? closedError() : undefined);
-    if (refusal !== undefined) {
-      const rejected = Promise.reject(refusal);
-      rejected.catch(() => {});
-      return { committed: rejected, flushed: rejected };
-    }
+    if (refusal !== undefined) return refused(refusal);
     assert(this.#running === undefined, 'applications of a shard do not overlap');
     assert(position.sequence >= this.#position.sequence, 'a shard never goes back in the log');
     for (const { table, key } of writes) {
@@ -283,7 +323,14 @@ export class LmdbShard implements Shard {
       this.#table(table);
     }
     const transaction = this.#transaction;
-    const done = Promise.resolve(this.#enqueue(writes, position)).then(
+    let replaced: Map<string, LargeValue>;
+    try {
+      replaced = this.#large.among(writes, (table, key) => this.#table(table).getBinaryFast(key));
+    } catch (cause) {
+      this.#failed = storageError(this.#folder, cause);
+      return refused(this.#failed);
+    }
+    const done = Promise.resolve(this.#enqueue(writes, position, replaced)).then(
       () => {
         this.#running = undefined;
         this.#env.resetReadTxn();
@@ -310,27 +357,36 @@ export class LmdbShard implements Shard {
       this.#requireSame();
       if (!isOpen) throw closedError();
     };
+    const read = <T>(from: () => T): T => {
+      requireOpen();
+      try {
+        return from();
+      } catch (cause) {
+        throw this.#readError(cause);
+      }
+    };
+    const piece = (key: string): Uint8Array | undefined =>
+      read(() => readAtOnce(this.#large.pieces, key, transaction));
+    const stored = (table: number, key: string): StoredValue | undefined =>
+      read(() =>
+        canBeStored(key)
+          ? this.#large.known(table, key, this.#table(table).get(key, { transaction }))
+          : undefined,
+      );
+    const rowsIn = (table: number, range: Range): Iterable<Row> => {
+      requireOpen();
+      return rowsOf(this.#table(table), range, transaction, requireOpen, this.#explain);
+    };
     const snapshot: ShardSnapshot = {
       get: (table, key) => {
-        requireOpen();
-        try {
-          return canBeStored(key) ? this.#table(table).get(key, { transaction }) : undefined;
-        } catch (cause) {
-          throw this.#readError(cause);
-        }
+        const found = stored(table, key);
+        return found instanceof LargeValue ? assembled(found, piece) : found;
       },
-      has: (table, key) => {
-        requireOpen();
-        try {
-          return hasKey(this.#table(table), key, transaction);
-        } catch (cause) {
-          throw this.#readError(cause);
-        }
-      },
-      range: (table, range) => {
-        requireOpen();
-        return rowsOf(this.#table(table), range, transaction, requireOpen, this.#explain);
-      },
+      stored,
+      piece,
+      has: (table, key) => read(() => hasKey(this.#table(table), key, transaction)),
+      range: (table, range) => this.#large.wholeRows(table, rowsIn(table, range), piece),
+      storedRange: (table, range) => this.#large.knownRows(table, rowsIn(table, range)),
       close: () => {
         if (!isOpen) return;
         isOpen = false;
@@ -494,11 +550,18 @@ export class LmdbShard implements Shard {
     }
   }
 
-  #enqueue(writes: readonly Write[], position: ShardPosition): Promise<unknown> {
+  /** @param large what `LargeRows.among` returned */
+  #enqueue(
+    writes: readonly Write[],
+    position: ShardPosition,
+    large: Map<string, LargeValue>,
+  ): Promise<unknown> {
     return this.#env.batch(() => {
-      for (const { table, key, value } of writes) {
-        if (value === null) void this.#table(table).remove(key);
-        else void this.#table(table).put(key, value);
+      const { newest } = this.#large;
+      for (const write of writes) this.#large.write(this.#table(write.table), write, large);
+      if (this.#large.newest !== newest) {
+        void this.#system.put(LARGE_KEY, encodeLarge(this.#large.newest));
+        if (newest === 0) void this.#system.put(FORMAT_KEY, Uint8Array.of(SHARD_FORMAT));
       }
       void this.#system.put(POSITION_KEY, encodePosition(position));
       const { mark, sequence } = position;
@@ -531,6 +594,20 @@ export class LmdbShard implements Shard {
     if (table === undefined) throw new InvariantError(`no table ${number}`);
     return table;
   }
+}
+
+/** A value that is valid only until the next read. The type declarations of lmdb-js lack the options. */
+function readAtOnce(table: Table, key: string, transaction: Transaction): Uint8Array | undefined {
+  return (table.getBinaryFast as (key: string, options: object) => Uint8Array | undefined).call(table, key, {
+    transaction,
+  });
+}
+
+/** An application that is refused. */
+function refused(refusal: ServiceError): Applied {
+  const rejected = Promise.reject(refusal);
+  rejected.catch(() => {});
+  return { committed: rejected, flushed: rejected };
 }
 
 function closedError(): ServiceError {

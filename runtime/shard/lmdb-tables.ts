@@ -6,14 +6,26 @@ import type { RecordMark } from '#runtime/log/log-entry.ts';
 import { KEY_BYTES_MAX } from './binary-key.ts';
 import type { Range, Row, ShardPosition } from './shard.ts';
 
-/** Number of the shard format; raised with a migration when a layout changes. */
-export const SHARD_FORMAT = 1;
+/** Newest shard format: large values are stored in pieces. A shard has it from its first large value on. */
+export const SHARD_FORMAT = 2;
+
+/** Format of a shard without large values in pieces. One written by an earlier build may contain large values whole. */
+export const WHOLE_VALUES_FORMAT = 1;
 
 /** Maximum number of named databases in one environment. */
 export const DATABASES_MAX = 32;
 
 /** Name of the database that holds the format number and the log position. */
 export const SYSTEM = '_shard';
+
+/** Name of the database that holds the pieces of large values. */
+export const PIECES = '_pieces';
+
+/** Name of the database that lists the rows of large values: number of the value to table and key of the row. */
+export const LARGE_ROWS = '_large';
+
+/** Key of the number of the newest large value in {@link SYSTEM}. */
+export const LARGE_KEY = 'large';
 
 /** Key of the format number in {@link SYSTEM}. */
 export const FORMAT_KEY = 'format';
@@ -95,6 +107,20 @@ export function decodeMarkedPosition(
   const decoded = decodePosition(position);
   const found = decodeMark(mark, decoded.sequence);
   return found === undefined ? decoded : { ...decoded, mark: found };
+}
+
+/** The stored form of the number of the newest large value. */
+export function encodeLarge(newest: number): Uint8Array {
+  const bytes = Buffer.alloc(6);
+  bytes.writeUIntBE(newest, 0, 6);
+  return bytes;
+}
+
+/** Decodes {@link encodeLarge}; without bytes there was none. */
+export function decodeLarge(bytes: Uint8Array | undefined): number {
+  if (bytes === undefined) return 0;
+  assert(bytes.length === 6, 'the number of a large value has 6 bytes');
+  return Buffer.from(bytes.buffer, bytes.byteOffset, 6).readUIntBE(0, 6);
 }
 
 /** Whether LMDB accepts a key. */

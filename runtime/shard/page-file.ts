@@ -3,11 +3,27 @@ import { openRegularSync } from '#runtime/base/files/regular-file.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { inspectHead, type StoredTree, trustedRoot } from './lmdb-head.ts';
 import {
+  assembled,
+  decodeNumberKey,
+  decodePieceKey,
+  decodeStub,
+  LargeValue,
+  pieceKey,
+  placeOf,
+  STUB_BYTES,
+  type StoredValue,
+} from './large-value.ts';
+import {
+  decodeLarge,
   decodeMarkedPosition,
   FORMAT_KEY,
   IDENTITY_KEY,
+  LARGE_KEY,
+  LARGE_ROWS,
   MARK_KEY,
+  PIECES,
   POSITION_KEY,
+  SHARD_FORMAT,
   SYSTEM,
 } from './lmdb-tables.ts';
 import type { Range, Row, ShardPosition, TableReader } from './shard.ts';
@@ -129,7 +145,7 @@ export class PageFile implements TableReader {
 
   /** Unexpected keys in the main tree, besides the tables. */
   get unknownKeys(): readonly string[] {
-    const known = new Set([FORMAT_KEY, IDENTITY_KEY, MARK_KEY, POSITION_KEY]);
+    const known = new Set([FORMAT_KEY, IDENTITY_KEY, LARGE_KEY, MARK_KEY, POSITION_KEY]);
     const tree = this.#trees.get(SYSTEM);
     if (tree === undefined) return [];
     const rows = this.#walk(SYSTEM, tree, '', BEHIND_ALL, false);
@@ -138,7 +154,7 @@ export class PageFile implements TableReader {
 
   get(table: number, key: string): Uint8Array | undefined {
     const name = this.#tableNames[table];
-    return name === undefined ? undefined : this.#get(name, key);
+    return name === undefined ? undefined : this.#whole(table, key, this.#get(name, key));
   }
 
   *range(table: number, { end, reverse = false, start }: Range): Generator<Row, undefined> {
@@ -146,9 +162,73 @@ export class PageFile implements TableReader {
     const tree = name === undefined ? undefined : this.#trees.get(name);
     if (name === undefined || tree === undefined || start >= end) return;
     for (const { at, key, page } of this.#walk(name, tree, start, end, reverse)) {
-      const value = this.#value(name, page, at);
+      const value = this.#whole(table, key, this.#value(name, page, at));
       if (value !== undefined) yield { key, value };
     }
+  }
+
+  /**
+   * Compares the pieces of large values with the rows that have them. What is wrong is reported.
+   *
+   * @returns yields between steps
+   */
+  *verifyPieces(): Generator<undefined, void> {
+    const pieces = this.#trees.get(PIECES);
+    const listed = this.#trees.get(LARGE_ROWS);
+    // An earlier build made the file.
+    if (pieces === undefined || listed === undefined) return;
+    const wanted = new Map<number, number>();
+    const places = new Map<number, string>();
+    let met = 0;
+    for (const [table, name] of this.#tableNames.entries()) {
+      const tree = this.#trees.get(name);
+      if (tree === undefined) continue;
+      for (const { at, key, page } of this.#walk(name, tree, '', BEHIND_ALL, false)) {
+        // LMDB may keep a short value on the page of its own that a longer one had.
+        const isStub = page.readUInt32LE(at) === STUB_BYTES;
+        const found = isStub ? this.#known(table, key, this.#value(name, page, at)) : undefined;
+        if (found instanceof LargeValue) {
+          if (wanted.has(found.number)) this.#tell(name, `two rows have the large value ${found.number}`);
+          wanted.set(found.number, found.pieces);
+          places.set(found.number, placeOf(table, key));
+        }
+        met += 1;
+        if (met % ROWS_AT_ONCE === 0) yield;
+      }
+    }
+    for (const { key } of this.#walk(PIECES, pieces, '', BEHIND_ALL, false)) {
+      const piece = decodePieceKey(key);
+      const most = piece === undefined ? undefined : wanted.get(piece.number);
+      if (piece === undefined) this.#tell(PIECES, `a key is that of no piece: ${JSON.stringify(key)}`);
+      else if (most === undefined) this.#tell(PIECES, `no row has the large value ${piece.number}`);
+      else if (piece.index >= most)
+        this.#tell(PIECES, `the large value ${piece.number} has only ${most} pieces`);
+      met += 1;
+      if (met % ROWS_AT_ONCE === 0) yield;
+    }
+    yield* this.#verifyLargeRows(listed, places);
+  }
+
+  /** @param places the places of the rows that have large values, by the numbers of the values */
+  *#verifyLargeRows(listed: StoredTree, places: Map<number, string>): Generator<undefined, void> {
+    const newest = decodeLarge(this.#get(SYSTEM, LARGE_KEY));
+    for (const number of places.keys())
+      if (number > newest) this.#tell(SYSTEM, `its newest large value is ${newest}, but it has ${number}`);
+    if (places.size > 0 && (this.format ?? SHARD_FORMAT) < SHARD_FORMAT)
+      this.#tell(SYSTEM, `it has large values in pieces and format ${this.format}`);
+    let met = 0;
+    for (const { at, key, page } of this.#walk(LARGE_ROWS, listed, '', BEHIND_ALL, false)) {
+      const number = decodeNumberKey(key);
+      const value = this.#value(LARGE_ROWS, page, at);
+      const place = value === undefined ? undefined : Buffer.from(value).latin1Slice();
+      if (number === undefined || place === undefined || places.get(number) !== place)
+        this.#tell(LARGE_ROWS, `the large value ${number} is not in the row that is listed`);
+      else places.delete(number);
+      met += 1;
+      if (met % ROWS_AT_ONCE === 0) yield;
+    }
+    for (const number of places.keys())
+      this.#tell(LARGE_ROWS, `the row of the large value ${number} is not listed`);
   }
 
   /** Every row of a table, in order. */
@@ -379,6 +459,35 @@ export class PageFile implements TableReader {
     const value = Buffer.allocUnsafeSlow(size);
     readSync(this.#descriptor, value, 0, size, start + HEADER_BYTES);
     return value;
+  }
+
+  /** A value as it was read, or the large one whose row this is. @returns undefined when the row is damaged */
+  #known(table: number, key: string, value: Uint8Array | undefined): StoredValue | undefined {
+    try {
+      return value === undefined ? undefined : (decodeStub(value, table, key) ?? value);
+    } catch (error) {
+      return this.#tell(this.#tableNames[table] ?? '', (error as Error).message);
+    }
+  }
+
+  /** Reads a large value. @returns undefined when that is damaged */
+  #whole(table: number, key: string, value: Uint8Array | undefined): Uint8Array | undefined {
+    const found = this.#known(table, key, value);
+    if (!(found instanceof LargeValue)) return found;
+    const tree = this.#trees.get(PIECES);
+    const start = pieceKey(found.number, 0);
+    const end = pieceKey(found.number + 1, 0);
+    // Looked up in order, with one walk.
+    const pieces = tree === undefined ? undefined : this.#walk(PIECES, tree, start, end, false);
+    try {
+      return assembled(found, (piece) => {
+        const next = pieces?.next();
+        if (next === undefined || next.done === true || next.value.key !== piece) return undefined;
+        return this.#value(PIECES, next.value.page, next.value.at);
+      });
+    } catch (error) {
+      return this.#tell(this.#tableNames[table] ?? '', (error as Error).message);
+    }
   }
 
   #page(number: bigint): Buffer | undefined {

@@ -1,3 +1,5 @@
+import { LargeValue, type StoredRow } from './large-value.ts';
+import { storedRows } from './value-in-steps.ts';
 import type { Range, Row, TableReader } from './shard.ts';
 
 /** Rows per batch. */
@@ -8,26 +10,44 @@ const BYTES_PER_BATCH = 262_144;
 
 /**
  * The rows of a range, in batches. No range is open between two batches, so the caller may be suspended at any row
- * while its reader is pinned.
+ * while its reader is pinned. For tables without large values, which would be read in one step.
  *
  * @param most maximum number of rows
  */
-export function* rowsInBatches(
+export function rowsInBatches(
   reader: TableReader,
   table: number,
   range: Range,
   most: number = Number.POSITIVE_INFINITY,
 ): Generator<Row, void> {
+  return batches((part) => reader.range(table, part), range, most);
+}
+
+/** As {@link rowsInBatches}; large values are not read. */
+export function storedRowsInBatches(
+  reader: TableReader,
+  table: number,
+  range: Range,
+  most: number = Number.POSITIVE_INFINITY,
+): Generator<StoredRow, void> {
+  return batches((part) => storedRows(reader, table, part), range, most);
+}
+
+function* batches<R extends StoredRow>(
+  rowsIn: (range: Range) => Iterable<R>,
+  range: Range,
+  most: number,
+): Generator<R, void> {
   let { start, end } = range;
   const reverse = range.reverse === true;
   for (let left = most; left > 0; ) {
     const size = Math.min(ROWS_PER_BATCH, left);
-    const batch: Row[] = [];
+    const batch: R[] = [];
     let bytes = 0;
     let isLast = true;
-    for (const row of reader.range(table, { start, end, reverse })) {
+    for (const row of rowsIn({ start, end, reverse })) {
       batch.push(row);
-      bytes += row.value.length;
+      if (!(row.value instanceof LargeValue)) bytes += row.value.length;
       if (batch.length < size && bytes < BYTES_PER_BATCH) continue;
       isLast = false;
       break;

@@ -2,12 +2,15 @@ import { existsSync, unlinkSync } from 'node:fs';
 import { open, type RootDatabase, type Transaction } from 'lmdb';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { KEY_BYTES_MAX } from './binary-key.ts';
+import { assembled, decodeStub } from './large-value.ts';
 import { inspectHead } from './lmdb-head.ts';
 import {
   canBeStored,
   DATABASES_MAX,
   decodePosition,
   FORMAT_KEY,
+  LARGE_ROWS,
+  PIECES,
   POSITION_KEY,
   rowsOf,
   SHARD_FORMAT,
@@ -40,6 +43,8 @@ export class ShardFile implements TableReader {
   readonly #env: RootDatabase<Uint8Array, string>;
   /** Undefined for a table that an older build did not have. */
   readonly #tables: readonly (Table | undefined)[];
+  /** Undefined in a file that an older build made. */
+  readonly #pieces: Table | undefined;
   readonly #transaction: Transaction;
   #isClosed = false;
 
@@ -69,6 +74,7 @@ export class ShardFile implements TableReader {
       if (system === undefined) throw unreadable(path, undefined);
       requireKnown(path, system.get(FORMAT_KEY)?.[0], this.#names(), tableNames);
       this.#tables = tableNames.map((name) => this.#open(name));
+      this.#pieces = this.#open(PIECES);
       this.#transaction = this.#env.useReadTransaction();
       this.position = decodePosition(system.get(POSITION_KEY));
     } catch (cause) {
@@ -78,12 +84,15 @@ export class ShardFile implements TableReader {
   }
 
   get(table: number, key: string): Uint8Array | undefined {
-    return canBeStored(key) ? this.#tables[table]?.get(key, { transaction: this.#transaction }) : undefined;
+    if (!canBeStored(key)) return undefined;
+    return this.#whole(table, key, this.#tables[table]?.get(key, { transaction: this.#transaction }));
   }
 
-  range(table: number, range: Range): Iterable<Row> {
+  *range(table: number, range: Range): Generator<Row, void> {
     const found = this.#tables[table];
-    return found === undefined ? [] : rowsOf(found, range, this.#transaction, () => {});
+    if (found === undefined) return;
+    for (const { key, value } of rowsOf(found, range, this.#transaction, () => {}))
+      yield { key, value: this.#whole(table, key, value) as Uint8Array };
   }
 
   /** Every row of a table, in order. */
@@ -97,6 +106,15 @@ export class ShardFile implements TableReader {
     this.#isClosed = true;
     this.#transaction.done();
     this.#closeFile();
+  }
+
+  /** Reads a large value whose row this is. */
+  #whole(table: number, key: string, value: Uint8Array | undefined): Uint8Array | undefined {
+    // A file of an older build has no rows of large values.
+    const found =
+      value === undefined || this.#pieces === undefined ? undefined : decodeStub(value, table, key);
+    if (found === undefined) return value;
+    return assembled(found, (piece) => this.#pieces?.get(piece, { transaction: this.#transaction }));
   }
 
   #open(name: string): Table | undefined {
@@ -122,6 +140,9 @@ function requireEnvironment(path: string): void {
   if (!inspectHead(path).isSound) throw unreadable(path, undefined);
 }
 
+/** Databases of every shard. */
+const ownNames: ReadonlySet<string> = new Set([LARGE_ROWS, PIECES, SYSTEM]);
+
 /** Refuses tables of a newer build, which must not be ignored silently. */
 function requireKnown(
   path: string,
@@ -129,7 +150,7 @@ function requireKnown(
   found: readonly string[],
   tableNames: readonly string[],
 ): void {
-  const unknown = found.find((name) => name !== SYSTEM && !tableNames.includes(name));
+  const unknown = found.find((name) => !ownNames.has(name) && !tableNames.includes(name));
   const isNewer = format === undefined || format > SHARD_FORMAT || unknown !== undefined;
   if (!isNewer) return;
   const what = unknown === undefined ? `format ${format}` : `a table '${unknown}'`;

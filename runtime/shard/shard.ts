@@ -1,5 +1,6 @@
 import type { RecordMark, Write } from '#runtime/log/log-entry.ts';
 import type { Revision } from '#runtime/content/revision.ts';
+import type { StoredRow, StoredValue } from './large-value.ts';
 
 /** One key with its value. */
 export interface Row {
@@ -27,9 +28,17 @@ export interface TableReader {
   /**
    * As {@link get}, but the bytes are valid only until the next read: for values that are decoded at once, without a
    * copy. They end at their `length`; the underlying memory may be longer, so pass the end explicitly
-   * (`latin1Slice(from, bytes.length)`, `subarray(from, bytes.length)`). Absent in readers that cannot avoid the copy.
+   * (`latin1Slice(from, bytes.length)`, `subarray(from, bytes.length)`). A large value is not read. Absent in readers
+   * that cannot avoid the copy.
    */
-  peek?(table: number, key: string): Uint8Array | undefined;
+  peek?(table: number, key: string): StoredValue | undefined;
+  /**
+   * As {@link get}, but a large value is not read, which takes long; see `valueInSteps`. Absent in readers that have all
+   * values in memory.
+   */
+  stored?(table: number, key: string): StoredValue | undefined;
+  /** A piece of a large value that the reader returned; undefined when it is missing. Present where {@link stored} is. */
+  piece?(key: string): Uint8Array | undefined;
   /**
    * Whether `key` has a value, without reading it: that of a large node has megabytes. Absent in readers that cannot avoid
    * that; see `hasRow`.
@@ -42,6 +51,8 @@ export interface TableReader {
   readonly generation?: number;
   /** The rows of a range, in order. Must be consumed within the same turn of the event loop. */
   range(table: number, range: Range): Iterable<Row>;
+  /** As {@link range}, but large values are not read. Present where {@link stored} is. */
+  storedRange?(table: number, range: Range): Iterable<StoredRow>;
 }
 
 /** The log position of a shard's content. */

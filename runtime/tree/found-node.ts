@@ -12,16 +12,15 @@ export interface FoundNode {
   readonly record: NodeRecord | undefined;
 }
 
-/** Looks a node up. Yields between two large rows that it reads, which takes a tree of an earlier revision. */
+/** Looks a node up. Yields while it reads large rows. */
 export function* findNode(
   tree: NodeReader,
   workspace: string,
   id: string,
 ): Generator<undefined, FoundNode | undefined> {
-  if (!(tree instanceof PastNodeReader)) return foundNode(tree.byId(workspace, id));
-  const present = foundNode(tree.presentById(workspace, id));
+  if (!(tree instanceof PastNodeReader)) return foundNode(yield* tree.byIdInSteps(workspace, id));
+  const present = foundNode(yield* tree.presentById(workspace, id));
   if (tree.isDecidedBy(present?.header)) return present;
-  if (present !== undefined && present.record === undefined) yield;
   const earlier = yield* tree.behindInSteps(present?.header, workspace, id);
   return earlier === undefined || earlier instanceof NodeRecord ? foundNode(earlier) : present;
 }

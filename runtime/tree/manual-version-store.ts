@@ -8,6 +8,8 @@ import { jsonPieces } from '#runtime/base/text/sliced-json.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import { decodeExactJsonRowInSteps, encodeJsonRow, encodeJsonRowInSteps } from '#runtime/shard/json-row.ts';
 import { BranchTable, manualVersionKey, underParts } from '#runtime/shard/key-layout.ts';
+import type { StoredValue } from '#runtime/shard/large-value.ts';
+import { storedRows } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader } from './node-reader.ts';
 import { makeNodeRecordInSteps, type NodeRecord } from './node-record.ts';
@@ -86,22 +88,25 @@ function* largeVersionPieces(
 /** Number of the newest manual version of a node, 0 when there is none; read from the key. */
 function lastNumber(reader: TableReader, workspace: string, nodeId: string): number {
   const range = { ...underParts(workspace, textBytes(nodeId)), reverse: true };
-  for (const { key } of reader.range(BranchTable.manualVersions, range)) {
+  for (const { key } of storedRows(reader, BranchTable.manualVersions, range)) {
     return Buffer.from(key.slice(-NUMBER_BYTES), 'latin1').readUInt32BE();
   }
   return 0;
 }
 
-/** The stored bytes of a manual version; undefined when no version has this number. */
-export function readManualVersion(
+/** The stored value of a manual version; undefined when no version has this number. */
+export function findManualVersion(
   reader: TableReader,
   workspace: string,
   nodeId: string,
   number: number,
-): Uint8Array | undefined {
+): StoredValue | undefined {
   // Numbers come from callers, and a key holds 32 bits.
   if (!Number.isInteger(number) || number < 1 || number > 0xffffffff) return undefined;
-  return reader.get(BranchTable.manualVersions, manualVersionKey(workspace, nodeId, number));
+  const key = manualVersionKey(workspace, nodeId, number);
+  return reader.stored === undefined
+    ? reader.get(BranchTable.manualVersions, key)
+    : reader.stored(BranchTable.manualVersions, key);
 }
 
 /**

@@ -5,8 +5,10 @@ import { decodeRevision, encodeRevision, REVISION_BYTES, type Revision } from '#
 import { AFTER_END, bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, childrenFrom, nodeKey, parentKey, pathKey } from '#runtime/shard/key-layout.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
+import { LargeValue } from '#runtime/shard/large-value.ts';
+import { peekWhole, valueInSteps } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { NodeRecord } from './node-record.ts';
+import { NodeRecord, recordInSteps } from './node-record.ts';
 
 /** An entry in the list of children of a parent. */
 export interface ChildEntry {
@@ -35,12 +37,18 @@ export interface ChildRange {
 export interface NodeReader {
   /** The node with an id. @throws {ServiceError} `DATA_CORRUPTED` */
   byId(workspace: string, id: string): NodeRecord | undefined;
-  /** As {@link byId}, in steps: yields after each large row that it reads. The tree must not change meanwhile. */
+  /**
+   * As {@link byId}, for a walk over many nodes: a node whose large row is not read is answered with a
+   * {@link LargeValue}, and is to be read with {@link byIdInSteps}. In a tree of an earlier revision that row may be of
+   * another state.
+   */
+  quickById(workspace: string, id: string): NodeRecord | LargeValue | undefined;
+  /** As {@link byId}, in steps: yields while it reads and verifies large rows. The tree must not change meanwhile. */
   byIdInSteps(workspace: string, id: string): Generator<undefined, NodeRecord | undefined>;
   /** Id of the node at a path; {@link ROOT_ID} for `/`. */
   idAt(workspace: string, path: string): string | undefined;
-  /** The node at a path; undefined for the root. */
-  byPath(workspace: string, path: string): NodeRecord | undefined;
+  /** The node at a path; undefined for the root. In steps as {@link byIdInSteps}. */
+  byPathInSteps(workspace: string, path: string): Generator<undefined, NodeRecord | undefined>;
   /** Children in editorial order. Must be consumed within one turn of the event loop unless pinned. */
   children(workspace: string, parentId: string, range?: ChildRange): Iterable<ChildEntry>;
   /** As {@link children}, one part that is read without holding the event loop for long. */
@@ -63,13 +71,8 @@ export function parentEntry(
   workspace: string,
   parentId: string,
 ): ParentEntry | undefined {
-  const bytes = peek(reader, BranchTable.parents, parentKey(workspace, parentId));
+  const bytes = peekWhole(reader, BranchTable.parents, parentKey(workspace, parentId));
   return bytes === undefined ? undefined : decodeParentEntry(bytes);
-}
-
-/** Bytes that must be decoded before the next read. */
-function peek(reader: TableReader, table: number, key: string): Uint8Array | undefined {
-  return reader.peek === undefined ? reader.get(table, key) : reader.peek(table, key);
 }
 
 const COUNT_BYTES = 4;
@@ -131,10 +134,20 @@ export class HeadNodeReader implements NodeReader {
     return bytes === undefined ? undefined : new NodeRecord(bytes);
   }
 
+  quickById(workspace: string, id: string): NodeRecord | LargeValue | undefined {
+    const key = nodeKey(workspace, id);
+    const reader = this.#reader;
+    const found =
+      reader.stored === undefined
+        ? reader.get(BranchTable.nodes, key)
+        : reader.stored(BranchTable.nodes, key);
+    return found === undefined || found instanceof LargeValue ? found : new NodeRecord(found);
+  }
+
   *byIdInSteps(workspace: string, id: string): Generator<undefined, NodeRecord | undefined> {
-    const record = this.byId(workspace, id);
-    if (record?.isLarge === true) yield;
-    return record;
+    const bytes = yield* valueInSteps(this.#reader, BranchTable.nodes, nodeKey(workspace, id));
+    if (bytes === undefined) return undefined;
+    return yield* recordInSteps(bytes);
   }
 
   /** Whether a node with this id exists. */
@@ -143,23 +156,27 @@ export class HeadNodeReader implements NodeReader {
   }
 
   /**
-   * As {@link byId}, over bytes that are valid only until the next read: for a record that is rendered at once.
+   * As {@link byId}, over bytes that are valid only until the next read: for a record that is rendered at once. A large
+   * one may not be read.
    */
-  peekById(workspace: string, id: string): NodeRecord | undefined {
-    const bytes = peek(this.#reader, BranchTable.nodes, nodeKey(workspace, id));
-    return bytes === undefined ? undefined : new NodeRecord(bytes);
+  peekById(workspace: string, id: string): NodeRecord | LargeValue | undefined {
+    const key = nodeKey(workspace, id);
+    const reader = this.#reader;
+    const found =
+      reader.peek === undefined ? reader.get(BranchTable.nodes, key) : reader.peek(BranchTable.nodes, key);
+    return found === undefined || found instanceof LargeValue ? found : new NodeRecord(found);
   }
 
   idAt(workspace: string, path: string): string | undefined {
     if (path === '/') return ROOT_ID;
-    const bytes = peek(this.#reader, BranchTable.paths, pathKey(workspace, path));
+    const bytes = peekWhole(this.#reader, BranchTable.paths, pathKey(workspace, path));
     return bytes === undefined ? undefined : boundId(bytes);
   }
 
-  byPath(workspace: string, path: string): NodeRecord | undefined {
+  *byPathInSteps(workspace: string, path: string): Generator<undefined, NodeRecord | undefined> {
     if (path === '/') return undefined;
     const id = this.idAt(workspace, path);
-    return id === undefined ? undefined : this.byId(workspace, id);
+    return id === undefined ? undefined : yield* this.byIdInSteps(workspace, id);
   }
 
   *children(workspace: string, parentId: string, range: ChildRange = {}): Iterable<ChildEntry> {
@@ -181,7 +198,7 @@ export class HeadNodeReader implements NodeReader {
   }
 
   hasChildren(workspace: string, parentId: string): boolean {
-    return peek(this.#reader, BranchTable.parents, parentKey(workspace, parentId)) !== undefined;
+    return peekWhole(this.#reader, BranchTable.parents, parentKey(workspace, parentId)) !== undefined;
   }
 }
 

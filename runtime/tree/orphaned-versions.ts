@@ -12,10 +12,12 @@ import {
   revisionKey,
 } from '#runtime/shard/key-layout.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
+import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
+import { storedRows, wholeInSteps } from '#runtime/shard/value-in-steps.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import { type Interval, type Lineage, readLineage, successor } from './lineage.ts';
 import { HeadNodeReader } from './node-reader.ts';
-import { NodeRecord } from './node-record.ts';
+import { type NodeRecord, recordInSteps } from './node-record.ts';
 import type { DefinitionChange, NodeChange, RevisionRecord } from './revision-record.ts';
 
 /** The progress of a removal. */
@@ -128,7 +130,7 @@ class OrphanRemover {
     for (const { node_id: id, workspace } of changes) {
       const name = `${workspace}\0${id}`;
       if (this.#clean.has(name)) continue;
-      if (this.#isFull || !this.#removeNode(workspace, id)) return false;
+      if (this.#isFull || !(yield* this.#removeNode(workspace, id))) return false;
       this.#clean.add(name);
       this.#looked += 1;
       if (this.#looked % NODES_PER_SLICE === 0) yield;
@@ -142,26 +144,32 @@ class OrphanRemover {
    *
    * @returns false when it was interrupted
    */
-  #removeNode(workspace: string, id: string): boolean {
+  *#removeNode(workspace: string, id: string): Generator<undefined, boolean> {
     const versionsUpTo = (at: Revision): Range => nodeVersionsUpTo(workspace, id, at);
-    const present = this.#head.byId(workspace, id);
+    const present = yield* this.#head.byIdInSteps(workspace, id);
     if (present !== undefined) this.#removePlaces(workspace, present);
     for (const interval of this.#lineage.foreign) {
       for (const { key, value } of inBatches(this.#turn, between(interval, versionsUpTo))) {
         if (this.#isFull) return false;
-        if (value.length > 0) this.#removePlaces(workspace, new NodeRecord(value));
+        yield* this.#removePlacesOf(workspace, value);
         this.#remove(BranchTable.nodeVersions, key);
       }
       let looked = 0;
       for (const { value } of inBatches(this.#turn, versionsUpTo(interval.from))) {
         if (this.#isFull) return false;
-        if (value.length > 0) this.#removePlaces(workspace, new NodeRecord(value));
+        yield* this.#removePlacesOf(workspace, value);
         looked += 1;
         if (looked === OWN_STATES_MAX) break;
       }
     }
     this.#removeAudit(workspace, id);
     return true;
+  }
+
+  /** Removes the places of a stored state. Yields only for a large one. */
+  *#removePlacesOf(workspace: string, value: StoredValue): Generator<undefined, void> {
+    if (value.length === 0) return;
+    this.#removePlaces(workspace, yield* recordInSteps(yield* wholeInSteps(this.#turn, value)));
   }
 
   #removePlaces(workspace: string, { header }: NodeRecord): void {
@@ -209,10 +217,10 @@ function between({ from, to }: Interval, versionsUpTo: VersionsUpTo): Range {
 }
 
 /** Versions of a node in batches, so that rows may be removed between two of them. */
-function* inBatches(reader: TableReader, { start, end }: Range): Generator<Row, void> {
+function* inBatches(reader: TableReader, { start, end }: Range): Generator<StoredRow, void> {
   for (let next = start; ; ) {
-    const batch: Row[] = [];
-    for (const row of reader.range(BranchTable.nodeVersions, { start: next, end })) {
+    const batch: StoredRow[] = [];
+    for (const row of storedRows(reader, BranchTable.nodeVersions, { start: next, end })) {
       batch.push(row);
       if (batch.length === VERSIONS_PER_BATCH) break;
     }

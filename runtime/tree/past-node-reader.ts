@@ -18,6 +18,8 @@ import {
   pathVersionsUpTo,
   childVersionsUpTo,
 } from '#runtime/shard/key-layout.ts';
+import { LargeValue, type StoredValue } from '#runtime/shard/large-value.ts';
+import { storedRows, wholeInSteps } from '#runtime/shard/value-in-steps.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import { type Interval, isWithin, type Lineage, readLineage } from './lineage.ts';
 import {
@@ -32,7 +34,7 @@ import {
   type Stretch,
   stretch,
 } from './node-reader.ts';
-import { NodeRecord, STEP_BYTES } from './node-record.ts';
+import { NodeRecord, recordInSteps, STEP_BYTES } from './node-record.ts';
 import { readBranchHead } from './revision-store.ts';
 
 /** Positions read in one part of a listing: about 50 µs. */
@@ -41,7 +43,7 @@ const PLACES_PER_PART = 64;
 /** The value written under a key, and its revision; empty bytes mean removed. */
 interface Version {
   readonly since: Revision;
-  readonly value: Uint8Array;
+  readonly value: StoredValue;
 }
 
 /** A state of a node, of which only the revision that wrote it is known. */
@@ -78,38 +80,52 @@ export class PastNodeReader implements NodeReader {
   }
 
   byId(workspace: string, id: string): NodeRecord | undefined {
-    const present = this.presentById(workspace, id);
-    return this.isDecidedBy(present) ? present : this.behind(present, workspace, id);
+    return atOnce(this.byIdInSteps(workspace, id));
+  }
+
+  quickById(workspace: string, id: string): NodeRecord | LargeValue | undefined {
+    const present = this.quickPresent(workspace, id);
+    if (present instanceof LargeValue || this.isDecidedBy(present)) return present;
+    return this.quickBehind(present, workspace, id);
   }
 
   *byIdInSteps(workspace: string, id: string): Generator<undefined, NodeRecord | undefined> {
-    const present = this.presentById(workspace, id);
-    if (present?.isLarge === true) yield;
+    const present = yield* this.presentById(workspace, id);
     if (this.isDecidedBy(present)) return present;
     const earlier = yield* this.behindInSteps(present, workspace, id);
-    if (earlier !== present && earlier?.isLarge === true) yield;
     return earlier;
   }
 
   /** The present state of a node, with which a search for the one at the revision begins. */
-  presentById(workspace: string, id: string): NodeRecord | undefined {
-    return this.#head.byId(workspace, id);
+  presentById(workspace: string, id: string): Generator<undefined, NodeRecord | undefined> {
+    return this.#head.byIdInSteps(workspace, id);
   }
 
-  /** Whether the present state of a node is the one at the revision; if not, see {@link behind}. */
+  /** As {@link presentById}, in one step: a large state is not read. */
+  quickPresent(workspace: string, id: string): NodeRecord | LargeValue | undefined {
+    return this.#head.quickById(workspace, id);
+  }
+
+  /** Whether the present state of a node is the one at the revision; if not, see {@link quickBehind}. */
   isDecidedBy(present: Written | undefined): boolean {
     return this.#decides(sinceOf(present));
   }
 
   /**
-   * The state of a node at the revision when its present state does not decide. The branch may have been written to
-   * after that was read: a state that is replaced stays readable as a version.
+   * The state of a node at the revision when its present state does not decide. A large state is not read. The branch may
+   * have been written to after the present state was read: a state that is replaced stays readable as a version.
    */
-  behind(present: NodeRecord | undefined, workspace: string, id: string): NodeRecord | undefined {
-    return atOnce(this.behindInSteps(present, workspace, id));
+  quickBehind(
+    present: NodeRecord | undefined,
+    workspace: string,
+    id: string,
+  ): NodeRecord | LargeValue | undefined {
+    const earlier = this.#newest(BranchTable.nodeVersions, nodeVersionsUpTo(workspace, id, this.#at));
+    if (this.#isNewer(sinceOf(present), earlier)) return present;
+    return earlier?.value instanceof LargeValue ? earlier.value : recordOf(earlier?.value);
   }
 
-  /** As {@link behind}, in steps: yields after each large state of another line that it passes. */
+  /** As {@link quickBehind}, in steps: yields while it reads a large state. */
   *behindInSteps<Present extends Written>(
     present: Present | undefined,
     workspace: string,
@@ -118,7 +134,8 @@ export class PastNodeReader implements NodeReader {
     const range = nodeVersionsUpTo(workspace, id, this.#at);
     const earlier = yield* this.#newestInSteps(BranchTable.nodeVersions, range);
     if (this.#isNewer(sinceOf(present), earlier)) return present;
-    return earlier === undefined || earlier.value.length === 0 ? undefined : new NodeRecord(earlier.value);
+    if (earlier === undefined || earlier.value.length === 0) return undefined;
+    return yield* recordInSteps(yield* wholeInSteps(this.#reader, earlier.value));
   }
 
   idAt(workspace: string, path: string): string | undefined {
@@ -144,10 +161,10 @@ export class PastNodeReader implements NodeReader {
     return this.#isNewer(present?.since, earlier) ? present : bindingOf(earlier);
   }
 
-  byPath(workspace: string, path: string): NodeRecord | undefined {
+  *byPathInSteps(workspace: string, path: string): Generator<undefined, NodeRecord | undefined> {
     if (path === '/') return undefined;
     const id = this.idAt(workspace, path);
-    return id === undefined ? undefined : this.byId(workspace, id);
+    return id === undefined ? undefined : yield* this.byIdInSteps(workspace, id);
   }
 
   *children(workspace: string, parentId: string, range: ChildRange = {}): Iterable<ChildEntry> {
@@ -241,7 +258,7 @@ export class PastNodeReader implements NodeReader {
 
   *#newestInSteps(table: number, { end, start }: Range): Generator<undefined, Version | undefined> {
     for (let next: string | undefined = start; next !== undefined; ) {
-      const rows = this.#reader.range(table, { start: next, end });
+      const rows = storedRows(this.#reader, table, { start: next, end });
       next = undefined;
       for (const { key, value } of rows) {
         const since = decodeRevisionDescending(key, key.length - REVISION_BYTES);
@@ -297,6 +314,11 @@ function sinceOf(record: Written | undefined): Revision | undefined {
   return record === undefined ? undefined : parseRevision(record.revision);
 }
 
+/** The state in a row of a version. */
+function recordOf(value: Uint8Array | undefined): NodeRecord | undefined {
+  return value === undefined || value.length === 0 ? undefined : new NodeRecord(value);
+}
+
 function childOf({ orderKey, id }: PlacedChild): ChildEntry {
   return { orderKey, id };
 }
@@ -308,5 +330,5 @@ function idOf(value: Uint8Array): string {
 function bindingOf(version: Version | undefined): Binding | undefined {
   return version === undefined || version.value.length === 0
     ? undefined
-    : { since: version.since, id: idOf(version.value) };
+    : { since: version.since, id: idOf(version.value as Uint8Array) };
 }

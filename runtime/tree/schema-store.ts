@@ -20,6 +20,7 @@ import {
   definitionVersionsUpTo,
   underParts,
 } from '#runtime/shard/key-layout.ts';
+import { peekWhole } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { isWithin, readLineage } from './lineage.ts';
 
@@ -52,10 +53,7 @@ function parse<K extends StoredKind>(bytes: Uint8Array): StoredDefinition<K> {
 
 /** The revision of the newest schema change; it identifies one state of the schema. */
 export function schemaStamp(reader: TableReader): string {
-  const bytes =
-    reader.peek === undefined
-      ? reader.get(CommonTable.meta, STAMP_KEY)
-      : reader.peek(CommonTable.meta, STAMP_KEY);
+  const bytes = peekWhole(reader, CommonTable.meta, STAMP_KEY);
   if (bytes === undefined) return '';
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).latin1Slice(0, bytes.length);
 }

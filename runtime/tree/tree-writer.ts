@@ -192,7 +192,8 @@ export class TreeWriter {
       this.#turn.put(BranchTable.counts, key, encodeTypeCount({ count, fields: wanted }));
       const rows = rowsInBatches(this.#turn, BranchTable.types, underParts(workspace, nodeType));
       for (const row of rows) {
-        const record = this.head.byId(workspace, bytesText(Buffer.from(row.value).latin1Slice()));
+        const id = bytesText(Buffer.from(row.value).latin1Slice());
+        const record = yield* this.head.byIdInSteps(workspace, id);
         assert(record !== undefined, 'the type index names stored nodes');
         yield* prepareEntries(record, fields);
         yield* prepareEntries(record, wanted);

@@ -45,6 +45,7 @@ export function* checkShard(shard: CheckedShard): Generator<undefined, readonly 
     if (lastSequence !== undefined && sequence > lastSequence)
       findings.add('', `it reaches log record ${sequence}, but the journal ends at ${lastSequence}`);
     yield* checkEntries(file, tableNames, findings);
+    yield* file.verifyPieces();
     yield* checkActor(actor, file, tableNames, (table, what) => findings.add(table, what));
     onPosition?.(sequence);
   } catch (error) {

@@ -95,6 +95,8 @@ const firstWrites: readonly Write[] = [
     author: 'Ada',
     deep: { er: [1, null, true, 'x'.repeat(3000)] },
   }),
+  // Large enough to be stored in pieces.
+  article('Atlas', { title: 'Atlas', author: 'Di', maps: 'terra incognita '.repeat(20_000) }),
   [
     'PUT',
     `${head}/spring/gardens`,

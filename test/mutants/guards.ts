@@ -4,6 +4,7 @@ import type { GuardMutant } from './guard-mutant.ts';
 import { callGuards } from './call-guards.ts';
 import { directoryGuards } from './directory-guards.ts';
 import { jobGuards } from './job-guards.ts';
+import { largeValueGuards } from './large-value-guards.ts';
 import { leaseGuards } from './lease-guards.ts';
 import { openingGuards } from './opening-guards.ts';
 import { sealGuards } from './seal-guards.ts';
@@ -643,6 +644,7 @@ export const guardMutants: readonly GuardMutant[] = [
   },
   ...branchGuards,
   ...damageGuards,
+  ...largeValueGuards,
   ...leaseGuards,
   ...openingGuards,
   ...sealGuards,

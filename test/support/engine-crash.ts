@@ -1,3 +1,4 @@
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -166,7 +167,7 @@ async function checkTables(folder: string, testimony: Testimony, damage: string[
     const head = new HeadNodeReader(shard);
     for (const [path, revision] of testimony.revisions) {
       if (testimony.possible.has(path) || testimony.known.get(path) === null) continue;
-      const stored = head.byPath(CONTENT, path)?.header.revision;
+      const stored = atOnce(head.byPathInSteps(CONTENT, path))?.header.revision;
       if (stored !== revision) damage.push(`${path} has revision ${stored}, acknowledged was ${revision}`);
     }
   } finally {

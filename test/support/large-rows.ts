@@ -1,5 +1,6 @@
 import type { ActorBehaviour, ActorKind, QueryContext } from '#runtime/commit/behaviour.ts';
-import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
+import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
+import type { Range, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 
 /** Characters of a property that makes its node large: more than the rows that one step may read together. */
 export const LARGE = 600_000;
@@ -9,16 +10,31 @@ export function largeText(word: string): string {
   return word.padEnd(LARGE, `${word} `);
 }
 
-/** Counts the large rows that commands and queries of actors read: each is copied and checked as a whole. */
+/** Counts the large rows that commands and queries of actors read, as a whole or in pieces. */
 export class LargeRows {
-  /** All of them. */
-  all = 0;
-  /** Most of them between two places where the work may pause. */
-  longestStep = 0;
+  #all = 0;
+  #longestStep = 0;
   #inStep = 0;
 
+  /** All of them. */
+  get all(): number {
+    return Math.round(this.#all);
+  }
+
+  /** Most of them between two places where the work may pause. A part of one counts as one. */
+  get longestStep(): number {
+    // A row is a little longer than its text.
+    return Math.ceil(this.#longestStep - 0.1);
+  }
+
+  /** As {@link longestStep}, in parts of a row. */
+  get longestPart(): number {
+    return this.#longestStep;
+  }
+
   reset(): void {
-    Object.assign(this, { all: 0, longestStep: 0 });
+    this.#all = 0;
+    this.#longestStep = 0;
     this.#inStep = 0;
   }
 
@@ -37,14 +53,17 @@ export class LargeRows {
     };
   }
 
-  #note(value: Uint8Array | undefined): void {
-    if (value === undefined || value.length < LARGE) return;
-    this.all += 1;
-    this.#inStep += 1;
-    this.longestStep = Math.max(this.longestStep, this.#inStep);
+  #note(value: StoredValue | undefined): void {
+    if (value instanceof Uint8Array && value.length >= LARGE) this.#add(1);
   }
 
-  *#noted(rows: Iterable<Row>): Generator<Row, void> {
+  #add(rows: number): void {
+    this.#all += rows;
+    this.#inStep += rows;
+    this.#longestStep = Math.max(this.#longestStep, this.#inStep);
+  }
+
+  *#noted<R extends StoredRow>(rows: Iterable<R>): Generator<R, void> {
     for (const row of rows) {
       this.#note(row.value);
       yield row;
@@ -53,16 +72,32 @@ export class LargeRows {
 
   /** Reads through another reader. */
   #reader<Reader extends TableReader>(reader: Reader): Reader {
-    const { get, has, peek, range } = reader;
-    const noted = (look: TableReader['get']) => (table: number, key: string) => {
-      const value = look.call(reader, table, key);
-      this.#note(value);
-      return value;
+    const { get, has, peek, piece, range, stored, storedRange } = reader;
+    const noted =
+      <V extends StoredValue | undefined>(look: (table: number, key: string) => V) =>
+      (table: number, key: string): V => {
+        const value = look.call(reader, table, key);
+        this.#note(value);
+        return value;
+      };
+    const readPiece = (key: string): Uint8Array | undefined => {
+      const found = piece?.call(reader, key);
+      // A part of a row.
+      this.#add((found?.length ?? 0) / LARGE);
+      return found;
     };
     return over(reader, {
       get: noted(get),
       range: (table: number, wanted: Range) => this.#noted(range.call(reader, table, wanted)),
       ...(peek === undefined ? {} : { peek: noted(peek) }),
+      ...(stored === undefined ? {} : { stored: noted(stored) }),
+      ...(piece === undefined ? {} : { piece: readPiece }),
+      ...(storedRange === undefined
+        ? {}
+        : {
+            storedRange: (table: number, wanted: Range) =>
+              this.#noted(storedRange.call(reader, table, wanted)),
+          }),
       ...(has === undefined ? {} : { has: has.bind(reader) }),
     });
   }

@@ -4,12 +4,13 @@ import { decodeRevisionDescending, REVISION_BYTES, type Revision } from '#runtim
 import { nodeNotFound } from '#runtime/errors/service-error.ts';
 import { bytesText } from '#runtime/shard/binary-key.ts';
 import { BranchTable, nodeVersionsUpTo, pathVersionsUpTo } from '#runtime/shard/key-layout.ts';
-import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
+import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import { type Interval, isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import { type FoundNode, findNode, foundNode } from '#runtime/tree/found-node.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';
-import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { recordInSteps } from '#runtime/tree/node-record.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { BranchState } from '../branch-state.ts';
 import { settle } from '../long-answer.ts';
@@ -81,7 +82,7 @@ function* lastState(past: Past, workspace: string, id: string): Generator<undefi
   if (present !== undefined) return present;
   const earlier = nodeVersionsUpTo(workspace, id, past.moment);
   const value = yield* lastValue(past, BranchTable.nodeVersions, earlier);
-  return value === undefined ? undefined : foundNode(new NodeRecord(value));
+  return value === undefined ? undefined : foundNode(yield* recordInSteps(value));
 }
 
 /** The newest version of a key that is not a deletion. */
@@ -91,10 +92,11 @@ function* lastValue(
   range: Range,
 ): Generator<undefined, Uint8Array | undefined> {
   // Versions of other lines come between them, which may be large.
-  for (const { key, value } of rowsInBatches(view, table, range)) {
+  for (const { key, value } of storedRowsInBatches(view, table, range)) {
     yield;
     if (value.length === 0) continue;
-    if (isWithin(view, intervals, decodeRevisionDescending(key, key.length - REVISION_BYTES))) return value;
+    if (isWithin(view, intervals, decodeRevisionDescending(key, key.length - REVISION_BYTES)))
+      return yield* wholeInSteps(view, value);
   }
   return undefined;
 }

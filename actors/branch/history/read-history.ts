@@ -8,12 +8,13 @@ import {
   type Revision,
 } from '#runtime/content/revision.ts';
 import { BranchTable, nodeVersionsUpTo } from '#runtime/shard/key-layout.ts';
+import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { type Interval, isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
-import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { type NodeRecord, recordInSteps } from '#runtime/tree/node-record.ts';
 import { readBranchHead, readRevision } from '#runtime/tree/revision-store.ts';
-import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
 import { withKnownNode } from './known-node.ts';
 import { answerText } from '../long-answer.ts';
@@ -86,7 +87,7 @@ function* statesOf(
   let present = yield* presentState(reader, workspace, id, intervals);
   // After the head was moved, some versions belong to other lines, and one may be the current state again.
   const range = nodeVersionsUpTo(workspace, id, moment);
-  const rows = rowsInBatches(reader, BranchTable.nodeVersions, range, isPlain ? left : undefined);
+  const rows = storedRowsInBatches(reader, BranchTable.nodeVersions, range, isPlain ? left : undefined);
   for (const { key, value } of rows) {
     const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
     if (!isWithin(reader, intervals, written)) continue;
@@ -99,9 +100,10 @@ function* statesOf(
       if (order === 0) continue;
     }
     if (left <= 0) return;
+    const bytes = yield* wholeInSteps(reader, value);
     yield {
       revision: formatRevision(written),
-      record: value.length === 0 ? undefined : new NodeRecord(value),
+      record: bytes.length === 0 ? undefined : yield* recordInSteps(bytes),
     };
     left -= 1;
   }

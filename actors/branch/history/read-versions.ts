@@ -10,10 +10,11 @@ import { ledgerFilter } from '#runtime/tree/lineage.ts';
 import {
   decodeManualVersion,
   type ManualVersion,
-  readManualVersion,
+  findManualVersion,
   renderManualVersion,
 } from '#runtime/tree/manual-version-store.ts';
-import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
+import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
 import { answerText, LargePiece, type Piece, settleGrowing, silently } from '../long-answer.ts';
 import type { JsonAnswer, ReadVersions } from '../messages.ts';
@@ -61,15 +62,15 @@ function versionsOf(
     );
   }
   return settleGrowing(context, function* (reader) {
-    if (bytes >= LARGE_NODE_BYTES) yield;
-    const length = readManualVersion(reader, workspace, id, version)?.length ?? 0;
+    const length = findManualVersion(reader, workspace, id, version)?.length ?? 0;
     if (length >= LARGE_NODE_BYTES) {
       // Read again after a wait for room: a waiting request must not keep the value in memory.
       yield new LargePiece(length * COPIES);
       yield;
     }
-    const stored = readManualVersion(reader, workspace, id, version);
-    const kept = stored === undefined ? undefined : yield* decodeManualVersion(stored);
+    const stored = findManualVersion(reader, workspace, id, version);
+    const kept =
+      stored === undefined ? undefined : yield* decodeManualVersion(yield* wholeInSteps(reader, stored));
     if (kept === undefined || !versionFilter(reader, at)(kept)) {
       throw new ServiceError('NOT_FOUND', `Node '${path}' has no version ${version}`);
     }
@@ -91,9 +92,10 @@ function* versionsText(
 ): Generator<Piece, void> {
   const range = { ...underParts(workspace, textBytes(id)), reverse: true };
   let opening = '[';
-  for (const { value } of rowsInBatches(reader, BranchTable.manualVersions, range)) {
+  for (const { value } of storedRowsInBatches(reader, BranchTable.manualVersions, range)) {
     if (value.length >= LARGE_NODE_BYTES) yield new LargePiece(value.length);
-    const kept = yield* silently(decodeManualVersion(value));
+    const bytes = yield* silently(wholeInSteps(reader, value));
+    const kept = yield* silently(decodeManualVersion(bytes));
     if (!isShown(kept)) {
       yield '';
       continue;

@@ -46,7 +46,7 @@ export function* copySubtree(
   source: NodeRecord,
   request: CopyRequest,
 ): Generator<undefined, NodeRecord> {
-  const { parent, name } = destination(edit, workspace, source, request);
+  const { parent, name } = yield* destination(edit, workspace, source, request);
   const path = edit.newPath(joinPath(parent.path, name));
   requirePlace(edit, workspace, parent, source.header.nodeType, path);
   // Listed whole before the first copy is written, so that a copy is never copied.
@@ -91,19 +91,19 @@ function copied(edit: EditScope, workspace: string, source: NodeRecord): Generat
   });
 }
 
-function destination(
+function* destination(
   edit: EditScope,
   workspace: string,
   source: NodeRecord,
   { targetPath, newName }: CopyRequest,
-): { readonly parent: Parent; readonly name: string } {
+): Generator<undefined, { readonly parent: Parent; readonly name: string }> {
   const { path: from } = source.header;
   const under = newName === undefined ? parentPath(targetPath) : targetPath;
   if (under === from || isDescendantPath(under, from)) {
     throw invalid(`Cannot copy '${from}' into itself, below '${under}'`, { field: 'targetPath' });
   }
   const name = sanitizeName(newName ?? pathName(targetPath));
-  return { parent: requireParent(edit, workspace, under), name };
+  return { parent: yield* requireParent(edit, workspace, under), name };
 }
 
 function isReadable(edit: EditScope, workspace: string, { path, nodeType }: NodeHeader): boolean {

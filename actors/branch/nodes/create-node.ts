@@ -11,6 +11,7 @@ import { storedTranslations } from '#runtime/content/translations/translation.ts
 import { requireArchetype, prepareProperties } from '#runtime/content/validation/validate-node.ts';
 import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
+import { LargeValue } from '#runtime/shard/large-value.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
 import { makeNodeRecordInSteps, type NodeRecord } from '#runtime/tree/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';
@@ -69,21 +70,26 @@ export function* insertNode(
 ): Generator<undefined, NodeRecord> {
   edit.workspace(workspace);
   const name = sanitizeName(node.name);
-  const parent = deep ? yield* makeParents(edit, workspace, under) : requireParent(edit, workspace, under);
+  const parent = yield* deep ? makeParents(edit, workspace, under) : requireParent(edit, workspace, under);
   const record = yield* addNode(edit, workspace, parent, { ...node, name });
   const type = edit.requireType(workspace, node.nodeType);
   if (type.initialStructure !== null) {
     const self: Parent = { id: record.header.id, path: record.header.path, nodeType: node.nodeType };
     for (const child of planInitialChildren(type, edit.schema(workspace)))
-      addPlanned(edit, workspace, self, child);
+      yield* addPlanned(edit, workspace, self, child);
   }
   return record;
 }
 
 /** Stores a planned node with its descendants. Existing nodes stay unchanged. */
-export function addPlanned(edit: EditScope, workspace: string, parent: Parent, planned: InitialNode): void {
+export function* addPlanned(
+  edit: EditScope,
+  workspace: string,
+  parent: Parent,
+  planned: InitialNode,
+): Generator<undefined, void> {
   const path = joinPath(parent.path, planned.name);
-  const existing = edit.head.byPath(workspace, path);
+  const existing = yield* edit.head.byPathInSteps(workspace, path);
   const record =
     existing ??
     atOnce(
@@ -96,15 +102,19 @@ export function addPlanned(edit: EditScope, workspace: string, parent: Parent, p
       }),
     );
   const self: Parent = { id: record.header.id, path, nodeType: record.header.nodeType };
-  for (const child of planned.children) addPlanned(edit, workspace, self, child);
+  for (const child of planned.children) yield* addPlanned(edit, workspace, self, child);
 }
 
 /** The root of a workspace as a parent. */
 export const rootParent: Parent = { id: ROOT_ID, path: '/', nodeType: undefined };
 
-/** The parent at a path. @throws {ServiceError} `NODE_NOT_FOUND` */
-export function requireParent(edit: EditScope, workspace: string, path: string): Parent {
-  const found = findParent(edit, workspace, path);
+/** The parent at a path. Yields only when it is large. @throws {ServiceError} `NODE_NOT_FOUND` */
+export function* requireParent(
+  edit: EditScope,
+  workspace: string,
+  path: string,
+): Generator<undefined, Parent> {
+  const found = yield* findParent(edit, workspace, path);
   if (found === undefined) throw nodeNotFound({ path });
   return found;
 }
@@ -113,12 +123,19 @@ export function requireParent(edit: EditScope, workspace: string, path: string):
  * @returns undefined when there is no node at the path
  * @throws {ServiceError} `NODE_NOT_FOUND` for a node the caller may not read
  */
-function findParent(edit: EditScope, workspace: string, path: string): Parent | undefined {
+function* findParent(
+  edit: EditScope,
+  workspace: string,
+  path: string,
+): Generator<undefined, Parent | undefined> {
   if (path === '/') return rootParent;
   const id = edit.head.idAt(workspace, path);
+  if (id === undefined) return undefined;
+  const peeked = edit.head.peekById(workspace, id);
   // Only its type is needed, and the record is valid only until the next read.
-  const nodeType = id === undefined ? undefined : edit.head.peekById(workspace, id)?.nodeType;
-  if (id === undefined || nodeType === undefined) return undefined;
+  const { nodeType } =
+    (peeked instanceof LargeValue ? yield* edit.head.byIdInSteps(workspace, id) : peeked) ?? {};
+  if (nodeType === undefined) return undefined;
   if (
     !edit.turn.caller.policy.unrestricted &&
     !edit.turn.caller.policy.allows('read', { workspace, path, nodeType })
@@ -135,13 +152,13 @@ function findParent(edit: EditScope, workspace: string, path: string): Parent | 
  * @returns yields where the work may pause
  */
 function* makeParents(edit: EditScope, workspace: string, path: string): Generator<undefined, Parent> {
-  const found = findParent(edit, workspace, path);
+  const found = yield* findParent(edit, workspace, path);
   if (found !== undefined) return found;
   let parent = rootParent;
   let depth = 0;
   for (const segment of pathSegments(path)) {
     const name = sanitizeName(segment);
-    const existing = edit.head.byPath(workspace, joinPath(parent.path, name));
+    const existing = yield* edit.head.byPathInSteps(workspace, joinPath(parent.path, name));
     const made =
       existing ?? (yield* addNode(edit, workspace, parent, { name, nodeType: FOLDER, properties: {} }));
     parent = { id: made.header.id, path: made.header.path, nodeType: made.header.nodeType };
@@ -250,7 +267,7 @@ function requireFreeId(edit: EditScope, workspace: string, id: string): string {
       field: 'id',
     });
   }
-  if (edit.head.byId(workspace, id) !== undefined) {
+  if (edit.head.has(workspace, id)) {
     throw new ServiceError('NODE_ALREADY_EXISTS', `A node with id '${id}' already exists`);
   }
   return id;

@@ -59,7 +59,8 @@ export function* subtree(
   const found: NodeRecord[] = [];
   const waiting: string[] = [top.header.id];
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
-    const record: NodeRecord | undefined = id === top.header.id ? top : edit.head.byId(workspace, id);
+    const record: NodeRecord | undefined =
+      id === top.header.id ? top : yield* edit.head.byIdInSteps(workspace, id);
     assert(record !== undefined, 'a placed child is stored');
     yield;
     if (!onFound(record)) continue;

@@ -1,4 +1,5 @@
 import { isFlagDeclined } from '#runtime/content/resolution/declined-flag.ts';
+import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
 import {
   stripDerived,
   prepareProperties,
@@ -8,7 +9,7 @@ import { parentPath } from '#runtime/content/path.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import {
   decodeManualVersion,
-  readManualVersion,
+  findManualVersion,
   writeManualVersion,
 } from '#runtime/tree/manual-version-store.ts';
 import { requireAllowed, requireParent } from './create-node.ts';
@@ -53,17 +54,18 @@ export function* restoreVersion(edit: EditScope, command: RestoreVersion): Gener
   const { workspace } = command;
   const old = yield* edit.requireTarget(command, 'update');
   const { id, path } = old.header;
-  const stored = readManualVersion(edit.turn, workspace, id, command.version);
+  const stored = findManualVersion(edit.turn, workspace, id, command.version);
   if (stored === undefined) {
     throw new ServiceError('NOT_FOUND', `Node '${path}' has no version ${command.version}`);
   }
   edit.requireMutable(workspace, old);
-  const version = yield* decodeManualVersion(stored);
+  const version = yield* decodeManualVersion(yield* wholeInSteps(edit.turn, stored));
   const { nodeType, archetype: archetypeName, translations } = version.header;
   const type = edit.requireType(workspace, nodeType);
   // Types differ only when another node had the id before.
   if (nodeType !== old.header.nodeType) {
-    requireAllowed(edit, workspace, requireParent(edit, workspace, parentPath(path)), nodeType);
+    const parent = yield* requireParent(edit, workspace, parentPath(path));
+    requireAllowed(edit, workspace, parent, nodeType);
   }
   const schema = edit.schema(workspace);
   const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);

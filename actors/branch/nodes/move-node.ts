@@ -79,7 +79,7 @@ export function* moveSubtree(
   if (targetPath === from) return;
   const name = sanitizeName(pathName(targetPath));
   if (name === node.header.name && parentPath(targetPath) === parentPath(from)) return;
-  const parent = requireParent(edit, workspace, parentPath(targetPath));
+  const parent = yield* requireParent(edit, workspace, parentPath(targetPath));
   const path = edit.newPath(joinPath(parent.path, name), from);
   requirePlace(edit, workspace, parent, nodeType, path);
   const records = yield* subtree(edit, workspace, node);

@@ -37,7 +37,7 @@ export function* recallWritten(
   const { nodeId, revision } = kept;
   const at = parseRevision(revision);
   const reader = readerAt(view, at);
-  const record = reader.byId(workspace, nodeId);
+  const record = yield* reader.byIdInSteps(workspace, nodeId);
   if (record === undefined) throw nodeNotFound({ id: nodeId });
   const hasChildren = reader.hasChildren(workspace, nodeId);
   const pins = state.workspace(workspace).config.node_type_pins;

@@ -31,7 +31,7 @@ const controlCharacters = /[\x00-\x1f\x7f]/;
 export function* addRelation(edit: EditScope, command: AddRelation): Generator<undefined, Written> {
   const { workspace, targetWorkspace, targetPath, relationType, weight } = command;
   const source = yield* edit.requireTarget(command, 'relate');
-  const target = edit.requireNode(targetWorkspace, { path: targetPath }, 'read');
+  const target = yield* edit.requireNode(targetWorkspace, { path: targetPath }, 'read');
   requireRelationType(relationType);
   if (weight !== null && !Number.isFinite(weight))
     throw invalid('weight must be a number', { field: 'weight' });
@@ -144,7 +144,7 @@ function targetId(edit: EditScope, workspace: string, path: string): string | un
     const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
     if (!isWithin(edit.turn, line, written)) continue;
     const id = bytesText(Buffer.from(value).latin1Slice());
-    return edit.head.byId(workspace, id) === undefined ? id : undefined;
+    return edit.head.has(workspace, id) ? undefined : id;
   }
   return undefined;
 }

@@ -17,7 +17,7 @@ import type { ReorderNode, Written } from '../messages.ts';
 export function* reorderNode(edit: EditScope, command: ReorderNode): Generator<undefined, Written> {
   const { workspace, position, targetPath } = command;
   const node = yield* edit.requireTarget(command, 'update');
-  const sibling = edit.requireNode(workspace, { path: targetPath }, 'read');
+  const sibling = yield* edit.requireNode(workspace, { path: targetPath }, 'read');
   const { id, path, parentId } = node.header;
   if (sibling.header.id === id) return { revision: null };
   if (sibling.header.parentId !== parentId) {
@@ -62,7 +62,7 @@ function* relabelAround(edit: EditScope, workspace: string, middle: NodeRecord):
   before.return?.();
   after.return?.();
   for (const [entry, key] of relabelOrder(window)) {
-    const record = edit.head.byId(workspace, entry.id);
+    const record = yield* edit.head.byIdInSteps(workspace, entry.id);
     assert(record !== undefined, 'a placed child is stored');
     yield* edit.writer.prepare(workspace, record);
     const change = { ...unmoved(record), orderKey: key, operation: 'reordered' } as const;

@@ -4,10 +4,12 @@ import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { bytesText } from '#runtime/shard/binary-key.ts';
 import { BranchTable, uniqueKey } from '#runtime/shard/key-layout.ts';
+import { LargeValue, PartRead } from '#runtime/shard/large-value.ts';
+import { readFurther } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readAncestor } from '#runtime/tree/ancestry-store.ts';
 import { isWithin, readLineage } from '#runtime/tree/lineage.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import { NodeRecord } from '#runtime/tree/node-record.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import type { GraphRecord } from '#runtime/tree/revision-graph.ts';
 import { readChangePart, readRevision } from '#runtime/tree/revision-store.ts';
@@ -145,16 +147,32 @@ export function statesAt(
   if (!holds(reader, at)) return undefined;
   const tree = new PastNodeReader(reader, at);
   const states = [...(half?.states ?? [])];
-  let known = half?.present;
+  let { present: known, reading } = half ?? {};
   let bytes = 0;
+  /** Reads on in a large value. Undefined: it is not complete. */
+  const read = (
+    found: NodeRecord | LargeValue | undefined,
+  ): { readonly record: NodeRecord | undefined } | undefined => {
+    if (!(found instanceof LargeValue)) return { record: found };
+    if (reading?.large.number !== found.number) reading = new PartRead(found);
+    if (!readFurther(reader, reading)) return undefined;
+    const { whole } = reading;
+    reading = undefined;
+    return { record: new NodeRecord(whole) };
+  };
   for (const { workspace, id } of nodes.slice(states.length)) {
     if (bytes > STATES_BYTES_MAX) break;
-    const present = known ?? tree.presentById(workspace, id);
-    if (tree.isDecidedBy(present)) states.push(present);
-    else if (known === undefined && present?.isLarge === true) return new HalfRead(states, present);
+    const wasKnown = known !== undefined;
+    const present = wasKnown ? { record: known } : read(tree.quickPresent(workspace, id));
+    if (present === undefined) return new HalfRead(states, undefined, reading);
+    const { record } = present;
+    if (tree.isDecidedBy(record)) states.push(record);
+    else if (!wasKnown && record?.isLarge === true) return new HalfRead(states, record, undefined);
     else {
-      states.push(tree.behind(present, workspace, id));
-      bytes += present?.bytes.length ?? 0;
+      const earlier = read(tree.quickBehind(record, workspace, id));
+      if (earlier === undefined) return new HalfRead(states, record, reading);
+      states.push(earlier.record);
+      bytes += record?.bytes.length ?? 0;
     }
     bytes += states.at(-1)?.bytes.length ?? 0;
     known = undefined;

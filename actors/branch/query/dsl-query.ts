@@ -26,7 +26,7 @@ import {
 } from '../reads/path-order.ts';
 import { PageText, type QueryWindow, windowText } from './query-page.ts';
 import { rootPlace } from '../reads/require-parent.ts';
-import { type VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
+import { UnreadNode, type VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
 
 /** Reading a key costs about an eighth of reading a node. */
 const KEYS_PER_NODE = 8;
@@ -96,7 +96,8 @@ class NodeFilter {
 
   /** A visible root-level node that matches the filter. */
   *find(id: string): Generator<undefined, { node: VisibleNode; row: DslRow } | undefined> {
-    const node = this.nodes.find(id);
+    const found = this.nodes.find(id);
+    const node = found instanceof UnreadNode ? yield* this.nodes.readInSteps(found) : found;
     if (node === undefined) return undefined;
     const { record } = node;
     // An index has nodes of every depth.

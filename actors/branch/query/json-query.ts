@@ -40,11 +40,11 @@ export function runQuery(state: BranchState, context: QueryContext, query: RunQu
   const window = queryWindow(query.limit, query.offset);
   const nodesIn = (reader: TableReader) => new VisibleNodes(state, context, reader, query);
   if (at !== undefined) return answerText(context, (reader) => pastText(nodesIn(reader), selector, window));
-  const { total } = select(nodesIn(context.view), context.view, selector);
+  const selected = select(nodesIn(context.view), context.view, selector).next();
   return answerText(
     context,
     (reader) => headText(nodesIn(reader), reader, selector, window),
-    shownCount(window, total) > SMALL_ANSWER,
+    selected.done !== true || shownCount(window, selected.value.total) > SMALL_ANSWER,
   );
 }
 
@@ -52,24 +52,29 @@ function shownCount({ limit, offset }: QueryWindow, total: number): number {
   return Math.min(limit ?? total, Math.max(total - offset, 0));
 }
 
-function headText(
+function* headText(
   nodes: VisibleNodes,
   reader: TableReader,
   selector: Selector,
   window: QueryWindow,
 ): Generator<Piece, void> {
-  const { total, found } = select(nodes, reader, selector);
-  return windowText(nodes, found, window, nodes.seesAll ? total : undefined);
+  const { total, found } = yield* silently(select(nodes, reader, selector));
+  yield* windowText(nodes, found, window, nodes.seesAll ? total : undefined);
 }
 
-function select(nodes: VisibleNodes, reader: TableReader, selector: Selector): Selection {
+/** Yields only for a large parent. */
+function* select(
+  nodes: VisibleNodes,
+  reader: TableReader,
+  selector: Selector,
+): Generator<undefined, Selection> {
   const { workspace } = nodes;
   if ('path' in selector) {
     const found = nodeAt(nodes, selector.path);
     return { total: found.length, found };
   }
   if ('parent' in selector) {
-    const parent = findParent(nodes, selector.parent);
+    const parent = yield* findParent(nodes, selector.parent);
     if (parent === undefined) return nothing;
     const total = parentEntry(reader, workspace, parent.id)?.count ?? 0;
     return { total, found: childrenByPath(reader, workspace, parent, nodes.budget) };
@@ -90,7 +95,7 @@ function* selectPast(nodes: VisibleNodes, selector: Selector): Generator<undefin
   const { tree, workspace } = nodes;
   if ('path' in selector) return nodeAt(nodes, selector.path);
   if ('parent' in selector) {
-    const parent = findParent(nodes, selector.parent);
+    const parent = yield* findParent(nodes, selector.parent);
     return parent === undefined ? [] : yield* sortedChildren(tree, workspace, parent.id, nodes.budget);
   }
   return isNodeTypeName(selector.nodeType)
@@ -100,17 +105,18 @@ function* selectPast(nodes: VisibleNodes, selector: Selector): Generator<undefin
 
 /** The node at a path, or none. */
 function nodeAt({ tree, workspace }: VisibleNodes, text: string): readonly FoundNode[] {
-  const record = tree.byPath(workspace, parsePath(text));
-  return record === undefined ? [] : [{ id: record.header.id, path: record.header.path }];
+  const path = parsePath(text);
+  const id = tree.idAt(workspace, path);
+  return id === undefined || id === ROOT_ID ? [] : [{ id, path }];
 }
 
 /** A parent named by id or by path; a parent that may not be read counts as missing. */
-function findParent(nodes: VisibleNodes, text: string): ParentPlace | undefined {
+function* findParent(nodes: VisibleNodes, text: string): Generator<undefined, ParentPlace | undefined> {
   if (text === ROOT_ID) return rootPlace;
   const { tree, workspace } = nodes;
   const record =
-    tree.byId(workspace, text) ??
-    (text.startsWith('/') ? tree.byPath(workspace, parsePath(text)) : undefined);
+    (yield* tree.byIdInSteps(workspace, text)) ??
+    (text.startsWith('/') ? yield* tree.byPathInSteps(workspace, parsePath(text)) : undefined);
   if (record === undefined || nodes.visible(record) === undefined) return undefined;
   return { id: record.header.id, path: record.header.path };
 }

@@ -1,7 +1,7 @@
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { Piece } from '../long-answer.ts';
+import { type Piece, silently } from '../long-answer.ts';
 import type { FoundNode } from '../reads/path-order.ts';
-import type { VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
+import { UnreadNode, type VisibleNode, type VisibleNodes } from '../reads/visible-nodes.ts';
 
 /** The range of matches to return. */
 export interface QueryWindow {
@@ -110,7 +110,8 @@ export function* windowText(
       page.pass();
       continue;
     }
-    const node = nodes.find(entry.id);
+    const found = nodes.find(entry.id);
+    const node = found instanceof UnreadNode ? yield* silently(nodes.readInSteps(found)) : found;
     if (node === undefined) yield '';
     else yield* page.next(nodes, node);
   }

@@ -13,7 +13,9 @@ import {
   VALUE_PART_BYTES,
 } from '#runtime/shard/binary-key.ts';
 import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
-import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import type { StoredValue } from '#runtime/shard/large-value.ts';
+import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
+import { rowsInBatches, storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { type NodeRecord, STEP_BYTES } from '#runtime/tree/node-record.ts';
 
@@ -287,7 +289,7 @@ export function* edgesAt(
 ): Generator<IncomingEdge | undefined, string | undefined> {
   const start = window.after === undefined ? '' : partsOf(window.after).source;
   const mark = Buffer.from(JSON.stringify(window.target.id).slice(1, -1));
-  const presents = rowsInBatches(reader, BranchTable.nodes, { start, end: LAST_KEY });
+  const presents = storedRowsInBatches(reader, BranchTable.nodes, { start, end: LAST_KEY });
   let present = presents.next();
   if (isLarge(present.value?.value)) yield undefined;
   let earlier = yield* firstWithVersions(reader, start);
@@ -296,8 +298,8 @@ export function* edgesAt(
     const key = least(present.done === true ? undefined : present.value.key, earlier);
     let mayName = key === earlier;
     if (present.done !== true && present.value.key === key) {
-      mayName ||= contains(present.value.value, mark);
       bytes += present.value.value.length;
+      mayName ||= contains(yield* wholeInSteps(reader, present.value.value), mark);
       present = presents.next();
       if (isLarge(present.value?.value)) yield undefined;
     }
@@ -314,14 +316,14 @@ export function* edgesAt(
 
 /** The first node at or after a key that has earlier states. */
 function* firstWithVersions(reader: TableReader, start: string): Generator<undefined, string | undefined> {
-  const [row] = rowsInBatches(reader, BranchTable.nodeVersions, { start, end: LAST_KEY }, 1);
+  const [row] = storedRowsInBatches(reader, BranchTable.nodeVersions, { start, end: LAST_KEY }, 1);
   if (isLarge(row?.value)) yield undefined;
   return row?.key.slice(0, -REVISION_BYTES - END.length);
 }
 
-/** Whether a row is so large that the next one is read in another step. */
-function isLarge(value: Uint8Array | undefined): boolean {
-  return value !== undefined && value.length > STEP_BYTES;
+/** Whether a row was read that is so large that the next one is read in another step. */
+function isLarge(value: StoredValue | undefined): boolean {
+  return value instanceof Uint8Array && value.length > STEP_BYTES;
 }
 
 function least(a: string | undefined, b: string | undefined): string {

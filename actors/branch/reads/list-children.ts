@@ -5,11 +5,11 @@ import { type ChildEntry, parentEntry } from '#runtime/tree/node-reader.ts';
 import { childrenInBatches } from './batched-rows.ts';
 import type { BranchState } from '../branch-state.ts';
 import { formatCursor, type ListingIdentity, parseCursor } from './listing-cursor.ts';
-import { answerPage, answerText, type Piece } from '../long-answer.ts';
+import { answerPage, answerText, type Piece, silently } from '../long-answer.ts';
 import type { JsonAnswer } from '../messages.ts';
 import type { ListChildren } from '../read-messages.ts';
 import { withParent } from './require-parent.ts';
-import { VisibleNodes } from './visible-nodes.ts';
+import { UnreadNode, VisibleNodes } from './visible-nodes.ts';
 
 /** Children on a page when only a cursor is given. @see docs/interface/reading.md#pages */
 const PAGE_DEFAULT = 100;
@@ -63,7 +63,8 @@ function childrenOf(
 function* wholeListing(nodes: VisibleNodes, parentId: string): Generator<Piece, void> {
   let opening = '[';
   for (const entry of childrenInBatches(nodes.tree, nodes.workspace, parentId)) {
-    const node = entry === undefined ? undefined : nodes.find(entry.id);
+    const found = entry === undefined ? undefined : nodes.find(entry.id);
+    const node = found instanceof UnreadNode ? yield* silently(nodes.readInSteps(found)) : found;
     if (node === undefined) {
       yield '';
       continue;
@@ -94,7 +95,8 @@ function* pageText(
   }
   let opening = '{"items":[';
   for (const entry of entries.slice(0, limit)) {
-    const node = nodes.find(entry.id);
+    const found = nodes.find(entry.id);
+    const node = found instanceof UnreadNode ? yield* silently(nodes.readInSteps(found)) : found;
     if (node === undefined) {
       yield '';
       continue;

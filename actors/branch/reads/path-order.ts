@@ -118,7 +118,8 @@ export function* sortedChildren(
     }
     const { id } = entry;
     budget.spend(FOUND_WORK);
-    found.push(kept({ id, path: placedNode(tree, workspace, id).header.path }, budget));
+    const { header } = yield* placedNode(tree, workspace, id);
+    found.push(kept({ id, path: header.path }, budget));
     yield undefined;
   }
   return yield* sortInSlices(found, byPathThenId);
@@ -151,7 +152,7 @@ export function* sortedNodesOfType(
       continue;
     }
     const { id } = child.value;
-    const { header } = placedNode(tree, workspace, id);
+    const { header } = yield* placedNode(tree, workspace, id);
     budget.spend(FOUND_WORK);
     if (header.nodeType === nodeType) found.push(kept({ id, path: header.path }, budget));
     open.push(childrenInBatches(tree, workspace, id));
@@ -166,8 +167,8 @@ function kept(found: FoundNode, budget: RequestBudget): FoundNode {
   return found;
 }
 
-function placedNode(tree: NodeReader, workspace: string, id: string): NodeRecord {
-  const record = tree.byId(workspace, id);
+function* placedNode(tree: NodeReader, workspace: string, id: string): Generator<undefined, NodeRecord> {
+  const record = yield* tree.byIdInSteps(workspace, id);
   assert(record !== undefined, `node ${id} has a place but is not stored`);
   return record;
 }
@@ -202,7 +203,7 @@ export function* nodesOfType(
     }
     // Long paths with the same prefix are adjacent, ordered by hash.
     stem = part.slice(0, LONG_PART_BYTES);
-    const record = tree.byId(workspace, id);
+    const record = yield* tree.byIdInSteps(workspace, id);
     if (record !== undefined) cut.push({ id, path: record.header.path });
   }
   yield* yield* sortInSlices(cut, byPathThenId);

@@ -7,6 +7,7 @@ import { getProperty } from '#runtime/content/values/property-path.ts';
 import { PropertySelection } from '#runtime/content/values/property-selection.ts';
 import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
 import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+import { LargeValue } from '#runtime/shard/large-value.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { type FoundNode, findNode } from '#runtime/tree/found-node.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
@@ -214,6 +215,7 @@ function presentNode(
   };
   const peeked = reader.peekById(workspace, id);
   if (peeked === undefined) return undefined;
+  if (peeked instanceof LargeValue) return peeked.length;
   if (peeked.isLarge) return peeked.bytes.length;
   const record = peeked.hasRelations ? relatedNode(reader, peeked) : peeked;
   if (record === undefined) return undefined;

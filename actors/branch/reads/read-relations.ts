@@ -4,10 +4,11 @@ import { REVISION_BYTES, type Revision } from '#runtime/content/revision.ts';
 import { bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, nodeKey, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { type NodeRecord, recordInSteps } from '#runtime/tree/node-record.ts';
 import { hasNode } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
-import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import { valueInSteps, wholeInSteps } from '#runtime/shard/value-in-steps.ts';
+import { rowsInBatches, storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
 import { answerText, silently } from '../long-answer.ts';
 import type { JsonAnswer, ReadRelations } from '../messages.ts';
@@ -125,9 +126,9 @@ function* incomingNow(
     // Relations of one source are adjacent.
     if (source === before) continue;
     before = source;
-    const bytes = reader.get(BranchTable.nodes, source);
+    const bytes = yield* valueInSteps(reader, BranchTable.nodes, source);
     if (bytes === undefined) continue;
-    const relations = relationsTo(new NodeRecord(bytes), workspace, id);
+    const relations = relationsTo(yield* recordInSteps(bytes), workspace, id);
     yield undefined;
     yield { workspace: sourceWorkspace, id: bytesText(sourceBytes), relations };
   }
@@ -158,19 +159,19 @@ function* incomingAt(
       ? undefined
       : { workspace: source, id: record.header.id, relations };
   };
-  for (const { key, value } of rowsInBatches(reader, BranchTable.nodes, everything))
-    yield names(value) ? yield* look(key) : undefined;
+  for (const { key, value } of storedRowsInBatches(reader, BranchTable.nodes, everything))
+    yield names(yield* wholeInSteps(reader, value)) ? yield* look(key) : undefined;
   let looked = '';
-  for (const { key, value } of rowsInBatches(reader, BranchTable.nodeVersions, everything)) {
+  for (const { key, value } of storedRowsInBatches(reader, BranchTable.nodeVersions, everything)) {
     const node = key.slice(0, key.length - REVISION_BYTES - 1);
-    if (node === looked || !names(value)) {
+    if (node === looked || !names(yield* wholeInSteps(reader, value))) {
       yield undefined;
       continue;
     }
     looked = node;
     yield undefined;
     // If the current state names it too, it was handled above.
-    const present = reader.get(BranchTable.nodes, node);
+    const present = yield* valueInSteps(reader, BranchTable.nodes, node);
     yield present !== undefined && names(present) ? undefined : yield* look(node);
   }
 }

@@ -3,11 +3,11 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import type { ChildEntry } from '#runtime/tree/node-reader.ts';
 import { childrenInBatches } from './batched-rows.ts';
 import type { BranchState } from '../branch-state.ts';
-import { answerText, type Piece } from '../long-answer.ts';
+import { answerText, type Piece, silently } from '../long-answer.ts';
 import type { JsonAnswer } from '../messages.ts';
 import type { ReadTree } from '../read-messages.ts';
 import { withParent } from './require-parent.ts';
-import { type VisibleNode, VisibleNodes } from './visible-nodes.ts';
+import { UnreadNode, type VisibleNode, VisibleNodes } from './visible-nodes.ts';
 
 /** Most levels of one tree read. */
 const LEVELS_MAX = 100;
@@ -61,7 +61,8 @@ function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Gener
       open.pop();
       continue;
     }
-    const node = child.value === undefined ? undefined : nodes.find(child.value.id);
+    const found = child.value === undefined ? undefined : nodes.find(child.value.id);
+    const node = found instanceof UnreadNode ? yield* silently(nodes.readInSteps(found)) : found;
     if (node === undefined) {
       yield '';
       continue;
@@ -91,7 +92,8 @@ function* nestedTree(
       yield open.length === 0 ? form.close : form.close + form.end;
       continue;
     }
-    const node = child.value === undefined ? undefined : nodes.find(child.value.id);
+    const found = child.value === undefined ? undefined : nodes.find(child.value.id);
+    const node = found instanceof UnreadNode ? yield* silently(nodes.readInSteps(found)) : found;
     if (node === undefined) {
       yield '';
       continue;
@@ -120,7 +122,8 @@ const arrayForm: TreeForm = {
     if (!isLast) return;
     let opening = '[';
     for (const entry of childrenInBatches(nodes.tree, nodes.workspace, node.record.header.id)) {
-      const child = entry === undefined ? undefined : nodes.find(entry.id);
+      const found = entry === undefined ? undefined : nodes.find(entry.id);
+      const child = found instanceof UnreadNode ? yield* silently(nodes.readInSteps(found)) : found;
       if (child === undefined) yield '';
       else {
         yield opening + JSON.stringify(child.record.header.name);

@@ -8,8 +8,9 @@ import { isNodeId } from '#runtime/content/content-node.ts';
 import type { ReferenceTarget } from '#runtime/content/values/references.ts';
 import { PropertySelection } from '#runtime/content/values/property-selection.ts';
 import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
+import { LargeValue } from '#runtime/shard/large-value.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import type { NodeReader } from '#runtime/tree/node-reader.ts';
+import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/node-record.ts';
 import { nodeTag } from '#runtime/tree/node-tag.ts';
 import { type RenderFacts, renderNodeInSteps } from '#runtime/tree/render-node.ts';
@@ -45,6 +46,15 @@ export interface VisibleNode {
   readonly record: NodeRecord;
   /** The id, if the node was looked up by id; this saves decoding the header. */
   readonly id?: string;
+}
+
+/** A large node that has not been read: in one step that takes too long. */
+export class UnreadNode {
+  readonly id: string;
+
+  constructor(id: string) {
+    this.id = id;
+  }
 }
 
 /**
@@ -102,11 +112,19 @@ export class VisibleNodes {
   /**
    * A node found through an index table.
    *
-   * @returns undefined when it is not visible
+   * @returns undefined when it is not visible; an {@link UnreadNode} when it is large
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
-  find(id: string): VisibleNode | undefined {
-    const record = this.tree.byId(this.workspace, id);
+  find(id: string): VisibleNode | UnreadNode | undefined {
+    const found = this.tree.quickById(this.workspace, id);
+    if (found instanceof LargeValue) return new UnreadNode(id);
+    assert(found !== undefined, `node ${id} is listed but not stored`);
+    return this.visible(found, id);
+  }
+
+  /** A node that {@link find} did not read. Undefined when it is not visible. */
+  *readInSteps({ id }: UnreadNode): Generator<undefined, VisibleNode | undefined> {
+    const record = yield* this.tree.byIdInSteps(this.workspace, id);
     assert(record !== undefined, `node ${id} is listed but not stored`);
     return this.visible(record, id);
   }
@@ -202,8 +220,8 @@ export class VisibleNodes {
   ): Generator<undefined, (ExpandedNode & { readonly bytes: number }) | undefined> {
     this.budget.spend(EXPAND_WORK);
     const peer = isNodeId(ref) ? this.#peer(workspace ?? this.workspace) : undefined;
-    const record = peer?.tree.byId(peer.workspace, ref);
-    if (peer === undefined || record === undefined || record.bytes.length > bytesMax) return undefined;
+    const record = yield* targetIn(peer, ref, bytesMax);
+    if (peer === undefined || record === undefined) return undefined;
     if (peer.visible(record) === undefined) return undefined;
     const hidden = (yield* shownRelations(record, peer.#sees))?.mark;
     const type = peer.type(record.nodeType);
@@ -223,4 +241,19 @@ export class VisibleNodes {
     }
     return this.#peers.get(workspace);
   }
+}
+
+/** The target of a reference. @returns undefined when there is none, or its record is longer than `bytesMax` */
+function* targetIn(
+  peer: VisibleNodes | undefined,
+  id: string,
+  bytesMax: number,
+): Generator<undefined, NodeRecord | undefined> {
+  const found = peer?.tree.quickById(peer.workspace, id);
+  if (peer === undefined || found === undefined) return undefined;
+  // Of a tree of an earlier revision it may be another state.
+  if (found instanceof LargeValue && peer.tree instanceof HeadNodeReader && found.length > bytesMax)
+    return undefined;
+  const record = found instanceof LargeValue ? yield* peer.tree.byIdInSteps(peer.workspace, id) : found;
+  return record === undefined || record.bytes.length > bytesMax ? undefined : record;
 }

@@ -138,7 +138,7 @@ export function* installBuiltIns(edit: EditScope, command: InstallBuiltIns): Gen
   for (const { name, version } of builtInWorkspaces) {
     if ((workspaces[name] ?? 0) >= version) continue;
     workspaces[name] = version;
-    addInitialNodes(edit, name);
+    yield* addInitialNodes(edit, name);
     yield;
   }
   edit.turn.put(CommonTable.meta, INSTALLED_KEY, encodeInstalled({ nodeTypes, workspaces }));
@@ -169,7 +169,7 @@ export function forgetMissingBuiltIns(turn: Turn): void {
  */
 export function* installWorkspace(edit: EditScope, command: InstallWorkspace): Generator<undefined, Written> {
   requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
-  addInitialNodes(edit, command.workspace);
+  yield* addInitialNodes(edit, command.workspace);
   yield* edit.writer.reindex();
   return {
     revision: edit.finish(
@@ -179,8 +179,8 @@ export function* installWorkspace(edit: EditScope, command: InstallWorkspace): G
   };
 }
 
-function addInitialNodes(edit: EditScope, name: string): void {
+function* addInitialNodes(edit: EditScope, name: string): Generator<undefined, void> {
   const { initial_structure: structure } = edit.workspace(name);
   for (const node of planInitialStructure(structure, edit.schema(name)))
-    addPlanned(edit, name, rootParent, node);
+    yield* addPlanned(edit, name, rootParent, node);
 }

@@ -4,7 +4,7 @@ import type { Caller, QueryContext } from '#runtime/commit/behaviour.ts';
 import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import type { SliceOwner } from '#runtime/base/event-loop/slice-owner.ts';
 import { checkWaiting, sliceKeyOf } from '#runtime/commit/waiting-caller.ts';
-import { hasRow } from '#runtime/shard/has-row.ts';
+import { readerOver } from '#runtime/shard/value-in-steps.ts';
 import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 
 /** The parts of an actor that a query uses. */
@@ -57,9 +57,7 @@ export class QueryScope implements QueryContext, SliceOwner {
     actor.reads += 1;
     let closed = false;
     return {
-      get: (table, key) => snapshot.get(table, key),
-      has: (table, key) => hasRow(snapshot, table, key),
-      range: (table, range) => snapshot.range(table, range),
+      ...readerOver(snapshot),
       close: () => {
         if (closed) return;
         closed = true;

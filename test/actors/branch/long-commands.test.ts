@@ -59,7 +59,12 @@ const watched: ActorKind = {
         if (nodeTables.has(change[0])) count(states);
         put(...change);
       };
-      for (const look of ['get', 'peek'] as const) {
+      const get = turn.get.bind(turn);
+      turn.get = (...row) => {
+        count(reads);
+        return get(...row);
+      };
+      for (const look of ['stored', 'peek'] as const) {
         const found = turn[look]?.bind(turn);
         if (found === undefined) continue;
         turn[look] = (...row) => {

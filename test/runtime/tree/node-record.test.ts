@@ -5,6 +5,7 @@ import {
   makeNodeRecord,
   makeNodeRecordInSteps,
   NodeRecord,
+  recordInSteps,
   STEP_BYTES,
   withHeader,
   withHeaderInSteps,
@@ -102,6 +103,30 @@ describe('a stored node', () => {
       }),
     );
   });
+
+  it.each([100, STEP_BYTES, 3 * STEP_BYTES])(
+    'of %d bytes or more is verified in steps as at once, wherever it is damaged',
+    (length) => {
+      const { bytes } = makeNodeRecord(headerOf({}), { text: 'x'.repeat(length) });
+      let steps = 0;
+      const inSteps = (stored: Uint8Array): NodeRecord => {
+        const reading = recordInSteps(stored);
+        for (steps = 0; ; steps += 1) {
+          const step = reading.next();
+          if (step.done === true) return step.value;
+        }
+      };
+      expect(inSteps(Buffer.from(bytes)).properties).toEqual({ text: 'x'.repeat(length) });
+      expect(steps).toBe(length < STEP_BYTES ? 0 : Math.ceil((bytes.length - 5) / STEP_BYTES));
+      for (const at of [0, 3, 7, Math.floor(bytes.length / 2), bytes.length - 1]) {
+        const damaged = Buffer.from(bytes);
+        damaged[at] = (damaged[at] as number) ^ 0x10;
+        const corrupted = expect.objectContaining({ code: 'DATA_CORRUPTED' });
+        expect(() => inSteps(damaged)).toThrow(corrupted);
+        expect(() => new NodeRecord(damaged)).toThrow(corrupted);
+      }
+    },
+  );
 
   it('has the revision of its replaced header', () => {
     const record = makeNodeRecord(headerOf({}), { title: 'x' });

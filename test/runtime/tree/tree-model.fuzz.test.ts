@@ -1,3 +1,4 @@
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -290,7 +291,7 @@ function compare(
     const id = model.idAt(revision, path);
     expect([path, reader.idAt(workspace, path)]).toEqual([path, id]);
     const node = id === undefined || id === MODEL_ROOT ? undefined : model.nodesAt(revision).get(id);
-    expect(seen(reader.byPath(workspace, path))).toEqual(node);
+    expect(seen(atOnce(reader.byPathInSteps(workspace, path)))).toEqual(node);
   }
   for (const parent of parents) {
     const wanted = model.children(revision, parent).map(({ id, orderKey }) => ({ id, orderKey }));

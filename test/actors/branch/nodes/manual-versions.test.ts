@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import type { StoredValue } from '#runtime/shard/large-value.ts';
+import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
 import {
   decodeManualVersion,
   manualVersions,
-  readManualVersion,
+  findManualVersion,
   renderManualVersion,
 } from '#runtime/tree/manual-version-store.ts';
 import { findDamage } from '#test/support/branch-checker.ts';
@@ -78,7 +80,9 @@ describe('manual versions', () => {
     expect((await restore('/large', 2)).node.properties).toEqual(shown);
     expect((await branch.read('/large')).properties).toEqual(shown);
     await branch.inspect((reader) => {
-      const stored = readManualVersion(reader, workspace, node.id, 1) as Uint8Array;
+      const stored = atOnce(
+        wholeInSteps(reader, findManualVersion(reader, workspace, node.id, 1) as StoredValue),
+      );
       const restsOf = <T>(steps: Generator<undefined, T>): { readonly rests: number; readonly value: T } => {
         for (let rests = 0; ; rests += 1) {
           const step = steps.next();

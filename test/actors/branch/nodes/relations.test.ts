@@ -1,3 +1,4 @@
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
@@ -152,7 +153,9 @@ describe('relations between nodes', () => {
       shown.relations,
     );
     expect(
-      await branch.inspect((reader) => new HeadNodeReader(reader).byPath(workspace, '/s3')?.header.relations),
+      await branch.inspect(
+        (reader) => atOnce(new HeadNodeReader(reader).byPathInSteps(workspace, '/s3'))?.header.relations,
+      ),
     ).toHaveLength(2);
     await branch.command({
       type: 'RevertRevisions',

@@ -1,3 +1,4 @@
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
@@ -253,7 +254,10 @@ describe('translating nodes', () => {
       branch.command({ type: 'AcknowledgeStaleness', workspace, place, pointer, locale });
     const before = await branch.read('/stale');
     const origin = () =>
-      branch.inspect((reader) => new HeadNodeReader(reader).byPath(workspace, '/stale')?.header.translations);
+      branch.inspect(
+        (reader) =>
+          atOnce(new HeadNodeReader(reader).byPathInSteps(workspace, '/stale'))?.header.translations,
+      );
     const stale = await origin();
     await acknowledge('/title');
     expect(await origin()).not.toEqual(stale);
@@ -270,7 +274,8 @@ describe('translating nodes', () => {
     await translate('/origin', { '/title': 'A' });
     const stored = () =>
       branch.inspect(
-        (reader) => new HeadNodeReader(reader).byPath(workspace, '/origin')?.header.translations,
+        (reader) =>
+          atOnce(new HeadNodeReader(reader).byPathInSteps(workspace, '/origin'))?.header.translations,
       );
     const first = await stored();
     const { translations } = await branch.read('/origin');

@@ -7,6 +7,7 @@ import { type ActorKind, FIRST_OWN_TABLE, type QueryContext } from '#runtime/com
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import type { JsonText } from '#runtime/content/values/json-text.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
+import type { StoredValue } from '#runtime/shard/large-value.ts';
 import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
 
@@ -34,7 +35,7 @@ class CountingReader implements TableReader {
     return this.#reader.get(table, key);
   }
 
-  peek(table: number, key: string): Uint8Array | undefined {
+  peek(table: number, key: string): StoredValue | undefined {
     this.#count('look-up', table);
     return this.#reader.peek === undefined ? this.#reader.get(table, key) : this.#reader.peek(table, key);
   }

@@ -195,8 +195,7 @@ export class CommitLoop {
     try {
       this.#writer.requireUntouched();
     } catch (cause) {
-      // A look that failed in another way tells nothing of the content.
-      if (isDamage(cause)) this.#stopWithWaits(cause, cause);
+      this.#stopWithWaits(cause as ServiceError, cause);
     }
   }
 

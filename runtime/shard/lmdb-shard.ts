@@ -5,7 +5,7 @@ import { assert, InvariantError } from '#runtime/base/assert.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
 import { runInTurns } from '#runtime/base/event-loop/run-in-slices.ts';
 import { refusedFile } from '#runtime/errors/refused-file.ts';
-import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { copyFileDurably } from './file-copy.ts';
 import { inspectHead } from './lmdb-head.ts';
@@ -445,23 +445,8 @@ export class LmdbShard implements Shard {
   }
 
   requireUntouched(): void {
-    this.#requireSame();
-    // While something is applied, readers may see either position.
-    if (this.#failed !== undefined || this.#isClosed || this.#running !== undefined) return;
-    const { sequence } = this.#position;
-    let found: number;
-    try {
-      found = decodeMarkedPosition(this.#system.get(POSITION_KEY), undefined).sequence;
-    } catch (cause) {
-      throw this.#readError(cause);
-    }
-    if (found === sequence) return;
-    this.#overwritten = damaged(
-      this.#folder,
-      `it is no longer at log record ${sequence}: another file was copied over it under the running server`,
-    );
-    this.#failed = this.#overwritten;
-    throw this.#overwritten;
+    const overwritten = this.#wasOverwritten();
+    if (overwritten !== undefined) throw overwritten;
   }
 
   sizeBytes(): number {
@@ -493,13 +478,23 @@ export class LmdbShard implements Shard {
 
   /** The error if another file was copied over this one. An application would give that the position of this one. */
   #wasOverwritten(): ServiceError | undefined {
+    // While something is applied, readers may see either position.
+    const isKnown = this.#overwritten !== undefined || this.#failed !== undefined;
+    if (isKnown || this.#isClosed || this.#running !== undefined) return this.#overwritten;
+    const { sequence } = this.#position;
     try {
-      this.requireUntouched();
+      if (decodeMarkedPosition(this.#system.get(POSITION_KEY), undefined).sequence === sequence)
+        return undefined;
+    } catch {
+      // A look that fails tells nothing of the content. A damaged page stops whoever reads or writes it.
       return undefined;
-    } catch (cause) {
-      // A look that failed in another way tells nothing of the content.
-      return isDamage(cause) ? cause : undefined;
     }
+    this.#overwritten = damaged(
+      this.#folder,
+      `it is no longer at log record ${sequence}: another file was copied over it under the running server`,
+    );
+    this.#failed = this.#overwritten;
+    return this.#overwritten;
   }
 
   /** The error if large values would not fit on the disk. LMDB must not try to write them, see {@link largeBytes}. */

@@ -33,8 +33,8 @@ export class ShardWatch {
   start(): void {
     if (this.#isOver) return;
     this.#timer = this.#clock.after(LOOK_MS, () => {
-      this.#look();
       this.start();
+      this.#look();
     });
   }
 

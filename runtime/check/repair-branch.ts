@@ -5,11 +5,15 @@ import {
   BranchTable,
   childKey,
   countKey,
+  nodeKey,
+  nodeVersionsUpTo,
   parentKey,
   pathKey,
   revisionKey,
 } from '#runtime/shard/key-layout.ts';
+import { hasRow } from '#runtime/shard/has-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { storedRows } from '#runtime/shard/value-in-steps.ts';
 import { decodeTypeCount, encodeTypeCount, type IndexFields } from '#runtime/tree/index-catalog.ts';
 import { indexEntries } from '#runtime/tree/index-entries.ts';
 import {
@@ -39,7 +43,7 @@ interface Family {
 
 /**
  * Makes the derived tables of a branch agree with its nodes: rows of missing nodes are removed, and missing rows are
- * added. Node records, versions and revisions are not changed.
+ * added. Node records, their versions and revisions are not changed.
  *
  * @param onLost called for every missing node that a path names
  */
@@ -47,6 +51,7 @@ export function* repairBranch(reader: TableReader, onLost: (lost: LostNode) => v
   const repair = new BranchRepair(reader);
   yield* repair.nodes();
   yield* repair.strays(onLost);
+  yield* repair.formerPlaces();
   yield* repair.parents();
   yield* repair.counts();
 }
@@ -119,6 +124,25 @@ class BranchRepair {
         yield { table, key, value: null };
       }
     }
+  }
+
+  /** Former paths and positions of nodes of which no state is left: a read in the past would find none there. */
+  *formerPlaces(): Generator<Write, void> {
+    for (const table of [BranchTable.pathVersions, BranchTable.childVersions]) {
+      for (const { key, value } of this.#reader.range(table, everyKey)) {
+        if (value.length === 0) continue;
+        const workspace = key.slice(0, key.indexOf(END));
+        const id = bytesText(Buffer.from(value).toString('latin1'));
+        if (!this.#hasState(workspace, id)) yield { table, key, value: null };
+      }
+    }
+  }
+
+  #hasState(workspace: string, id: string): boolean {
+    if (hasRow(this.#reader, BranchTable.nodes, nodeKey(workspace, id))) return true;
+    for (const _ of storedRows(this.#reader, BranchTable.nodeVersions, nodeVersionsUpTo(workspace, id)))
+      return true;
+    return false;
   }
 
   *parents(): Generator<Write, void> {

@@ -1,7 +1,7 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
-import { storedRows } from '#runtime/shard/value-in-steps.ts';
+import { storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import type { JsonAnswer } from './messages.ts';
@@ -48,7 +48,7 @@ class HandedOverReader implements TableReader {
   }
 
   stored(table: number, key: string): StoredValue | undefined {
-    return this.#reader.stored === undefined ? this.#reader.get(table, key) : this.#reader.stored(table, key);
+    return storedValue(this.#reader, table, key);
   }
 
   piece(key: string): Uint8Array | undefined {

@@ -195,7 +195,7 @@ export class CommitLoop {
     try {
       this.#writer.requireUntouched();
     } catch (cause) {
-      this.#stopWithWaits(cause as ServiceError, cause);
+      this.#stopWithWaits(cause, cause);
     }
   }
 

@@ -1,6 +1,6 @@
 import { hasRow } from '#runtime/shard/has-row.ts';
 import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
-import { storedRows } from '#runtime/shard/value-in-steps.ts';
+import { storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import type { EmptyRanges } from './empty-ranges.ts';
 import type { Change, Memtable } from './memtable.ts';
@@ -51,8 +51,7 @@ export class MemtableReader implements TableReader {
       const change = memtable.get(table, key);
       if (change !== undefined) return change ?? undefined;
     }
-    const shard = this.#shard();
-    return shard.stored === undefined ? shard.get(table, key) : shard.stored(table, key);
+    return storedValue(this.#shard(), table, key);
   }
 
   piece(key: string): Uint8Array | undefined {

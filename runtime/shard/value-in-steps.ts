@@ -6,6 +6,11 @@ import type { Range, TableReader } from './shard.ts';
 /** Pieces that are read in one step. From a slow disk each of their 4 KiB pages is a read of its own. */
 const PIECES_PER_STEP = 2;
 
+/** The value of a key; a large one is not read where the reader can avoid that. */
+export function storedValue(reader: TableReader, table: number, key: string): StoredValue | undefined {
+  return reader.stored === undefined ? reader.get(table, key) : reader.stored(table, key);
+}
+
 /**
  * The value of a key, in steps: yields after a few pieces of a large one. The reader must show one state meanwhile.
  *
@@ -16,7 +21,7 @@ export function* valueInSteps(
   table: number,
   key: string,
 ): Generator<undefined, Uint8Array | undefined> {
-  const found = reader.stored === undefined ? reader.get(table, key) : reader.stored(table, key);
+  const found = storedValue(reader, table, key);
   return found instanceof LargeValue ? yield* readInSteps(reader, found) : found;
 }
 
@@ -62,8 +67,7 @@ export function peekWhole(reader: TableReader, table: number, key: string): Uint
 export function readerOver(reader: TableReader): Required<Omit<TableReader, 'peek' | 'generation'>> {
   return {
     get: (table, key) => reader.get(table, key),
-    stored: (table, key) =>
-      reader.stored === undefined ? reader.get(table, key) : reader.stored(table, key),
+    stored: (table, key) => storedValue(reader, table, key),
     piece: (key) => reader.piece?.(key),
     has: (table, key) => hasRow(reader, table, key),
     range: (table, range) => reader.range(table, range),

@@ -9,7 +9,7 @@ import { textBytes } from '#runtime/shard/binary-key.ts';
 import { decodeExactJsonRowInSteps, encodeJsonRow, encodeJsonRowInSteps } from '#runtime/shard/json-row.ts';
 import { BranchTable, manualVersionKey, underParts } from '#runtime/shard/key-layout.ts';
 import type { StoredValue } from '#runtime/shard/large-value.ts';
-import { storedRows } from '#runtime/shard/value-in-steps.ts';
+import { storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader } from './node-reader.ts';
 import { makeNodeRecordInSteps, type NodeRecord } from './node-record.ts';
@@ -103,10 +103,7 @@ export function findManualVersion(
 ): StoredValue | undefined {
   // Numbers come from callers, and a key holds 32 bits.
   if (!Number.isInteger(number) || number < 1 || number > 0xffffffff) return undefined;
-  const key = manualVersionKey(workspace, nodeId, number);
-  return reader.stored === undefined
-    ? reader.get(BranchTable.manualVersions, key)
-    : reader.stored(BranchTable.manualVersions, key);
+  return storedValue(reader, BranchTable.manualVersions, manualVersionKey(workspace, nodeId, number));
 }
 
 /**

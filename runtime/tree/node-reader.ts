@@ -6,7 +6,7 @@ import { AFTER_END, bytesText, END, textBytes } from '#runtime/shard/binary-key.
 import { BranchTable, childrenFrom, nodeKey, parentKey, pathKey } from '#runtime/shard/key-layout.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
-import { peekWhole, valueInSteps } from '#runtime/shard/value-in-steps.ts';
+import { peekWhole, storedValue, valueInSteps } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { NodeRecord, recordInSteps } from './node-record.ts';
 
@@ -135,12 +135,7 @@ export class HeadNodeReader implements NodeReader {
   }
 
   quickById(workspace: string, id: string): NodeRecord | LargeValue | undefined {
-    const key = nodeKey(workspace, id);
-    const reader = this.#reader;
-    const found =
-      reader.stored === undefined
-        ? reader.get(BranchTable.nodes, key)
-        : reader.stored(BranchTable.nodes, key);
+    const found = storedValue(this.#reader, BranchTable.nodes, nodeKey(workspace, id));
     return found === undefined || found instanceof LargeValue ? found : new NodeRecord(found);
   }
 

@@ -115,17 +115,22 @@ interface Changed {
   remove(key: string): unknown;
 }
 
-/** Changes the closed file through LMDB. */
-async function change(
-  work: (pieces: Changed, first: Changed, listed: Changed, system: Changed) => void,
-): Promise<void> {
-  await shard.close();
-  const environment = open<Uint8Array, string>({
+/** Opens the file of a closed shard without the shard. */
+function openWithLmdb() {
+  return open<Uint8Array, string>({
     path: folder,
     noSubdir: false,
     maxDbs: 32,
     safeRestore: true,
   } as never);
+}
+
+/** Changes the closed file through LMDB. */
+async function change(
+  work: (pieces: Changed, first: Changed, listed: Changed, system: Changed) => void,
+): Promise<void> {
+  await shard.close();
+  const environment = openWithLmdb();
   const [table, first, listed, system] = [PIECES, 'first', LARGE_ROWS, SYSTEM].map(
     (name) => environment.openDB({ name, ...tableOptions }) as never,
   ) as [never, never, never, never];
@@ -247,12 +252,7 @@ describe('a large value', () => {
 
   it('of an earlier build, which stored it whole, is read, and replaced by pieces', async () => {
     await shard.close();
-    const environment = open<Uint8Array, string>({
-      path: folder,
-      noSubdir: false,
-      maxDbs: 32,
-      safeRestore: true,
-    } as never);
+    const environment = openWithLmdb();
     const stub = encodeStub(new LargeValue(1, 400_000), 0, 'stub');
     const table = environment.openDB({ name: 'first', ...tableOptions });
     await environment.batch(() => {

@@ -8,6 +8,9 @@ import { sortedChanges } from './sorted-changes.ts';
 /** Writes of one LMDB transaction: enqueuing them blocks the event loop for two to four milliseconds. */
 const WRITES_PER_TRANSACTION = 4000;
 
+/** Rows that go with a large value of 16 MiB when it is replaced. Its length is not known without another look-up. */
+const ROWS_OF_LARGE = 258;
+
 /**
  * Bytes of values above which a transaction takes no more. Until the commit LMDB keeps all its pages in memory, besides
  * the values themselves, and does not return that memory to the system.
@@ -37,11 +40,15 @@ export async function applyMemtables(
     await applied.committed;
     crashPoint('mid-apply');
   };
+  const pause = (): Promise<void> => new Promise((resolve) => clock.soon(resolve));
+  const weigh = (table: number, key: string): number =>
+    shard.isLarge?.(table, key) === true ? ROWS_OF_LARGE : 1;
   try {
+    for (const _ of shard.learnLargeRows?.() ?? []) await pause();
     let waiting: readonly Write[] | undefined;
-    for (const part of sortedChanges(memtables, WRITES_PER_TRANSACTION, TRANSACTION_BYTES_MAX)) {
+    for (const part of sortedChanges(memtables, WRITES_PER_TRANSACTION, TRANSACTION_BYTES_MAX, weigh)) {
       if (part.length === 0) {
-        await new Promise<void>((resolve) => clock.soon(resolve));
+        await pause();
         continue;
       }
       if (waiting !== undefined) await apply(waiting, shard.position);

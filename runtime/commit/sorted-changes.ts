@@ -20,18 +20,21 @@ interface Run {
  * The memtables must not change meanwhile. Cost: n log n in the number of changes, independent of the stored data.
  *
  * @param memtables newest first
- * @param partMax maximum changes in one part
- * @param partBytesMax bytes of values above which a part is closed; default: unlimited
+ * @param partMax weight of the changes at which a part is closed
+ * @param partBytesMax bytes of values at which a part is closed; default: unlimited
+ * @param weigh weight of a change, at least 1; default: 1
  * @yields parts within these limits, and empty parts in between; the caller may yield to the event loop after each
  */
 export function* sortedChanges(
   memtables: readonly Memtable[],
   partMax: number,
   partBytesMax = Number.POSITIVE_INFINITY,
+  weigh: (table: number, key: string) => number = () => 1,
 ): Generator<readonly Write[], void> {
   const tables = Math.max(0, ...memtables.map((memtable) => memtable.tables));
   let part: Write[] = [];
   let bytes = 0;
+  let weight = 0;
   for (let table = 0; table < tables; table++) {
     const runs = new PriorityQueue<Run>((a, b) => (a.keys[a.at] as string) < (b.keys[b.at] as string));
     for (const run of sortedRuns(memtables, table)) {
@@ -48,10 +51,12 @@ export function* sortedChanges(
         const value = run.memtable.get(table, key) ?? null;
         part.push({ table, key, value });
         bytes += value?.length ?? 0;
-        if (part.length < partMax && bytes < partBytesMax) continue;
+        weight += weigh(table, key);
+        if (weight < partMax && bytes < partBytesMax) continue;
         yield part;
         part = [];
         bytes = 0;
+        weight = 0;
       }
       if (run.at < run.keys.length) runs.push(run);
     }

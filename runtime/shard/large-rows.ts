@@ -18,8 +18,8 @@ import {
 import { SMALLEST_KEY, type Table } from './lmdb-tables.ts';
 import type { Row } from './shard.ts';
 
-/** Large values whose rows an open shard knows; with more, the old value of every row that is written is looked up. */
-const LARGE_PLACES_MAX = 10_000;
+/** Rows of large values that are learned in a step: about a millisecond. */
+const LEARNED_AT_ONCE = 500;
 
 /**
  * The large values of an open shard: which rows have them, and what has to be written with them.
@@ -31,15 +31,22 @@ export class LargeRows {
   readonly pieces: Table;
   readonly #listed: Table;
   #newest: number;
-  /** Places of their rows; undefined when there are too many to know them. */
-  readonly #places: Set<string> | undefined;
+  /** Places of their rows: about 100 bytes of memory for each. */
+  readonly #places = new Set<string>();
+  /** Key of the first one in the list that has not been learned; undefined when all are. */
+  #unlearned: string | undefined;
 
   /** @param newest number of the newest one; 0 when there was none, and then no row is one */
   constructor(pieces: Table, listed: Table, newest: number) {
     this.pieces = pieces;
     this.#listed = listed;
     this.#newest = newest;
-    this.#places = newest === 0 ? new Set() : placesIn(listed);
+    this.#unlearned = newest === 0 ? undefined : SMALLEST_KEY;
+  }
+
+  /** Whether a later one than the newest is listed: then numbers would be used again. */
+  get isBehind(): boolean {
+    return this.#listed.getKeysCount({ start: numberKey(this.#newest + 1), limit: 1 }) > 0;
   }
 
   /** Number of the newest large value; 0 when there was none. */
@@ -51,6 +58,34 @@ export class LargeRows {
   known(table: number, key: string, value: Uint8Array | undefined): StoredValue | undefined {
     if (value === undefined || this.#newest === 0) return value;
     return decodeStub(value, table, key) ?? value;
+  }
+
+  /**
+   * Learns the rows of all large values, which an application has to know. Each was written as 256 KiB or more, so there
+   * are few beside what is stored. Does nothing when they are known. Nothing may be written meanwhile.
+   *
+   * @returns yields between steps
+   */
+  *learn(): Generator<undefined, void> {
+    while (this.#unlearned !== undefined) {
+      let last: string | undefined;
+      let found = 0;
+      for (const { key, value } of this.#listed.getRange({
+        start: this.#unlearned,
+        limit: LEARNED_AT_ONCE,
+      })) {
+        this.#places.add(Buffer.from(value.buffer, value.byteOffset, value.byteLength).latin1Slice());
+        last = key;
+        found += 1;
+      }
+      this.#unlearned = last === undefined || found < LEARNED_AT_ONCE ? undefined : `${last}\0`;
+      yield;
+    }
+  }
+
+  /** Whether a row is known to have a large value. */
+  isLarge(table: number, key: string): boolean {
+    return this.#places.size > 0 && this.#places.has(placeOf(table, key));
   }
 
   /** Rows as they were read; those of large values say so. @throws {ServiceError} `DATA_CORRUPTED` */
@@ -74,12 +109,11 @@ export class LargeRows {
     read: (table: number, key: string) => Uint8Array | undefined,
   ): Map<string, LargeValue> {
     const found = new Map<string, LargeValue>();
-    if (this.#places?.size === 0) return found;
+    for (const _ of this.learn());
     for (const { table, key } of writes) {
-      const place = placeOf(table, key);
-      if (this.#places?.has(place) === false) continue;
+      if (!this.isLarge(table, key)) continue;
       const large = this.#replaced(table, key, read(table, key));
-      if (large !== undefined) found.set(place, large);
+      if (large !== undefined) found.set(placeOf(table, key), large);
     }
     return found;
   }
@@ -118,7 +152,7 @@ export class LargeRows {
       void this.pieces.remove(pieceKey(found.number, index));
     void this.#listed.remove(numberKey(found.number));
     large.delete(place);
-    this.#places?.delete(place);
+    this.#places.delete(place);
   }
 
   #add(place: string, value: Uint8Array, large: Map<string, LargeValue>): LargeValue {
@@ -131,19 +165,9 @@ export class LargeRows {
     }
     void this.#listed.put(numberKey(added.number), Buffer.from(place, 'latin1'));
     large.set(place, added);
-    this.#places?.add(place);
+    this.#places.add(place);
     return added;
   }
-}
-
-/** Costs about a microsecond for each large value of a shard. @returns undefined when there are too many */
-function placesIn(listed: Table): Set<string> | undefined {
-  const { entryCount } = listed.getStats() as { readonly entryCount: number };
-  if (entryCount > LARGE_PLACES_MAX) return undefined;
-  const places = new Set<string>();
-  for (const { value } of listed.getRange({ start: SMALLEST_KEY }))
-    places.add(Buffer.from(value.buffer, value.byteOffset, value.byteLength).latin1Slice());
-  return places;
 }
 
 function* knownRows(table: number, rows: Iterable<Row>): Generator<StoredRow, void> {

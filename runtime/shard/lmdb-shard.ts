@@ -227,6 +227,8 @@ export class LmdbShard implements Shard {
       this.#system = system;
       this.#tables = tables;
       this.#large = new LargeRows(pieces, largeRows, decodeLarge(system.get(LARGE_KEY)));
+      if (this.#large.isBehind)
+        throw damaged(folder, `its newest large value is ${this.#large.newest}, but it has later ones`);
       this.#position = decodeMarkedPosition(this.#system.get(POSITION_KEY), this.#system.get(MARK_KEY));
       this.#file = statSync(join(folder, DATA_FILE));
     } catch (error) {
@@ -309,6 +311,23 @@ export class LmdbShard implements Shard {
   #rows(table: number, range: Range): Iterable<Row> {
     this.#requireOpen();
     return rowsOf(this.#table(table), range, undefined, () => this.#requireOpen(), this.#explain);
+  }
+
+  *learnLargeRows(): Generator<undefined, void> {
+    const steps = this.#large.learn();
+    while (true) {
+      this.#requireOpen();
+      try {
+        if (steps.next().done === true) return;
+      } catch (cause) {
+        throw this.#readError(cause);
+      }
+      yield;
+    }
+  }
+
+  isLarge(table: number, key: string): boolean {
+    return this.#large.isLarge(table, key);
   }
 
   apply(writes: readonly Write[], position: ShardPosition): Applied {

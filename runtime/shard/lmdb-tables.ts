@@ -116,10 +116,9 @@ export function encodeLarge(newest: number): Uint8Array {
   return bytes;
 }
 
-/** Decodes {@link encodeLarge}; without bytes there was none. */
+/** Decodes {@link encodeLarge}; 0 without such bytes. */
 export function decodeLarge(bytes: Uint8Array | undefined): number {
-  if (bytes === undefined) return 0;
-  assert(bytes.length === 6, 'the number of a large value has 6 bytes');
+  if (bytes?.length !== 6) return 0;
   return Buffer.from(bytes.buffer, bytes.byteOffset, 6).readUIntBE(0, 6);
 }
 

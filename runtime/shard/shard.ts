@@ -96,6 +96,18 @@ export interface Shard extends TableReader {
   /** Position of the last committed application. */
   readonly position: ShardPosition;
   /**
+   * Learns in steps which rows have large values. Done once after the opening, before the first application, which would do
+   * it in one step. Nothing may be applied meanwhile. Absent in shards that store every value as a whole.
+   *
+   * @throws {ServiceError} the errors of a read
+   */
+  learnLargeRows?(): Generator<undefined, void>;
+  /**
+   * Whether a row has a large value, once they have been learned. Writing such a row removes hundreds of others. Absent
+   * where {@link learnLargeRows} is.
+   */
+  isLarge?(table: number, key: string): boolean;
+  /**
    * Applies writes and their log position atomically. Calls must not overlap: wait for `committed`. After a failure
    * nothing more is applied, and the rejected writes may be visible: close the shard and reopen it.
    *

@@ -97,6 +97,27 @@ export const largeValueGuards: readonly GuardMutant[] = [
     tests: shardTests,
   },
   {
+    guard: 'no number of a large value is used again',
+    file: 'runtime/shard/lmdb-shard.ts',
+    from: 'if (this.#large.isBehind)',
+    to: 'if (this.#large.newest < 0)',
+    tests: shardTests,
+  },
+  {
+    guard: 'large values are replaced in small applications',
+    file: 'runtime/commit/apply-memtables.ts',
+    from: 'shard.isLarge?.(table, key) === true ? ROWS_OF_LARGE : 1',
+    to: '1',
+    tests: shardTests,
+  },
+  {
+    guard: 'large values are learned in steps',
+    file: 'runtime/shard/large-rows.ts',
+    from: 'limit: LEARNED_AT_ONCE,',
+    to: '',
+    tests: shardTests,
+  },
+  {
     guard: 'a length that no value has takes no memory',
     file: 'runtime/shard/large-value.ts',
     from: 'if (large.length > LARGE_BYTES_MAX)',

@@ -61,6 +61,18 @@ describe('the changes of a stack of memtables', () => {
     ]);
   });
 
+  it('come in parts of bounded weight, which a heavy change closes', () => {
+    const memtable = new Memtable();
+    for (let index = 0; index < 9; index++) memtable.set(index % 2, `k${index}`, null);
+    const weigh = (table: number, key: string): number => (table === 1 && key === 'k5' ? 20 : 3);
+    const parts = [...sortedChanges([memtable], 10, 100, weigh)].filter((part) => part.length > 0);
+    expect(parts.map((part) => part.map(({ key }) => key))).toEqual([
+      ['k0', 'k2', 'k4', 'k6'],
+      ['k8', 'k1', 'k3', 'k5'],
+      ['k7'],
+    ]);
+  });
+
   it('come in parts of bounded bytes, a larger value in a part of its own', () => {
     const memtable = new Memtable();
     const sizes = [4, 4, 4, 30, 1, 9, 10];

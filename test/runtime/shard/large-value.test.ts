@@ -4,6 +4,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { open } from 'lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { systemClock } from '#runtime/base/time/clock.ts';
+import { applyMemtables } from '#runtime/commit/apply-memtables.ts';
+import { Memtable } from '#runtime/commit/memtable.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import {
   encodeStub,
@@ -368,40 +371,92 @@ describe('a large value', () => {
     await apply(put('large', patterned(400_000)), put('more', patterned(400_000)));
     await change((_, __, listed) => listed.remove(numberKey(2)));
     expect(damage()).toEqual([`${LARGE_ROWS}: the row of the large value 2 is not listed`]);
-    await change((_, __, listed) => {
-      listed.put(numberKey(2), Buffer.from(placeOf(0, 'more'), 'latin1'));
-      listed.put(numberKey(3), Buffer.from(placeOf(0, 'none'), 'latin1'));
-    });
-    expect(damage()).toEqual([`${LARGE_ROWS}: the large value 3 is not in the row that is listed`]);
+    await change((_, __, listed) => listed.put(numberKey(2), Buffer.from(placeOf(0, 'none'), 'latin1')));
+    expect(damage()).toEqual([
+      `${LARGE_ROWS}: the large value 2 is not in the row that is listed`,
+      `${LARGE_ROWS}: the row of the large value 2 is not listed`,
+    ]);
     await change((_, __, listed, system) => {
-      listed.remove(numberKey(3));
-      system.put(LARGE_KEY, encodeLarge(1));
-    });
-    expect(damage()).toEqual([`${SYSTEM}: its newest large value is 1, but it has 2`]);
-    await change((_, __, ___, system) => {
-      system.put(LARGE_KEY, encodeLarge(2));
+      listed.put(numberKey(2), Buffer.from(placeOf(0, 'more'), 'latin1'));
       system.put(FORMAT_KEY, Uint8Array.of(1));
     });
     expect(damage()).toEqual([`${SYSTEM}: it has large values in pieces and format 1`]);
   });
 
-  it('gives its pieces back also where there are more of them than an open shard knows', async () => {
+  it('is learned in steps after an opening, and gives its pieces back whether it was or not', async () => {
     // Short ones that are stored in pieces.
     const stub = (number: number): Uint8Array => encodeStub(new LargeValue(number, 1), 0, 'any');
-    const count = 10_001;
+    const count = 3_001;
     await apply(...Array.from({ length: count }, (_, index) => put(`k${index}`, stub(index))));
-    for (const opens of [false, true]) {
-      if (opens) {
-        await shard.close();
-        shard = new LmdbShard(folder, TABLES);
+    const reopen = async (): Promise<void> => {
+      await shard.close();
+      shard = new LmdbShard(folder, TABLES);
+    };
+    for (const learns of [false, true]) {
+      await reopen();
+      expect(shard.isLarge(0, 'k9')).toBe(false);
+      if (learns) {
+        expect([...shard.learnLargeRows()].length).toBeGreaterThan(count / 1_000);
+        expect([...shard.learnLargeRows()]).toEqual([]);
+        for (let index = 0; index < count; index += 1)
+          expect(shard.isLarge(0, `k${index}`)).toBe(index !== 0);
+        expect([shard.isLarge(1, 'k9'), shard.isLarge(0, 'none')]).toEqual([false, false]);
       }
-      await apply(put(`k${Number(opens)}`, Buffer.from('small')), put(`k${2 + Number(opens)}`, stub(7)));
+      await apply(put(`k${Number(learns)}`, Buffer.from('small')), put(`k${2 + Number(learns)}`, stub(7)));
+      expect([0, 1, 2, 3].map((index) => shard.isLarge(0, `k${index}`))).toEqual([
+        false,
+        !learns,
+        true,
+        true,
+      ]);
     }
     expect(same(shard.get(0, 'k3'), stub(7))).toBe(true);
     const file = new PageFile(path(), [PIECES], () => {});
     expect(file.entriesOf(0)).toBe(count - 2);
     file.close();
     expect(damage()).toEqual([]);
+  });
+
+  it('goes in an application of its own with few others', async () => {
+    const count = 40;
+    await apply(
+      ...Array.from({ length: count }, (_, index) => put(`k${index + 10}`, patterned(300_000, index))),
+    );
+    await shard.close();
+    shard = new LmdbShard(folder, TABLES);
+    const removed = new Memtable();
+    for (let index = 0; index < count; index += 1) removed.set(0, `k${index + 10}`, null);
+    for (let index = 0; index < 4_000; index += 1) removed.set(1, `k${index}`, Buffer.from('small'));
+    const sizes: number[] = [];
+    const { apply: applied } = shard;
+    shard.apply = (writes, position) => {
+      sizes.push(writes.length);
+      return applied.call(shard, writes, position);
+    };
+    sequence += 1;
+    await applyMemtables(shard, [removed], at(), systemClock);
+    expect(sizes.slice(0, 2)).toEqual([16, 16]);
+    expect(sizes).toHaveLength(4);
+    expect(pieces()).toEqual([]);
+    expect(damage()).toEqual([]);
+  });
+
+  it.each([
+    ['lost', undefined],
+    ['too small', encodeLarge(1)],
+    ['too short', Buffer.from('1')],
+  ])('has no number again: with a %s number of the newest one nothing is opened', async (_, newest) => {
+    await apply(put('large', patterned(400_000)), put('more', patterned(400_000)));
+    await expect(
+      change((__, ___, ____, system) => {
+        if (newest === undefined) system.remove(LARGE_KEY);
+        else system.put(LARGE_KEY, newest);
+      }),
+    ).rejects.toMatchObject({ code: 'DATA_CORRUPTED', message: expect.stringContaining(path()) });
+    expect(damage()).toContain(
+      `${SYSTEM}: its newest large value is ${newest?.length === 6 ? 1 : 0}, but it has 2`,
+    );
+    shard = new LmdbShard(join(folder, 'other'), TABLES);
   });
 
   it('of a length that no value has takes no memory', async () => {

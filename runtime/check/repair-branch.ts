@@ -1,4 +1,10 @@
-import { compareRevisions, parseRevision, type Revision } from '#runtime/content/revision.ts';
+import {
+  compareRevisions,
+  decodeRevisionDescending,
+  parseRevision,
+  REVISION_BYTES,
+  type Revision,
+} from '#runtime/content/revision.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { bytesText, END } from '#runtime/shard/binary-key.ts';
 import {
@@ -11,7 +17,6 @@ import {
   pathKey,
   revisionKey,
 } from '#runtime/shard/key-layout.ts';
-import { hasRow } from '#runtime/shard/has-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { storedRows } from '#runtime/shard/value-in-steps.ts';
 import { decodeTypeCount, encodeTypeCount, type IndexFields } from '#runtime/tree/index-catalog.ts';
@@ -126,23 +131,32 @@ class BranchRepair {
     }
   }
 
-  /** Former paths and positions of nodes of which no state is left: a read in the past would find none there. */
+  /**
+   * Empties former paths and positions of nodes of which no state from then is left: a listing in the past would find none
+   * there. A row that is removed would show what was there before again.
+   */
   *formerPlaces(): Generator<Write, void> {
     for (const table of [BranchTable.pathVersions, BranchTable.childVersions]) {
       for (const { key, value } of this.#reader.range(table, everyKey)) {
         if (value.length === 0) continue;
         const workspace = key.slice(0, key.indexOf(END));
         const id = bytesText(Buffer.from(value).toString('latin1'));
-        if (!this.#hasState(workspace, id)) yield { table, key, value: null };
+        const since = decodeRevisionDescending(key, key.length - REVISION_BYTES);
+        if (!this.#hadState(workspace, id, since)) yield { table, key, value: new Uint8Array(0) };
       }
     }
   }
 
-  #hasState(workspace: string, id: string): boolean {
-    if (hasRow(this.#reader, BranchTable.nodes, nodeKey(workspace, id))) return true;
-    for (const _ of storedRows(this.#reader, BranchTable.nodeVersions, nodeVersionsUpTo(workspace, id)))
-      return true;
-    return false;
+  /** Whether there is a state of a node that was written at or before a revision. */
+  #hadState(workspace: string, id: string, at: Revision): boolean {
+    const earlier = nodeVersionsUpTo(workspace, id, at);
+    for (const { value } of storedRows(this.#reader, BranchTable.nodeVersions, earlier))
+      if (value.length > 0) return true;
+    const present = this.#reader.get(BranchTable.nodes, nodeKey(workspace, id));
+    return (
+      present !== undefined &&
+      compareRevisions(parseRevision(new NodeRecord(present).header.revision), at) <= 0
+    );
   }
 
   *parents(): Generator<Write, void> {

@@ -6,6 +6,7 @@ const checkJournalTest = ['test/server/check/check-journal.test.ts'];
 const madeActorsTest = ['test/runtime/actor/catalogue/made-actors.test.ts'];
 const fateTest = ['test/server/salvage/missing-fate.test.ts'];
 const containmentTest = ['test/runtime/embedded/recovery/journal-containment.test.ts'];
+const repairTest = ['test/runtime/check/repair-branch.test.ts'];
 const damagedLogTest = ['test/runtime/actor/damage/damaged-log.test.ts'];
 
 /** The safety guards of a journal whose segments are kept because of damage. */
@@ -79,6 +80,20 @@ export const damageGuards: readonly GuardMutant[] = [
     from: "return row?.floor === 0 && how?.kind !== 'fork';",
     to: 'return false;',
     tests: keptCheckTest,
+  },
+  {
+    guard: 'the former place of a lost node does not show what was there before it',
+    file: 'runtime/check/repair-branch.ts',
+    from: 'yield { table, key, value: new Uint8Array(0) };',
+    to: 'yield { table, key, value: null };',
+    tests: repairTest,
+  },
+  {
+    guard: 'no former place names a node of which no state from then is left',
+    file: 'runtime/check/repair-branch.ts',
+    from: 'if (value.length > 0) return true;',
+    to: 'return true;',
+    tests: repairTest,
   },
   {
     guard: 'a rebuilt catalogue takes an actor for removed only where that is recorded',

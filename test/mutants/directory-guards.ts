@@ -95,6 +95,13 @@ export const directoryGuards: readonly GuardMutant[] = [
     tests: overwrittenTest,
   },
   {
+    guard: 'a shard that is applied to is not taken for overwritten',
+    file: 'runtime/shard/lmdb-shard.ts',
+    from: ' || this.#running !== undefined) return this.#overwritten;',
+    to: ') return this.#overwritten;',
+    tests: ['test/runtime/shard/lmdb-shard.test.ts'],
+  },
+  {
     guard: 'no shard is copied that another file was copied over',
     file: 'runtime/commit/shard-writer.ts',
     from: 'this.requireUntouched();',

@@ -118,6 +118,27 @@ export const largeValueGuards: readonly GuardMutant[] = [
     tests: shardTests,
   },
   {
+    guard: 'other requests are served while large values are learned',
+    file: 'runtime/commit/apply-memtables.ts',
+    from: 'of shard.learnLargeRows?.() ?? []) await pause();',
+    to: 'of shard.learnLargeRows?.() ?? []);',
+    tests: shardTests,
+  },
+  {
+    guard: 'a damaged list of large values is told as damage',
+    file: 'runtime/shard/lmdb-shard.ts',
+    from: 'if (steps.next().done === true) return;\n      } catch (cause) {\n        throw this.#readError(cause);',
+    to: 'if (steps.next().done === true) return;\n      } catch (cause) {\n        throw cause;',
+    tests: shardTests,
+  },
+  {
+    guard: 'nothing is learned from a closed shard',
+    file: 'runtime/shard/lmdb-shard.ts',
+    from: 'while (true) {\n      this.#requireOpen();',
+    to: 'while (true) {',
+    tests: shardTests,
+  },
+  {
     guard: 'a length that no value has takes no memory',
     file: 'runtime/shard/large-value.ts',
     from: 'if (large.length > LARGE_BYTES_MAX)',

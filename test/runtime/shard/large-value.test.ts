@@ -417,6 +417,46 @@ describe('a large value', () => {
     expect(damage()).toEqual([]);
   });
 
+  it('is learned once, with a pause after each step, before an application', async () => {
+    await apply(put('large', patterned(300_000)));
+    await shard.close();
+    shard = new LmdbShard(folder, TABLES);
+    let pauses = 0;
+    const clock = {
+      ...systemClock,
+      soon: (work: () => void) => {
+        pauses += 1;
+        systemClock.soon(work);
+      },
+    };
+    for (let time = 0; time < 2; time += 1) {
+      await applyMemtables(shard, [], at(), clock);
+      expect([shard.isLarge(0, 'large'), pauses]).toEqual([true, 1]);
+    }
+  });
+
+  it('in a list with a damaged page stops applications, and nothing is learned once it is closed', async () => {
+    const stub = encodeStub(new LargeValue(1, 1), 0, 'any');
+    await apply(...Array.from({ length: 2_000 }, (_, index) => put(`k${index}`, stub)));
+    await shard.close();
+    const bytes = readFileSync(path());
+    const row = Buffer.from(numberKey(9) + placeOf(0, 'k8'), 'latin1');
+    for (let found = bytes.indexOf(row); found >= 0; found = bytes.indexOf(row))
+      bytes.fill(0xff, found - (found % 4_096), found - (found % 4_096) + 4_096);
+    writeFileSync(path(), bytes);
+    shard = new LmdbShard(folder, TABLES);
+    const removed = new Memtable();
+    removed.set(0, 'k8', null);
+    const damaged = expect.objectContaining({
+      code: 'DATA_CORRUPTED',
+      message: expect.stringContaining(path()),
+    });
+    await expect(applyMemtables(shard, [removed], at(), systemClock)).rejects.toEqual(damaged);
+    await expect(applyMemtables(shard, [], at(), systemClock)).rejects.toEqual(damaged);
+    await shard.close();
+    expect(() => [...shard.learnLargeRows()]).toThrow(expect.objectContaining({ code: 'SHUTTING_DOWN' }));
+  });
+
   it('goes in an application of its own with few others', async () => {
     const count = 40;
     await apply(

@@ -60,6 +60,25 @@ describe('an LMDB shard on its disk', () => {
     await environment.close();
   }
 
+  it('is taken for overwritten neither while it is applied to, nor once it is closed', async () => {
+    const shard = new LmdbShard(folder, ['a']);
+    for (let sequence = 1; sequence <= 20; sequence += 1) {
+      let isDone = false;
+      const writes = [{ table: 0, key: 'k', value: Buffer.alloc(100_000, sequence) }];
+      const applied = shard.apply(writes, { sequence, clock: revisionZero }).flushed.then(() => {
+        isDone = true;
+      });
+      while (!isDone) {
+        expect(() => shard.requireUntouched()).not.toThrow();
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      await applied;
+      expect(() => shard.requireUntouched()).not.toThrow();
+    }
+    await shard.close();
+    expect(() => shard.requireUntouched()).not.toThrow();
+  });
+
   it('refuses a newer format and leaves it as it is', async () => {
     await new LmdbShard(folder, ['a']).close();
     await setFormat(SHARD_FORMAT + 1);

@@ -235,6 +235,8 @@ export class ShardWriter {
     if (this.#failures > 0) throw new ServiceError('STORAGE_FULL');
     assert(this.#shard.copyTo !== undefined, 'this kind of shard can be copied');
     await this.#shard.copyTo(folder);
+    // The copy may be of another file, or half of it.
+    this.requireUntouched();
     await finish();
     return cut.position;
   }

@@ -104,8 +104,15 @@ export const directoryGuards: readonly GuardMutant[] = [
   {
     guard: 'no shard is copied that another file was copied over',
     file: 'runtime/commit/shard-writer.ts',
-    from: 'this.requireUntouched();',
-    to: '',
+    from: 'this.requireUntouched();\n    await this.#apply(cut);',
+    to: 'await this.#apply(cut);',
+    tests: overwrittenTest,
+  },
+  {
+    guard: 'no copy is valid while which another file was copied over its shard',
+    file: 'runtime/commit/shard-writer.ts',
+    from: 'this.requireUntouched();\n    await finish();',
+    to: 'await finish();',
     tests: overwrittenTest,
   },
   {

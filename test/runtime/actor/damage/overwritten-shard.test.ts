@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import { ShardWriter } from '#runtime/commit/shard-writer.ts';
+import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { Engine, engineUser as caller } from '#test/support/engine.ts';
+import { GatedLog } from '#test/support/gated-log.ts';
 import { noteActor } from '#test/support/note-actor.ts';
 import { settle, TestClock } from '#test/support/test-clock.ts';
 import { until } from '#test/support/until.ts';
@@ -85,6 +88,40 @@ describe('a shard that an earlier copy is written over', () => {
     engine = await Engine.open(folder, setup);
     expect([read(one), read(two), stopped()]).toEqual(['second', 'sound', []]);
   });
+});
+
+it('is not taken for copied when an earlier copy is written over it meanwhile', async () => {
+  const own = join(folder, 'own');
+  const shard = new LmdbShard(own, ['notes']);
+  const file = join(own, 'data.mdb');
+  const earlier: Buffer[] = [];
+  for (const sequence of [1, 2]) {
+    const position = { sequence, clock: { ms: sequence, counter: 0 } };
+    await shard.apply([{ table: 0, key: 'k', value: Buffer.from(`${sequence}`) }], position).flushed;
+    earlier.push(readFileSync(file));
+  }
+  const { copyTo } = shard;
+  shard.copyTo = (to) => {
+    const copied = copyTo.call(shard, to);
+    writeFileSync(file, earlier[0] as Buffer, { flag: 'r+' });
+    return copied;
+  };
+  const limits = { applyBytes: 1, applyDelayMs: 1 };
+  const writer = new ShardWriter(
+    'a',
+    () => shard,
+    new GatedLog(),
+    new TestClock(),
+    limits,
+    () => {},
+  );
+  let isFinished = false;
+  const copied = writer.copyTo(join(folder, 'copy'), () => {
+    isFinished = true;
+  });
+  await expect(copied).rejects.toThrow(told);
+  expect(isFinished).toBe(false);
+  await writer.close();
 });
 
 describe('a command that runs while an earlier copy is written over its shard', () => {

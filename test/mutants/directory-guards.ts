@@ -102,6 +102,13 @@ export const directoryGuards: readonly GuardMutant[] = [
     tests: ['test/runtime/shard/lmdb-shard.test.ts'],
   },
   {
+    guard: 'a shard that cannot be read now is not taken for overwritten',
+    file: 'runtime/shard/lmdb-shard.ts',
+    from: 'A damaged page stops whoever reads or writes it.\n      return undefined;',
+    to: '',
+    tests: ['test/runtime/shard/taken-readers.slow.test.ts'],
+  },
+  {
     guard: 'no shard is copied that another file was copied over',
     file: 'runtime/commit/shard-writer.ts',
     from: 'this.requireUntouched();\n    await this.#apply(cut);',

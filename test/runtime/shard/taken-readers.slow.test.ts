@@ -23,6 +23,9 @@ it('refuses to pin more states than it has readers for, and pins one again when 
     };
     await expect(filling()).rejects.toMatchObject({ code: 'OVERLOADED' });
     expect(pinned.length).toBeGreaterThan(1000);
+    // Nothing was copied over it, although nothing can be read.
+    expect(() => shard.get(1, 'key')).toThrow(expect.objectContaining({ code: 'OVERLOADED' }));
+    expect(() => shard.requireUntouched()).not.toThrow();
     for (const one of pinned.splice(0, 2)) one.close();
     await pin();
     expect(Buffer.from(pinned.at(-1)?.get(1, 'key') ?? []).toString()).toBe(`${sequence}`);

@@ -159,6 +159,8 @@ export class LmdbShard implements Shard {
   /** Open snapshots: closing the environment would unmap their memory. */
   readonly #snapshots = new Set<ShardSnapshot>();
   #position: ShardPosition;
+  /** Identity in the file; undefined when it has none. */
+  #identity: Uint8Array | undefined;
   /** The file that LMDB has mapped, and its minimum size: it never shrinks by itself. */
   #file: Pick<Stats, 'ino' | 'size'>;
   /** The running application; it never rejects. */
@@ -230,6 +232,7 @@ export class LmdbShard implements Shard {
       if (this.#large.isBehind)
         throw damaged(folder, `its newest large value is ${this.#large.newest}, but it has later ones`);
       this.#position = decodeMarkedPosition(this.#system.get(POSITION_KEY), this.#system.get(MARK_KEY));
+      this.#identity = this.#system.get(IDENTITY_KEY);
       this.#file = statSync(join(folder, DATA_FILE));
     } catch (error) {
       this.#closeNow();
@@ -425,15 +428,15 @@ export class LmdbShard implements Shard {
   async claim(identity: ShardIdentity): Promise<void> {
     this.#requireOpen();
     assert(this.#running === undefined, 'nothing else is done with a copy');
-    const claimed = Promise.resolve(
-      this.#env.batch(() => void this.#system.put(IDENTITY_KEY, encodeIdentity(identity))),
-    );
+    const encoded = encodeIdentity(identity);
+    const claimed = Promise.resolve(this.#env.batch(() => void this.#system.put(IDENTITY_KEY, encoded)));
     this.#running = claimed.then(
       () => {},
       () => {},
     );
     try {
       await claimed;
+      this.#identity = encoded;
     } catch (error) {
       this.#failed = storageError(this.#folder, await commitError(error));
       throw this.#failed;
@@ -502,7 +505,9 @@ export class LmdbShard implements Shard {
     if (isKnown || this.#isClosed || this.#running !== undefined) return this.#overwritten;
     const { sequence } = this.#position;
     try {
-      if (decodeMarkedPosition(this.#system.get(POSITION_KEY), undefined).sequence === sequence)
+      const found = decodeMarkedPosition(this.#system.get(POSITION_KEY), undefined);
+      // One record has changes of several actors.
+      if (found.sequence === sequence && areSame(this.#system.get(IDENTITY_KEY), this.#identity))
         return undefined;
     } catch {
       // A look that fails tells nothing of the content. A damaged page stops whoever reads or writes it.
@@ -510,7 +515,7 @@ export class LmdbShard implements Shard {
     }
     this.#overwritten = damaged(
       this.#folder,
-      `it is no longer at log record ${sequence}: another file was copied over it under the running server`,
+      `it no longer has its state of log record ${sequence}: another file was copied over it under the running server`,
     );
     this.#failed = this.#overwritten;
     return this.#overwritten;
@@ -608,6 +613,10 @@ export class LmdbShard implements Shard {
     if (table === undefined) throw new InvariantError(`no table ${number}`);
     return table;
   }
+}
+
+function areSame(one: Uint8Array | undefined, other: Uint8Array | undefined): boolean {
+  return one === undefined || other === undefined ? one === other : Buffer.compare(one, other) === 0;
 }
 
 /** A value that is valid only until the next read. The type declarations of lmdb-js lack the options. */

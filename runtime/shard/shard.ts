@@ -129,8 +129,8 @@ export interface Shard extends TableReader {
    */
   copyTo?(folder: string, signal?: AbortSignal): Promise<void>;
   /**
-   * Checks that the file still has the position that was applied last: somebody may have copied an earlier one over it.
-   * Costs one look-up. Absent in shards that are not files.
+   * Checks that the file still has its identity and the position that was applied last: somebody may have copied an earlier
+   * or another one over it. Costs two look-ups. Absent in shards that are not files.
    *
    * @throws {ServiceError} `DATA_CORRUPTED`; then nothing more is applied, and every read throws it, also once it is closed
    */

@@ -109,6 +109,13 @@ export const directoryGuards: readonly GuardMutant[] = [
     tests: ['test/runtime/shard/taken-readers.slow.test.ts'],
   },
   {
+    guard: 'the file of another actor at the same log record is taken for another file',
+    file: 'runtime/shard/lmdb-shard.ts',
+    from: ' && areSame(this.#system.get(IDENTITY_KEY), this.#identity)',
+    to: '',
+    tests: ['test/runtime/shard/lmdb-shard.test.ts'],
+  },
+  {
     guard: 'no shard is copied that another file was copied over',
     file: 'runtime/commit/shard-writer.ts',
     from: 'this.requireUntouched();\n    await this.#apply(cut);',

@@ -32,6 +32,7 @@ test('a copy that is claimed is the shard of another actor, with everything in i
   expect(() => new LmdbShard(copy, tables, fork)).toThrow(/is the file of acme\/site~1\/a\/notes/);
   const claimed = new LmdbShard(copy, tables);
   await claimed.claim(fork);
+  claimed.requireUntouched();
   await claimed.close();
   expect(() => new LmdbShard(copy, tables, source)).toThrow(/is the file of acme\/site~1\/b\/notes/);
   const opened = new LmdbShard(copy, tables, fork);

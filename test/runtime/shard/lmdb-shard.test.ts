@@ -154,7 +154,7 @@ describe('an LMDB shard on its disk', () => {
     const overwritten = expect.objectContaining({
       code: 'DATA_CORRUPTED',
       message: expect.stringContaining(
-        'it is no longer at log record 9: another file was copied over it under the running server',
+        'it no longer has its state of log record 9: another file was copied over it under the running server',
       ) as string,
     });
     expect(() => shard.requireUntouched()).toThrow(overwritten);
@@ -166,6 +166,25 @@ describe('an LMDB shard on its disk', () => {
     pinned.close();
     const refused = shard.apply([], { sequence: 10, clock });
     await expect(refused.flushed).rejects.toEqual(overwritten);
+    await shard.close();
+  });
+
+  it('notices that the file of another actor was written over its file, which has the same log record', async () => {
+    const fileOf = (name: string): string => join(folder, name, 'data.mdb');
+    const [shard, other] = ['one', 'two'].map(
+      (actor) => new LmdbShard(join(folder, actor), ['a'], { actor, directory: 'd', created: 1 }),
+    ) as [LmdbShard, LmdbShard];
+    for (const each of [shard, other]) {
+      const writes = [{ table: 0, key: 'k', value: Buffer.from('v') }];
+      await each.apply(writes, { sequence: 1, clock: revisionZero }).flushed;
+      each.requireUntouched();
+    }
+    await other.close();
+    writeFileSync(fileOf('one'), readFileSync(fileOf('two')), { flag: 'r+' });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(() => shard.requireUntouched()).toThrow(
+      'another file was copied over it under the running server',
+    );
     await shard.close();
   });
 
@@ -182,11 +201,11 @@ describe('an LMDB shard on its disk', () => {
     await new Promise((resolve) => setImmediate(resolve));
     await expect(put(10)).rejects.toMatchObject({
       code: 'DATA_CORRUPTED',
-      message: expect.stringContaining('it is no longer at log record 9') as string,
+      message: expect.stringContaining('it no longer has its state of log record 9') as string,
     });
     await shard.close();
     // Whoever still has it hears the cause, and not that it may be read again.
-    expect(() => shard.get(0, 'k1')).toThrow('it is no longer at log record 9');
+    expect(() => shard.get(0, 'k1')).toThrow('it no longer has its state of log record 9');
     const again = new LmdbShard(folder, ['a']);
     expect(again.position.sequence).toBe(1);
     await again.close();

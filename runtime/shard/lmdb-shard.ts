@@ -10,7 +10,14 @@ import type { Write } from '#runtime/log/log-entry.ts';
 import { copyFileDurably } from './file-copy.ts';
 import { inspectHead } from './lmdb-head.ts';
 import { LargeRows } from './large-rows.ts';
-import { assembled, LargeValue, PIECE_BYTES, type StoredRow, type StoredValue } from './large-value.ts';
+import {
+  assembled,
+  isStoredInPieces,
+  LargeValue,
+  PIECE_BYTES,
+  type StoredRow,
+  type StoredValue,
+} from './large-value.ts';
 import {
   canBeStored,
   DATABASES_MAX,
@@ -577,11 +584,13 @@ export class LmdbShard implements Shard {
   ): Promise<unknown> {
     return this.#env.batch(() => {
       const { newest } = this.#large;
-      for (const write of writes) this.#large.write(this.#table(write.table), write, large);
-      if (this.#large.newest !== newest) {
-        void this.#system.put(LARGE_KEY, encodeLarge(this.#large.newest));
+      const added = writes.filter(({ value }) => value !== null && isStoredInPieces(value)).length;
+      if (added > 0) {
+        // First: where only the beginning were committed, no number would be used again.
+        void this.#system.put(LARGE_KEY, encodeLarge(newest + added));
         if (newest === 0) void this.#system.put(FORMAT_KEY, Uint8Array.of(SHARD_FORMAT));
       }
+      for (const write of writes) this.#large.write(this.#table(write.table), write, large);
       void this.#system.put(POSITION_KEY, encodePosition(position));
       const { mark, sequence } = position;
       if (mark !== undefined) void this.#system.put(MARK_KEY, encodeMark(sequence, mark));

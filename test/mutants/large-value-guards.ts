@@ -43,7 +43,7 @@ export const largeValueGuards: readonly GuardMutant[] = [
   {
     guard: 'the number of the newest large value is kept',
     file: 'runtime/shard/lmdb-shard.ts',
-    from: 'void this.#system.put(LARGE_KEY, encodeLarge(this.#large.newest));',
+    from: 'void this.#system.put(LARGE_KEY, encodeLarge(newest + added));',
     to: '',
     tests: shardTests,
   },

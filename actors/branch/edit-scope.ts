@@ -13,7 +13,8 @@ import { requireInstantiable } from '#runtime/content/validation/validate-node.t
 import { commitTooLarge, invalid, nodeNotFound } from '#runtime/errors/service-error.ts';
 import { type AuditAction, writeAuditEntry } from '#runtime/tree/audit-store.ts';
 import type { HeadNodeReader } from '#runtime/tree/node-reader.ts';
-import { makeNodeRecordInSteps, type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
+import { makeNodeRecordInSteps, withHeaderInSteps } from '#runtime/tree/record/make-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { nodeTag } from '#runtime/tree/node-tag.ts';
 import { renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { type RevisionFacts, writeRevision, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';

@@ -1,5 +1,5 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { type Expected, namesTag } from './condition-messages.ts';
 
 /** The node state that a precondition is checked against. */

@@ -1,6 +1,6 @@
 import type { ReadEventsAfter } from '#runtime/bus/history-messages.ts';
 import type { PartRead } from '#runtime/shard/large-value.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
 
 /** Queries between branches of a repository, which no other caller may send. @see pair-queries.ts */

@@ -32,7 +32,7 @@ import { decodeTypeCount, type IndexFields } from '#runtime/tree/index-catalog.t
 import { indexEntries } from '#runtime/tree/index-entries.ts';
 import type { ManualVersion } from '#runtime/tree/manual-version-store.ts';
 import { decodeBinding, decodeParentEntry } from '#runtime/tree/node-reader.ts';
-import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { readBranchHead, revisionsUpTo } from '#runtime/tree/revision-store.ts';
 import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
 import { type StoredKind, storedKinds } from '#runtime/tree/schema-store.ts';

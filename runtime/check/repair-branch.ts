@@ -28,7 +28,7 @@ import {
   encodeParentEntry,
   type ParentEntry,
 } from '#runtime/tree/node-reader.ts';
-import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { ChangedNodes, type DerivedTable, derivedTables, followsFromNode } from './check-branch.ts';
 import { everyKey } from './check-rows.ts';
 

@@ -1,6 +1,6 @@
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import type { NodeReader } from './node-reader.ts';
-import { NodeRecord } from './node-record.ts';
+import { NodeRecord } from './record/node-record.ts';
 import { PastNodeReader } from './past-node-reader.ts';
 
 /** A node that was looked up without keeping anything large of it, for requests that wait for memory. */

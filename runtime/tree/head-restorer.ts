@@ -24,7 +24,7 @@ import {
   HeadNodeReader,
   parentEntry,
 } from './node-reader.ts';
-import type { NodeRecord } from './node-record.ts';
+import type { NodeRecord } from './record/node-record.ts';
 import type { PastNodeReader } from './past-node-reader.ts';
 import type { TypeSource } from './tree-writer.ts';
 

@@ -12,7 +12,8 @@ import {
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, propertyKey, referenceKey, typeKey, uniqueKey } from '#runtime/shard/key-layout.ts';
 import type { IndexFields } from './index-catalog.ts';
-import { type NodeRecord, STEP_BYTES } from './node-record.ts';
+import { STEP_BYTES } from './record/check-record.ts';
+import type { NodeRecord } from './record/node-record.ts';
 
 /** One row of a node in an index. */
 export interface IndexEntry {

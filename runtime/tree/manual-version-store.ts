@@ -12,7 +12,8 @@ import type { StoredValue } from '#runtime/shard/large-value.ts';
 import { storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader } from './node-reader.ts';
-import { makeNodeRecordInSteps, type NodeRecord } from './node-record.ts';
+import { makeNodeRecordInSteps } from './record/make-record.ts';
+import type { NodeRecord } from './record/node-record.ts';
 import { renderNodeInSteps } from './render-node.ts';
 
 /**

@@ -5,7 +5,7 @@ import {
   overlayOf,
   type PropertiesOverlay,
 } from '#runtime/content/translations/translation.ts';
-import type { NodeRecord } from './node-record.ts';
+import type { NodeRecord } from './record/node-record.ts';
 import type { StoredDefinition, StoredKind } from './schema-store.ts';
 
 /**

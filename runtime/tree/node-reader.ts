@@ -8,7 +8,7 @@ import { hasRow } from '#runtime/shard/has-row.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import { peekWhole, storedValue, valueInSteps } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { NodeRecord, recordInSteps } from './node-record.ts';
+import { NodeRecord, recordInSteps } from './record/node-record.ts';
 
 /** An entry in the list of children of a parent. */
 export interface ChildEntry {

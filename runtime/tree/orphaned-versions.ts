@@ -17,7 +17,7 @@ import { storedRows, wholeInSteps } from '#runtime/shard/value-in-steps.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import { type Interval, type Lineage, readLineage, successor } from './lineage.ts';
 import { HeadNodeReader } from './node-reader.ts';
-import { type NodeRecord, recordInSteps } from './node-record.ts';
+import { type NodeRecord, recordInSteps } from './record/node-record.ts';
 import type { DefinitionChange, NodeChange, RevisionRecord } from './revision-record.ts';
 
 /** The progress of a removal. */

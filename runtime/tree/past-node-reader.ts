@@ -34,7 +34,8 @@ import {
   type Stretch,
   stretch,
 } from './node-reader.ts';
-import { NodeRecord, recordInSteps, STEP_BYTES } from './node-record.ts';
+import { STEP_BYTES } from './record/check-record.ts';
+import { NodeRecord, recordInSteps } from './record/node-record.ts';
 import { readBranchHead } from './revision-store.ts';
 
 /** Positions read in one part of a listing: about 50 µs. */

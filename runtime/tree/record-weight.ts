@@ -1,4 +1,4 @@
-import type { NodeRecord } from './node-record.ts';
+import type { NodeRecord } from './record/node-record.ts';
 
 /** Memory of one decoded value beside its text, in bytes: an empty array and its place in another one. */
 const VALUE_BYTES = 40;

@@ -1,7 +1,8 @@
 import type { Relation } from '#runtime/content/content-node.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
-import type { DerivedFields, NodeRecord } from './node-record.ts';
+import type { NodeRecord } from './record/node-record.ts';
+import type { DerivedFields } from './record/render-record.ts';
 
 /** Fields of a node object that are not in its record. */
 export interface RenderFacts {

@@ -1,5 +1,5 @@
 import type { Relation } from '#runtime/content/content-node.ts';
-import type { NodeRecord } from './node-record.ts';
+import type { NodeRecord } from './record/node-record.ts';
 import { variantMark } from './node-tag.ts';
 
 /** The visible relations of a node when some of them are left out. */

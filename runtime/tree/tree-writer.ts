@@ -38,7 +38,7 @@ import {
   HeadNodeReader,
   parentEntry,
 } from './node-reader.ts';
-import type { NodeRecord } from './node-record.ts';
+import type { NodeRecord } from './record/node-record.ts';
 import type { NodeChange } from './revision-record.ts';
 import { UniqueClaims, type UniqueClash } from './unique-claims.ts';
 

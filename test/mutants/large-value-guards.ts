@@ -147,10 +147,10 @@ export const largeValueGuards: readonly GuardMutant[] = [
   },
   {
     guard: 'a large record that was read in steps is verified',
-    file: 'runtime/tree/node-record.ts',
+    file: 'runtime/tree/record/check-record.ts',
     from: 'if (crc === new DataView(bytes.buffer, bytes.byteOffset).getUint32(CRC_AT)) verified',
     to: 'verified',
-    tests: ['test/runtime/tree/node-record.test.ts'],
+    tests: ['test/runtime/tree/record/node-record.test.ts'],
   },
   {
     guard: 'what was read of a value counts only while the node has that value',

@@ -7,7 +7,7 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { decodeTypeCount } from '#runtime/tree/index-catalog.ts';
 import { indexEntries } from '#runtime/tree/index-entries.ts';
 import { decodeBinding, decodeParentEntry } from '#runtime/tree/node-reader.ts';
-import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { readBranchHead, readChanges, revisionsUpTo } from '#runtime/tree/revision-store.ts';
 
 const everything = { start: '', end: '\u00ff' };

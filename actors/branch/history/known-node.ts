@@ -10,7 +10,7 @@ import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import { type Interval, isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import { type FoundNode, findNode, foundNode } from '#runtime/tree/found-node.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';
-import { recordInSteps } from '#runtime/tree/node-record.ts';
+import { recordInSteps } from '#runtime/tree/record/node-record.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { BranchState } from '../branch-state.ts';
 import { settle } from '../long-answer.ts';

@@ -12,7 +12,7 @@ import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { type Interval, isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
-import { type NodeRecord, recordInSteps } from '#runtime/tree/node-record.ts';
+import { type NodeRecord, recordInSteps } from '#runtime/tree/record/node-record.ts';
 import { readBranchHead, readRevision } from '#runtime/tree/revision-store.ts';
 import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';

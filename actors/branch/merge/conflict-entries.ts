@@ -1,7 +1,7 @@
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { overlayOf } from '#runtime/content/translations/translation.ts';
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';
 import type { ConflictType, MergeConflict } from '../merge-messages.ts';
 import { definitionId, definitionPath } from '../pair/definition-names.ts';

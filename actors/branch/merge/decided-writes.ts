@@ -1,7 +1,7 @@
 import { overlayOf, withOverlay } from '#runtime/content/translations/translation.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { sameOwnContent } from '#runtime/tree/net-change.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';
 import { type MergeSides, nodeKeyOf } from './merge-sides.ts';
 import { localeKeyOf, type MergeDecisions } from './merge-decisions.ts';

@@ -6,7 +6,7 @@ import {
   sameDefinition,
 } from '#runtime/tree/net-change.ts';
 import { type NodeReader, nodeInPlaceOf } from '#runtime/tree/node-reader.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import {
   definitionConflict,
   FoundConflicts,

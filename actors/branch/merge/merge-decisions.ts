@@ -3,7 +3,7 @@ import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import { pathDepth } from '#runtime/content/path.ts';
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';
 import { nodeConflictInSteps } from './conflict-entries.ts';
 import { eachInSlices } from '../each-in-slices.ts';

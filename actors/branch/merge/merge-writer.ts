@@ -6,7 +6,8 @@ import {
   sameDefinition,
 } from '#runtime/tree/net-change.ts';
 import { resolverOver } from '#runtime/tree/schema-store.ts';
-import { type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
+import { withHeaderInSteps } from '#runtime/tree/record/make-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { DefinitionChange, NodeChange } from '#runtime/tree/revision-record.ts';
 import type { BranchPair } from '../pair/branch-pair.ts';
 import { goneWrite, keepWhatStays, mergedTranslations, planDecided } from './decided-writes.ts';

@@ -1,7 +1,7 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { type MergeSides, nodeKeyOf } from './merge-sides.ts';
 import type { NodeAddress } from '../pair-messages.ts';
 

@@ -13,7 +13,8 @@ import {
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { BranchTable, childKey } from '#runtime/shard/key-layout.ts';
 import type { DefinitionNetChange } from '#runtime/tree/net-change.ts';
-import { makeNodeRecordInSteps, type NodeRecord } from '#runtime/tree/node-record.ts';
+import { makeNodeRecordInSteps } from '#runtime/tree/record/make-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { DefinitionChange, NodeChange } from '#runtime/tree/revision-record.ts';
 import { removeDefinition, writeDefinition } from '#runtime/tree/schema-store.ts';
 import { requireAllowed, rootParent } from '../nodes/create-node.ts';

@@ -9,7 +9,8 @@ import {
   sanitizeName,
 } from '#runtime/content/path.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import { type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
+import { withHeaderInSteps } from '#runtime/tree/record/make-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { lastOrderKey, type Parent, requireParent, requirePlace } from './create-node.ts';
 import { subtree } from './delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';

@@ -13,7 +13,8 @@ import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-err
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
-import { makeNodeRecordInSteps, type NodeRecord } from '#runtime/tree/node-record.ts';
+import { makeNodeRecordInSteps } from '#runtime/tree/record/make-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { CreateNode, NewNode, NodeWritten } from '../messages.ts';
 import { requireShortOwner } from './owner-bound.ts';

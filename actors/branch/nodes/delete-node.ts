@@ -1,7 +1,7 @@
 import { assert } from '#runtime/base/assert.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { ChildRange } from '#runtime/tree/node-reader.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { DeleteNode, NodeDeleted } from '../messages.ts';
 

@@ -8,7 +8,7 @@ import {
   sanitizeName,
 } from '#runtime/content/path.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { lastOrderKey, requireFreePath, requireParent, requirePlace } from './create-node.ts';
 import { requireUnpublished, subtree } from './delete-node.ts';
 import { type EditScope, unmoved } from '../edit-scope.ts';

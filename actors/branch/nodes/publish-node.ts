@@ -1,7 +1,7 @@
 import { isFlagDeclined } from '#runtime/content/resolution/declined-flag.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { writeManualVersion } from '#runtime/tree/manual-version-store.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { subtree } from './delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { PublishNode, Written } from '../messages.ts';

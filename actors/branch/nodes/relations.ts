@@ -4,7 +4,7 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import { bytesText } from '#runtime/shard/binary-key.ts';
 import { BranchTable, pathVersionsUpTo } from '#runtime/shard/key-layout.ts';
 import { isWithin, readLineage } from '#runtime/tree/lineage.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { AddRelation, RelationRemoved, RemoveRelation, Written } from '../messages.ts';

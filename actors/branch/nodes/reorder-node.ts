@@ -3,7 +3,7 @@ import { ORDER_KEY_LENGTH_MAX, orderKeyBetween } from '#runtime/content/order-ke
 import { planOrderWindow, relabelOrder } from '#runtime/content/order-window.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { ChildEntry } from '#runtime/tree/node-reader.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { type EditScope, unmoved } from '../edit-scope.ts';
 import type { ReorderNode, Written } from '../messages.ts';
 

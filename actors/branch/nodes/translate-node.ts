@@ -12,7 +12,7 @@ import {
 import type { TranslationRules } from '#runtime/content/translations/translation-check.ts';
 import { acknowledgeStaleness as acknowledged } from '#runtime/content/translations/translation-staleness.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';
 import { countHashed } from '../reads/translations-info.ts';
 import type { AcknowledgeStaleness, ChangeLocale, Translated, TranslateNode, Written } from '../messages.ts';

@@ -9,7 +9,7 @@ import {
   stripDerived,
 } from '#runtime/content/validation/validate-node.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { recordValues } from '#runtime/tree/record-weight.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type {

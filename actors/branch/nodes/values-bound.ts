@@ -1,6 +1,6 @@
 import { checkJsonWork } from '#runtime/base/text/json-work.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';
 
 /** Bound on the values of a body if the branch is given none: the default of the option. */

@@ -10,7 +10,7 @@ import {
   prepareComparison,
   sameDefinition,
 } from '#runtime/tree/net-change.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import {
   type Divergence,
   findDivergence,

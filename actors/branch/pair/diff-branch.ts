@@ -4,7 +4,7 @@ import { JsonText } from '#runtime/content/values/json-text.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { NetChange } from '#runtime/tree/net-change.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { BranchPair } from './branch-pair.ts';
 import { definitionId, definitionPath } from './definition-names.ts';
 import { type DiffDetails, diffDetails, ROOM_BYTES } from './diff-details.ts';

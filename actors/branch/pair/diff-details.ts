@@ -2,7 +2,7 @@ import type { Policy } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
 import type { Relation } from '#runtime/content/content-node.ts';
 import type { NetChange } from '#runtime/tree/net-change.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { BranchPair } from './branch-pair.ts';
 import { ANSWER_CHARACTERS_MAX, ChangeTexts } from './change-texts.ts';
 import { definitionOfId } from './definition-names.ts';

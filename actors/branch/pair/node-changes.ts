@@ -6,7 +6,7 @@ import { overlayOf, shownOrigins, shownOverlay } from '#runtime/content/translat
 import { formatPointer } from '#runtime/content/translations/translation-pointer.ts';
 import { type ValueChange, ValueComparison } from '#runtime/content/values/value-changes.ts';
 import { type DefinitionNetChange, definedBy, type NetChange } from '#runtime/tree/net-change.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 
 /** Changes in the order they are found; undefined where the work may pause. */
 export type Changes = Generator<ValueChange | undefined, void>;

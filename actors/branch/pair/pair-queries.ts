@@ -9,7 +9,7 @@ import { readFurther } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readAncestor } from '#runtime/tree/ancestry-store.ts';
 import { isWithin, readLineage } from '#runtime/tree/lineage.ts';
-import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import type { GraphRecord } from '#runtime/tree/revision-graph.ts';
 import { readChangePart, readRevision } from '#runtime/tree/revision-store.ts';

@@ -3,7 +3,8 @@ import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { joinPath } from '#runtime/content/path.ts';
 import { overlayOf, withOverlay } from '#runtime/content/translations/translation.ts';
 import { differingLocales, prepareComparison, sameNode } from '#runtime/tree/net-change.ts';
-import { type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
+import { withHeaderInSteps } from '#runtime/tree/record/make-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { NodeAddress } from '../pair-messages.ts';
 
 /** A node at some revision; undefined if it does not exist there. */

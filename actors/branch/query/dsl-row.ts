@@ -11,7 +11,7 @@ import {
 import { parentName } from '#runtime/content/path.ts';
 import { getProperty } from '#runtime/content/values/property-path.ts';
 import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { derivedProperty } from '#runtime/tree/render-node.ts';
 import type { Column, Condition, Field, OrderTerm, Term } from './dsl-filter.ts';
 

@@ -3,7 +3,7 @@ import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import type { FoundNode } from '#runtime/tree/found-node.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { BranchState } from '../branch-state.ts';
 import { answerPage, type Piece, silently } from '../long-answer.ts';
 import type { JsonAnswer } from '../messages.ts';

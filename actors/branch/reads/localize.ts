@@ -1,7 +1,7 @@
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { parseLocale, resolveLocaleChain } from '#runtime/content/translations/locale.ts';
 import { applyTranslations, isHiddenIn } from '#runtime/content/translations/translation.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { BranchState } from '../branch-state.ts';
 
 /**

@@ -6,7 +6,7 @@ import { bytesText, LONG_PART_BYTES, textBytes } from '#runtime/shard/binary-key
 import { BranchTable, pathKey, typeKey, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { decodeBinding, HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import { childrenInBatches, take } from './batched-rows.ts';
 import type { ParentPlace } from './require-parent.ts';

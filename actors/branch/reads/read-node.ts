@@ -11,7 +11,7 @@ import { LargeValue } from '#runtime/shard/large-value.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { type FoundNode, findNode } from '#runtime/tree/found-node.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
-import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { nodeTag, variantMark } from '#runtime/tree/node-tag.ts';
 import { derivedProperty, derivedTypeText, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { shownRelations } from '#runtime/tree/shown-relations.ts';

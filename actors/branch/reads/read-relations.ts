@@ -4,7 +4,7 @@ import { REVISION_BYTES, type Revision } from '#runtime/content/revision.ts';
 import { bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, nodeKey, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { type NodeRecord, recordInSteps } from '#runtime/tree/node-record.ts';
+import { type NodeRecord, recordInSteps } from '#runtime/tree/record/node-record.ts';
 import { hasNode } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import { valueInSteps, wholeInSteps } from '#runtime/shard/value-in-steps.ts';

@@ -3,7 +3,7 @@ import { derivedNames } from '#runtime/content/definitions/derived-names.ts';
 import { type JsonObject, type JsonValue, setKey } from '#runtime/content/values/json-value.ts';
 import type { PropertySelection } from '#runtime/content/values/property-selection.ts';
 import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { derivedProperty } from '#runtime/tree/render-node.ts';
 import type { Expansion } from './expansion.ts';
 

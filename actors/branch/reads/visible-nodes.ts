@@ -11,7 +11,7 @@ import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { nodeTag } from '#runtime/tree/node-tag.ts';
 import { type RenderFacts, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { type SeesNode, shownRelations } from '#runtime/tree/shown-relations.ts';

@@ -9,7 +9,7 @@ import {
   isTakenAlong,
   netChange,
 } from '#runtime/tree/net-change.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import { recordWeight } from '#runtime/tree/record-weight.ts';
 import { readChangeParts } from '#runtime/tree/revision-store.ts';

@@ -3,7 +3,7 @@ import { assert } from '#runtime/base/assert.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { restoredSchemaRecord } from '#runtime/content/definitions/schema-record.ts';
 import { differingLocales, netChange } from '#runtime/tree/net-change.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { readBranchHead, type RevisionFacts, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
 import type { RevisionRecord } from '#runtime/tree/revision-record.ts';
 import type { EditScope } from '../edit-scope.ts';

@@ -1,6 +1,6 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { type HeadNodeReader, nodeInPlaceOf } from '#runtime/tree/node-reader.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { childrenInBatches } from '../reads/batched-rows.ts';
 import { nodeConflictInSteps } from '../merge/conflict-entries.ts';
 import { eachInSlices } from '../each-in-slices.ts';

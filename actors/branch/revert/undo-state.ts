@@ -7,7 +7,8 @@ import {
   sameDefinition,
   sameNode,
 } from '#runtime/tree/net-change.ts';
-import { type NodeRecord, withHeaderInSteps } from '#runtime/tree/node-record.ts';
+import { withHeaderInSteps } from '#runtime/tree/record/make-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';
 import {
   definitionConflict,

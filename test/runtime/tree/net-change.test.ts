@@ -8,7 +8,8 @@ import {
   sameContent,
   sameDefinition,
 } from '#runtime/tree/net-change.ts';
-import { makeNodeRecord, type NodeRecord } from '#runtime/tree/node-record.ts';
+import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 
 const header: NodeHeader = {
   id: 'n1',

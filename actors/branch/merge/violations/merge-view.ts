@@ -1,4 +1,4 @@
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { Side } from '../../pair/branch-pair.ts';
 import { definitionId, definitionPath } from '../../pair/definition-names.ts';
 import type { ConflictParty } from '../../merge-messages.ts';

@@ -9,7 +9,7 @@ import {
   validateProperties,
 } from '#runtime/content/validation/validate-node.ts';
 import { prepareComparison, sameProperties } from '#runtime/tree/net-change.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { eachInSlices } from '../../each-in-slices.ts';
 import type { Side } from '../../pair/branch-pair.ts';
 import type { NodeAddress } from '../../pair-messages.ts';

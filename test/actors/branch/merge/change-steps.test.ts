@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { MergeResult } from '#actors/branch/merge-messages.ts';
 import type { RevertResult } from '#actors/branch/revert-messages.ts';
 import type { ActorBehaviour, ActorKind } from '#runtime/commit/behaviour.ts';
-import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 
 const NODES = 1_500;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MergeResult } from '#actors/branch/merge-messages.ts';
 import { HalfRead } from '#actors/branch/pair-messages.ts';
 import type { RevertResult } from '#actors/branch/revert-messages.ts';
-import type { NodeRecord } from '#runtime/tree/node-record.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { callers } from '#test/support/host-fixture.ts';
 import { LargeRows, largeText as large } from '#test/support/large-rows.ts';

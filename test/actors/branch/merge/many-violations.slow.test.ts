@@ -1,7 +1,7 @@
 import { queryObjects } from 'node:v8';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ConflictList } from '#actors/branch/merge-messages.ts';
-import { NodeRecord } from '#runtime/tree/node-record.ts';
+import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { WORKSPACE } from '#test/support/branch-family.ts';
 import { ARTICLE, articleId, mergingBranches, ours, stricter, text } from './merging-branches.ts';
 

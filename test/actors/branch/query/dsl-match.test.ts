@@ -6,7 +6,7 @@ import { DslRow, holds, SORT_KEY_CHARACTERS, sortKeys } from '#actors/branch/que
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
-import { makeNodeRecord } from '#runtime/tree/node-record.ts';
+import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import { runBudgeted } from '#test/support/budgeted-steps.ts';
 
 const header: NodeHeader = {

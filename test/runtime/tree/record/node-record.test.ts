@@ -1,15 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
+import { STEP_BYTES } from '#runtime/tree/record/check-record.ts';
 import {
   makeNodeRecord,
   makeNodeRecordInSteps,
-  NodeRecord,
-  recordInSteps,
-  STEP_BYTES,
   withHeader,
   withHeaderInSteps,
-} from '#runtime/tree/node-record.ts';
+} from '#runtime/tree/record/make-record.ts';
+import { NodeRecord, recordInSteps } from '#runtime/tree/record/node-record.ts';
 
 function headerOf(fields: Partial<NodeHeader>): NodeHeader {
   return {

@@ -1,6 +1,8 @@
 import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import type { Principal } from './principal.ts';
 
+const SLASH = 0x2f;
+
 /** Operations on content. @see docs/interface/accounts.md#access-to-content */
 export type Operation = 'create' | 'read' | 'update' | 'delete' | 'translate' | 'relate' | 'unrelate';
 
@@ -23,6 +25,51 @@ export interface Policy {
   /** Whether locks may be taken and inventory claimed. */
   readonly locks: boolean;
   allows(operation: Operation, subject: Subject): boolean;
+  /** The nodes of a workspace that may be read, for scans. It permits exactly what {@link allows} permits. */
+  readScope(workspace: string): ReadScope;
+}
+
+/** What a residual condition of a policy may look at: columns of a stored node, which are read without decoding it. */
+export interface ReadableNode {
+  readonly id: string;
+  readonly path: string;
+  readonly nodeType: string;
+}
+
+/**
+ * The nodes of one workspace that a principal may read, in a form that a scan can use: it leaves out what is not in the
+ * scope before it counts, orders or limits anything.
+ */
+export interface ReadScope {
+  /** Everything is readable: nothing is checked. */
+  readonly isAll: boolean;
+  /** Nothing is readable: nothing is scanned. */
+  readonly isNone: boolean;
+  /** Only nodes of these types; absent: of all. */
+  readonly nodeTypes?: ReadonlySet<string>;
+  /** Only nodes at or below these paths; absent: all. */
+  readonly tops?: readonly string[];
+  /** The remaining condition; absent: none. */
+  readonly allows?: (node: ReadableNode) => boolean;
+}
+
+/** The scope of a principal that may read everything. */
+export const wholeScope: ReadScope = Object.freeze({ isAll: true, isNone: false });
+
+/** The scope of a principal that may read nothing. */
+export const emptyScope: ReadScope = Object.freeze({ isAll: false, isNone: true });
+
+/** Whether a node is in a scope. */
+export function isInScope(scope: ReadScope, node: ReadableNode): boolean {
+  if (scope.isAll) return true;
+  if (scope.isNone) return false;
+  if (scope.nodeTypes !== undefined && !scope.nodeTypes.has(node.nodeType)) return false;
+  if (scope.tops !== undefined && !scope.tops.some((top) => isAtOrBelow(node.path, top))) return false;
+  return scope.allows === undefined || scope.allows(node);
+}
+
+function isAtOrBelow(path: string, top: string): boolean {
+  return top === '/' || path === top || (path.startsWith(top) && path.charCodeAt(top.length) === SLASH);
 }
 
 const unrestricted: Policy = Object.freeze({
@@ -30,6 +77,7 @@ const unrestricted: Policy = Object.freeze({
   administers: true,
   locks: true,
   allows: () => true,
+  readScope: () => wholeScope,
 });
 
 /** Deny by default: a caller without a grant has no access. */
@@ -38,6 +86,7 @@ const denied: Policy = Object.freeze({
   administers: false,
   locks: false,
   allows: () => false,
+  readScope: () => emptyScope,
 });
 
 /**

@@ -112,10 +112,14 @@ export function pathVersionKey(workspace: string, path: string, since: Revision)
   return workspace + END + boundedPart(path) + END + encodeRevisionDescending(since);
 }
 
+/** Versions of a row made at or before a revision, newest first. @param key of the row in its head table */
+export function versionsUpTo(key: string, at: Revision): Range {
+  return { start: key + END + encodeRevisionDescending(at), end: key + AFTER_END };
+}
+
 /** Bindings of a path made at or before a revision, newest first. */
 export function pathVersionsUpTo(workspace: string, path: string, at: Revision): Range {
-  const prefix = workspace + END + boundedPart(path);
-  return { start: prefix + END + encodeRevisionDescending(at), end: prefix + AFTER_END };
+  return versionsUpTo(pathKey(workspace, path), at);
 }
 
 /** Key of a child in `children`. */

@@ -3,7 +3,14 @@ import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { joinPath } from '#runtime/content/path.ts';
 import { decodeRevision, encodeRevision, REVISION_BYTES, type Revision } from '#runtime/content/revision.ts';
 import { AFTER_END, bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
-import { BranchTable, childrenFrom, nodeKey, parentKey, pathKey } from '#runtime/shard/key-layout.ts';
+import {
+  BranchTable,
+  childKey,
+  childrenFrom,
+  nodeKey,
+  parentKey,
+  pathKey,
+} from '#runtime/shard/key-layout.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import { peekWhole, storedValue, valueInSteps } from '#runtime/shard/value-in-steps.ts';
@@ -53,6 +60,8 @@ export interface NodeReader {
   children(workspace: string, parentId: string, range?: ChildRange): Iterable<ChildEntry>;
   /** As {@link children}, one part that is read without holding the event loop for long. */
   childrenPart(workspace: string, parentId: string, range: ChildRange, most: number): ChildrenPart;
+  /** Id of the child with an order key. */
+  childAt(workspace: string, parentId: string, orderKey: string): string | undefined;
   hasChildren(workspace: string, parentId: string): boolean;
 }
 
@@ -190,6 +199,11 @@ export class HeadNodeReader implements NodeReader {
       if (entries.length >= most) return { entries, next: entry.orderKey };
     }
     return { entries };
+  }
+
+  childAt(workspace: string, parentId: string, orderKey: string): string | undefined {
+    const bytes = peekWhole(this.#reader, BranchTable.children, childKey(workspace, parentId, orderKey));
+    return bytes === undefined ? undefined : boundId(bytes);
   }
 
   hasChildren(workspace: string, parentId: string): boolean {

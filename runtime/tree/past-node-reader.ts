@@ -15,13 +15,12 @@ import {
   nodeVersionsUpTo,
   parentVersionsUpTo,
   pathKey,
-  pathVersionsUpTo,
+  versionsUpTo,
   childVersionsUpTo,
 } from '#runtime/shard/key-layout.ts';
 import { LargeValue, type StoredValue } from '#runtime/shard/large-value.ts';
 import { storedRows, wholeInSteps } from '#runtime/shard/value-in-steps.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
-import { type Interval, isWithin, type Lineage, readLineage } from './lineage.ts';
 import {
   type Binding,
   type ChildEntry,
@@ -36,7 +35,7 @@ import {
 } from './node-reader.ts';
 import { STEP_BYTES } from './record/check-record.ts';
 import { NodeRecord, recordInSteps } from './record/node-record.ts';
-import { readBranchHead } from './revision-store.ts';
+import { StateAt } from './state-at.ts';
 
 /** Positions read in one part of a listing: about 50 µs. */
 const PLACES_PER_PART = 64;
@@ -66,18 +65,13 @@ export class PastNodeReader implements NodeReader {
   readonly #reader: TableReader;
   readonly #head: HeadNodeReader;
   readonly #at: Revision;
-  readonly #intervals: readonly Interval[];
-  /** Whether present state that belongs to the revision is always the newest that does. */
-  readonly #presentDecides: boolean;
+  readonly #state: StateAt;
 
   constructor(reader: TableReader, at: Revision) {
-    const { head, lineage, tip } = branchLinesOf(reader);
     this.#reader = reader;
     this.#head = new HeadNodeReader(reader);
     this.#at = at;
-    this.#intervals = lineage.intervals(at);
-    const wasNeverMoved = compareRevisions(head, tip) === 0 || compareRevisions(at, head) <= 0;
-    this.#presentDecides = lineage.lines.length === 0 && wasNeverMoved;
+    this.#state = new StateAt(reader, at);
   }
 
   byId(workspace: string, id: string): NodeRecord | undefined {
@@ -109,7 +103,7 @@ export class PastNodeReader implements NodeReader {
 
   /** Whether the present state of a node is the one at the revision; if not, see {@link quickBehind}. */
   isDecidedBy(present: Written | undefined): boolean {
-    return this.#decides(sinceOf(present));
+    return this.#state.decides(sinceOf(present));
   }
 
   /**
@@ -122,7 +116,7 @@ export class PastNodeReader implements NodeReader {
     id: string,
   ): NodeRecord | LargeValue | undefined {
     const earlier = this.#newest(BranchTable.nodeVersions, nodeVersionsUpTo(workspace, id, this.#at));
-    if (this.#isNewer(sinceOf(present), earlier)) return present;
+    if (this.#state.prefersPresent(sinceOf(present), earlier?.since)) return present;
     return earlier?.value instanceof LargeValue ? earlier.value : recordOf(earlier?.value);
   }
 
@@ -134,7 +128,7 @@ export class PastNodeReader implements NodeReader {
   ): Generator<undefined, Present | NodeRecord | undefined> {
     const range = nodeVersionsUpTo(workspace, id, this.#at);
     const earlier = yield* this.#newestInSteps(BranchTable.nodeVersions, range);
-    if (this.#isNewer(sinceOf(present), earlier)) return present;
+    if (this.#state.prefersPresent(sinceOf(present), earlier?.since)) return present;
     if (earlier === undefined || earlier.value.length === 0) return undefined;
     return yield* recordInSteps(yield* wholeInSteps(this.#reader, earlier.value));
   }
@@ -145,21 +139,34 @@ export class PastNodeReader implements NodeReader {
 
   /** The node at a path with the revision that put it there. */
   bindingAt(workspace: string, path: string): Binding | undefined {
-    const bytes = this.#reader.get(BranchTable.paths, pathKey(workspace, path));
+    const key = pathKey(workspace, path);
+    return this.boundAt(key, this.#reader.get(BranchTable.paths, key));
+  }
+
+  /**
+   * As {@link bindingAt}, for a walk over the keys of paths.
+   *
+   * @param bytes the present row of the key
+   */
+  boundAt(key: string, bytes: Uint8Array | undefined): Binding | undefined {
     const present = bytes === undefined ? undefined : decodeBinding(bytes);
-    if (this.#decides(present?.since)) return present;
-    const earlier = this.#newest(BranchTable.pathVersions, pathVersionsUpTo(workspace, path, this.#at));
-    return this.#isNewer(present?.since, earlier) ? present : bindingOf(earlier);
+    if (this.#state.decides(present?.since)) return present;
+    const earlier = this.#newest(BranchTable.pathVersions, versionsUpTo(key, this.#at));
+    return this.#state.prefersPresent(present?.since, earlier?.since) ? present : bindingOf(earlier);
   }
 
   /** The child at a position under a parent, with the revision that put it there. */
   placementAt(workspace: string, parentId: string, orderKey: string): Binding | undefined {
     const bytes = this.#reader.get(BranchTable.children, childKey(workspace, parentId, orderKey));
     const present = bytes === undefined ? undefined : decodeBinding(bytes);
-    if (this.#decides(present?.since)) return present;
+    if (this.#state.decides(present?.since)) return present;
     const range = childVersionsUpTo(workspace, parentId, orderKey, this.#at);
     const earlier = this.#newest(BranchTable.childVersions, range);
-    return this.#isNewer(present?.since, earlier) ? present : bindingOf(earlier);
+    return this.#state.prefersPresent(present?.since, earlier?.since) ? present : bindingOf(earlier);
+  }
+
+  childAt(workspace: string, parentId: string, orderKey: string): string | undefined {
+    return this.placementAt(workspace, parentId, orderKey)?.id;
   }
 
   *byPathInSteps(workspace: string, path: string): Generator<undefined, NodeRecord | undefined> {
@@ -202,10 +209,12 @@ export class PastNodeReader implements NodeReader {
           version = earlier.value;
           earlier = past.next();
         }
-        if (!this.#belongs(since)) yield { orderKey, id: version?.id ?? '' };
+        if (!this.#state.belongs(since)) yield { orderKey, id: version?.id ?? '' };
         else {
           const isCovered =
-            version !== undefined && !this.#presentDecides && compareRevisions(version.since, since) > 0;
+            version !== undefined &&
+            !this.#state.presentDecides &&
+            compareRevisions(version.since, since) > 0;
           yield isCovered ? childOf(version as PlacedChild) : { orderKey, id };
         }
       }
@@ -222,10 +231,10 @@ export class PastNodeReader implements NodeReader {
   /** The revision since which a parent had children without interruption; undefined when it had none. */
   parentSince(workspace: string, parentId: string): Revision | undefined {
     const since = parentEntry(this.#reader, workspace, parentId)?.since;
-    if (this.#decides(since)) return since;
+    if (this.#state.decides(since)) return since;
     const range = parentVersionsUpTo(workspace, parentId, this.#at);
     const earlier = this.#newest(BranchTable.parentVersions, range);
-    if (this.#isNewer(since, earlier)) return since;
+    if (this.#state.prefersPresent(since, earlier?.since)) return since;
     return earlier === undefined || earlier.value.length === 0 ? undefined : earlier.since;
   }
 
@@ -244,7 +253,7 @@ export class PastNodeReader implements NodeReader {
         found = { orderKey: prefix.slice(prefix.lastIndexOf(END) + 1), id: '', since: revisionZero };
       }
       const since = decodeRevisionDescending(key, revisionAt);
-      if (!this.#belongs(since)) continue;
+      if (!this.#state.belongs(since)) continue;
       // Forwards, the newest version comes first; backwards, it comes last.
       if (isUnknown || bounds.reverse) found = { ...(found as PlacedChild), id: idOf(value), since };
       isUnknown = false;
@@ -263,7 +272,7 @@ export class PastNodeReader implements NodeReader {
       next = undefined;
       for (const { key, value } of rows) {
         const since = decodeRevisionDescending(key, key.length - REVISION_BYTES);
-        if (this.#belongs(since)) return { since, value };
+        if (this.#state.belongs(since)) return { since, value };
         if (value.length <= STEP_BYTES) continue;
         next = `${key}\0`;
         break;
@@ -273,42 +282,6 @@ export class PastNodeReader implements NodeReader {
     }
     return undefined;
   }
-
-  #belongs(since: Revision): boolean {
-    return isWithin(this.#reader, this.#intervals, since);
-  }
-
-  #decides(presentSince: Revision | undefined): boolean {
-    return this.#presentDecides && presentSince !== undefined && this.#belongs(presentSince);
-  }
-
-  /** Whether the present state belongs to the revision and is newer than the newest version that does. */
-  #isNewer(presentSince: Revision | undefined, version: Version | undefined): boolean {
-    if (presentSince === undefined || !this.#belongs(presentSince)) return false;
-    return version === undefined || compareRevisions(presentSince, version.since) >= 0;
-  }
-}
-
-/** The head of a branch and its lineage. */
-interface BranchLines {
-  readonly generation: number | undefined;
-  readonly lineage: Lineage;
-  readonly head: Revision;
-  readonly tip: Revision;
-}
-
-/** The lineage last read through a reader: every read of the past needs it, and only writes change it. */
-const knownLines = new WeakMap<TableReader, BranchLines>();
-
-function branchLinesOf(reader: TableReader): BranchLines {
-  const { generation } = reader;
-  const known = knownLines.get(reader);
-  if (known !== undefined && known.generation === generation) return known;
-  const { head, tip } = readBranchHead(reader);
-  const lines = { generation, lineage: readLineage(reader), head, tip };
-  // A reader without generations may return something else the next time.
-  if (generation !== undefined) knownLines.set(reader, lines);
-  return lines;
 }
 
 function sinceOf(record: Written | undefined): Revision | undefined {

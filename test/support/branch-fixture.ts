@@ -37,6 +37,7 @@ import type { Write } from '#runtime/log/log-entry.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { policyThat } from './policy-that.ts';
 
 /** A node object as reads answer it, with the fields tests look at. */
 export interface NodeObject {
@@ -120,7 +121,7 @@ export const administrator: Caller = { principal: ada, policy: policyFor(ada, te
 
 /** The same person under another policy. */
 export function callerWith(allows: Policy['allows']): Caller {
-  return { principal: ada, policy: { unrestricted: false, administers: false, locks: false, allows } };
+  return { principal: ada, policy: policyThat(allows) };
 }
 
 /** The workspace that is there unless a test wants others. */

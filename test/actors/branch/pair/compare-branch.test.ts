@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { callers } from '#test/support/host-fixture.ts';
+import { policyThat } from '#test/support/policy-that.ts';
 
 const workspace = WORKSPACE;
 const refusal = (code: string) => expect.objectContaining({ code });
@@ -217,12 +218,7 @@ describe('comparing branches', () => {
     const [main, fork] = await pair();
     await family.create(fork, '/seen');
     await family.create(fork, '/unseen');
-    const policy = {
-      unrestricted: false,
-      administers: false,
-      locks: false,
-      allows: (_: string, { path }: { path: string }) => path === '/seen',
-    };
+    const policy = policyThat((_, { path }) => path === '/seen');
     expect(paths((await family.diff(fork, main, { ...callers.admin, policy })).added)).toEqual(['/seen']);
   });
 

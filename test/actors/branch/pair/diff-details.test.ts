@@ -1,23 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ANSWER_CHARACTERS_MAX } from '#actors/branch/pair/change-texts.ts';
-import type { Policy } from '#runtime/access/policy.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { BranchFamily, type Difference, WORKSPACE } from '#test/support/branch-family.ts';
 import { callers } from '#test/support/host-fixture.ts';
 import { withoutChanges } from '../workload/changes-model.ts';
+import { policyThat } from '#test/support/policy-that.ts';
 
 const workspace = WORKSPACE;
 
 /** A caller who may read the nodes at some paths. */
 function readerOf(allows: (path: string) => boolean): Caller {
-  const policy: Policy = {
-    unrestricted: false,
-    administers: false,
-    locks: false,
-    allows: (_, { path }) => allows(path),
-  };
-  return { ...callers.admin, policy };
+  return { ...callers.admin, policy: policyThat((_, { path }) => allows(path)) };
 }
 
 describe('the changes of a difference', () => {

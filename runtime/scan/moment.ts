@@ -1,0 +1,42 @@
+import type { Revision } from '#runtime/content/revision.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
+import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+
+/** A reader that may go over to a later snapshot of the store, so that none is pinned for long. */
+export interface MovingReader extends TableReader {
+  /** Undefined while it shows the head with which the read began; then the revision of that head. */
+  readonly begunAt: Revision | undefined;
+}
+
+/**
+ * The state that a read sees: the head, or the state at a revision. A read at the head whose reader goes over to a later
+ * snapshot continues at the revision that was the head when it began, so it sees no other state.
+ */
+export class Moment {
+  readonly reader: TableReader;
+  readonly #asked: Revision | undefined;
+  #tree: NodeReader | undefined;
+  #treeAt: Revision | undefined;
+
+  /** @param at the revision; absent: the head */
+  constructor(reader: TableReader | MovingReader, at?: Revision) {
+    this.reader = reader;
+    this.#asked = at;
+  }
+
+  /** The revision to read at; undefined while the head tables of the reader have the state. */
+  get at(): Revision | undefined {
+    return this.#asked ?? ('begunAt' in this.reader ? (this.reader as MovingReader).begunAt : undefined);
+  }
+
+  /** The tree of this state. Do not keep it across a pause. */
+  get tree(): NodeReader {
+    const { at } = this;
+    if (this.#tree === undefined || this.#treeAt !== at) {
+      this.#tree = at === undefined ? new HeadNodeReader(this.reader) : new PastNodeReader(this.reader, at);
+      this.#treeAt = at;
+    }
+    return this.#tree;
+  }
+}

@@ -1,0 +1,145 @@
+import { assert } from '#runtime/base/assert.ts';
+import { bytesText, END, LONG_PART_BYTES, textBytes } from '#runtime/shard/binary-key.ts';
+import { BranchTable } from '#runtime/shard/key-layout.ts';
+import type { Range } from '#runtime/shard/shard.ts';
+import { decodeBinding } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import type { Moment } from './moment.ts';
+import type { PartBounds, Place, PlacePart, PlaceSource } from './places.ts';
+import { behind, unitedKeys } from './united-keys.ts';
+
+/** Greater than every byte of a path. */
+const ABOVE = '\u00ff';
+
+/** Nodes of a group of long paths that are read between two pauses. */
+const GROUP_STEP = 16;
+
+/** A row of a table whose keys end with a path. */
+interface PathRow {
+  /** The path as a part of a key: cut when it is long. */
+  readonly part: string;
+  readonly id: string;
+}
+
+interface PathRows {
+  readonly rows: readonly PathRow[];
+  /** The part of the last row; absent at the end. */
+  readonly next?: string;
+}
+
+/** The nodes to list: those of a workspace, or those below a node; of one type or of all. */
+export interface PathSelection {
+  readonly workspace: string;
+  /** Path of the node below which they are; absent: the root. */
+  readonly below?: string | undefined;
+  readonly nodeType?: string | undefined;
+}
+
+/**
+ * Nodes in the order of their paths, by bytes. The position is the path. A path that is too long for a key is cut there:
+ * then the rows with the same beginning are read as one group, and their nodes as well.
+ *
+ * At a revision the nodes of a type are found among all nodes: types are indexed for the head only.
+ */
+export class PathPlaces implements PlaceSource {
+  readonly #moment: Moment;
+  readonly #selection: PathSelection;
+  /** What every path begins with. */
+  readonly #base: string;
+
+  constructor(moment: Moment, selection: PathSelection) {
+    this.#moment = moment;
+    this.#selection = selection;
+    const { below = '/' } = selection;
+    this.#base = textBytes(below === '/' ? '/' : `${below}/`);
+  }
+
+  *part({ after, most, reverse }: PartBounds): Generator<undefined, PlacePart> {
+    const isInGroup = after !== undefined && after.length > LONG_PART_BYTES && !isBetweenGroups(after);
+    if (isInGroup) return yield* this.#group(after.slice(0, LONG_PART_BYTES), after, reverse);
+    const { next, rows } = this.#rows(after, reverse, most);
+    const places: Place[] = [];
+    for (const { id, part } of rows) {
+      if (part.length > LONG_PART_BYTES) {
+        const stem = part.slice(0, LONG_PART_BYTES);
+        if (places.length === 0) return yield* this.#group(stem, undefined, reverse);
+        return { places, next: (places.at(-1) as Place).position };
+      }
+      places.push({ position: part, id });
+    }
+    return next === undefined ? { places } : { places, next };
+  }
+
+  has(record: NodeRecord): boolean {
+    const { nodeType } = this.#selection;
+    return nodeType === undefined || record.nodeType === nodeType;
+  }
+
+  /**
+   * The nodes whose paths are cut to the same beginning, in the order of their whole paths: in the table they are in the
+   * order of a hash.
+   */
+  *#group(stem: string, after: string | undefined, reverse: boolean): Generator<undefined, PlacePart> {
+    const { tree } = this.#moment;
+    const places: Place[] = [];
+    const { rows } = this.#rows(`${stem}${END}`, false, Number.POSITIVE_INFINITY, `${stem}${ABOVE}`);
+    for (const [index, { id }] of rows.entries()) {
+      const record = yield* tree.byIdInSteps(this.#selection.workspace, id);
+      if (index % GROUP_STEP === GROUP_STEP - 1) yield;
+      if (record === undefined) continue;
+      const position = textBytes(record.header.path);
+      const isBehind = after === undefined || (reverse ? position < after : position > after);
+      if (isBehind && position.startsWith(this.#base)) places.push({ position, id });
+    }
+    places.sort((a, b) => (a.position < b.position === reverse ? 1 : -1));
+    return { places, next: stem + (reverse ? END : ABOVE) };
+  }
+
+  /**
+   * Rows behind a part of a key.
+   *
+   * @param end only rows before this part; default: the end of the selection
+   */
+  #rows(after: string | undefined, reverse: boolean, most: number, end?: string): PathRows {
+    const { nodeType, workspace } = this.#selection;
+    const { at, reader } = this.#moment;
+    const isByType = nodeType !== undefined && at === undefined;
+    const prefix = isByType ? workspace + END + nodeType + END : workspace + END;
+    const base = this.#base.slice(0, LONG_PART_BYTES);
+    const range = { start: prefix + base, end: prefix + (end ?? base + ABOVE), reverse };
+    const last = after === undefined ? undefined : prefix + after;
+    if (at !== undefined) return this.#pastRows(range, last, most, prefix.length);
+    const rows: PathRow[] = [];
+    const table = isByType ? BranchTable.types : BranchTable.paths;
+    for (const { key, value } of reader.range(table, last === undefined ? range : behind(range, last))) {
+      const part = key.slice(prefix.length);
+      rows.push({ part, id: isByType ? idOf(value) : decodeBinding(value).id });
+      if (rows.length >= most) return { rows, next: part };
+    }
+    return { rows };
+  }
+
+  #pastRows(range: Range, last: string | undefined, most: number, skipped: number): PathRows {
+    const { reader, tree } = this.#moment;
+    assert(tree instanceof PastNodeReader, 'a revision is read with the tree of that revision');
+    const tables = { head: BranchTable.paths, versions: BranchTable.pathVersions };
+    const { keys, next } = unitedKeys(reader, tables, range, last, most);
+    const rows: PathRow[] = [];
+    for (const { key, present } of keys) {
+      const id = tree.boundAt(key, present as Uint8Array | undefined)?.id;
+      if (id !== undefined) rows.push({ part: key.slice(skipped), id });
+    }
+    return next === undefined ? { rows } : { rows, next: next.slice(skipped) };
+  }
+}
+
+/** Whether a position is behind a group of long paths, or before it. */
+function isBetweenGroups(position: string): boolean {
+  const last = position.at(-1);
+  return last === END || last === ABOVE;
+}
+
+function idOf(value: Uint8Array): string {
+  return bytesText(Buffer.from(value.buffer, value.byteOffset, value.byteLength).latin1Slice());
+}

@@ -1,0 +1,44 @@
+import type { StoredValue } from '#runtime/shard/large-value.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+
+/** Where a node stands in a source. */
+export interface Place {
+  /**
+   * Position in the source, a binary string. Places come in byte order of their positions, and the position of a place is
+   * the cursor behind which a scan goes on. It stays valid when nodes are added, moved or removed.
+   */
+  readonly position: string;
+  readonly id: string;
+  /** The present row of the node where the source reads it anyway. At a revision it may be of another state. */
+  readonly present?: StoredValue | undefined;
+}
+
+/** Consecutive places. */
+export interface PlacePart {
+  readonly places: readonly Place[];
+  /** The position behind which the next part begins; absent at the end. It may be present when no place was found. */
+  readonly next?: string;
+}
+
+/** The part of a source to read next. */
+export interface PartBounds {
+  /** Only places behind this position, in the direction of the walk. */
+  readonly after: string | undefined;
+  readonly reverse: boolean;
+  /** The most places to read, visible or not. */
+  readonly most: number;
+}
+
+/**
+ * An ordered list of nodes at one moment. It is read in parts. Nothing stays open between two parts, so the moment may
+ * move to another snapshot of the store meanwhile.
+ */
+export interface PlaceSource {
+  /** Reads a part. Yields only while it reads nodes whose positions are too long for a key. */
+  part(bounds: PartBounds): Generator<undefined, PlacePart>;
+  /**
+   * Whether the source has a state of a node that was found at one of its places. Absent when it has all of them: a part
+   * at a revision may have places of nodes that the source had at other revisions.
+   */
+  has?(record: NodeRecord): boolean;
+}

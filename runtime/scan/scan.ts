@@ -1,0 +1,152 @@
+import { isInScope, type ReadScope } from '#runtime/access/policy.ts';
+import { LargeValue } from '#runtime/shard/large-value.ts';
+import { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import type { Moment } from './moment.ts';
+import { NodePlaces } from './node-places.ts';
+import { PathPlaces } from './path-places.ts';
+import type { Place, PlaceSource } from './places.ts';
+import { ChildPlaces, SubtreePlaces } from './tree-places.ts';
+
+/**
+ * An ordered list of nodes of a workspace:
+ *
+ * | Kind | Nodes | Order and position |
+ * |---|---|---|
+ * | `nodes` | all | id |
+ * | `children` | the children of a node | editorial order; order key |
+ * | `subtree` | the descendants of a node | document order; order keys |
+ * | `paths` | the descendants of a node, of one type or of all | path, by bytes |
+ */
+export type ScanSource =
+  | { readonly kind: 'nodes'; readonly workspace: string }
+  | { readonly kind: 'children'; readonly workspace: string; readonly parentId: string }
+  | { readonly kind: 'subtree'; readonly workspace: string; readonly topId: string }
+  | {
+      readonly kind: 'paths';
+      readonly workspace: string;
+      /** Path of the node below which they are; absent: the root. */
+      readonly below?: string;
+      readonly nodeType?: string;
+    };
+
+/** One scan. */
+export interface ScanRequest {
+  readonly source: ScanSource;
+  /** From the last row to the first. */
+  readonly reverse?: boolean;
+  /** Only rows behind this position, in the direction of the scan. */
+  readonly after?: string | undefined;
+  /** The nodes that the caller may read; the others are not counted in anything. */
+  readonly scope: ReadScope;
+  /** Only rows for which it holds; absent: all. It must not wait. */
+  readonly predicate?: (row: ScanRow) => boolean;
+  /** Number of rows to leave out first. Without a predicate and a scope their nodes are not read. */
+  readonly skip?: number;
+  /** The most rows to return. */
+  readonly limit?: number;
+}
+
+/** A node that a scan found. */
+export interface ScanRow {
+  /** Its position in the source: the cursor behind which another scan of the same source goes on. */
+  readonly position: string;
+  readonly id: string;
+  readonly record: NodeRecord;
+}
+
+/** Places read in the first part of a scan, and in later ones: a page needs few, a long scan many. */
+const FIRST_PART = 16;
+const PART_MAX = 256;
+
+/**
+ * Reads the nodes of a source in its order, at the head or at a revision. Every read of many nodes goes through here.
+ *
+ * The revision decides what is seen, not a snapshot of the store: a scan may stop anywhere and be continued later behind
+ * the position of its last row, at the same revision, and shows each node once.
+ *
+ * The cost follows the places that are passed: some microseconds for each whose node is read, less for those that are
+ * skipped.
+ *
+ * @returns yields rows, and undefined where the work may pause; no range of the store is open then
+ * @throws {ServiceError} `DATA_CORRUPTED`
+ */
+export function* scan(moment: Moment, request: ScanRequest): Generator<ScanRow | undefined, void> {
+  const { predicate, reverse = false, scope, source } = request;
+  if (scope.isNone) return;
+  const places = placesOf(moment, source);
+  const countsKeys = scope.isAll && predicate === undefined && places.has === undefined;
+  let skip = request.skip ?? 0;
+  let left = request.limit ?? Number.POSITIVE_INFINITY;
+  let { after } = request;
+  for (let most = FIRST_PART; left > 0; most = Math.min(2 * most, PART_MAX)) {
+    const part = yield* places.part({ after, reverse, most: Math.max(1, Math.min(most, skip + left)) });
+    for (const place of part.places) {
+      // At a revision a place need not have a node.
+      if (skip > 0 && countsKeys && moment.at === undefined) {
+        skip -= 1;
+        continue;
+      }
+      const record = yield* recordAt(moment, source.workspace, place);
+      if (record === undefined || places.has?.(record) === false || !isReadable(scope, place.id, record)) {
+        yield undefined;
+        continue;
+      }
+      const row = { position: place.position, id: place.id, record };
+      if (predicate !== undefined && !predicate(row)) {
+        yield undefined;
+        continue;
+      }
+      if (skip > 0) {
+        skip -= 1;
+        yield undefined;
+        continue;
+      }
+      yield row;
+      left -= 1;
+      if (left === 0) return;
+    }
+    if (part.next === undefined) return;
+    after = part.next;
+    yield undefined;
+  }
+}
+
+function placesOf(moment: Moment, source: ScanSource): PlaceSource {
+  const { workspace } = source;
+  switch (source.kind) {
+    case 'nodes':
+      return new NodePlaces(moment, workspace);
+    case 'children':
+      return new ChildPlaces(moment, workspace, source.parentId);
+    case 'subtree':
+      return new SubtreePlaces(moment, workspace, source.topId);
+    case 'paths':
+      return new PathPlaces(moment, source);
+  }
+}
+
+/** The node at a place. A large one is read in steps. @returns undefined when there was none at the revision */
+function* recordAt(
+  moment: Moment,
+  workspace: string,
+  { id, present }: Place,
+): Generator<undefined, NodeRecord | undefined> {
+  const { tree } = moment;
+  if (present instanceof Uint8Array) {
+    const record = new NodeRecord(present);
+    if (!(tree instanceof PastNodeReader) || tree.isDecidedBy(record)) return record;
+    const found = tree.quickBehind(record, workspace, id);
+    if (!(found instanceof LargeValue)) return found;
+  } else {
+    const found = tree.quickById(workspace, id);
+    if (!(found instanceof LargeValue)) return found;
+  }
+  return yield* moment.tree.byIdInSteps(workspace, id);
+}
+
+function isReadable(scope: ReadScope, id: string, record: NodeRecord): boolean {
+  if (scope.isAll) return true;
+  const { nodeType, path } = record.header;
+  return isInScope(scope, { id, nodeType, path });
+}

@@ -1,0 +1,134 @@
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import { END } from '#runtime/shard/binary-key.ts';
+import type { ChildEntry, ChildRange, NodeReader } from '#runtime/tree/node-reader.ts';
+import type { Moment } from './moment.ts';
+import type { PartBounds, Place, PlacePart, PlaceSource } from './places.ts';
+
+/** The children of a node in editorial order. The position is the order key. */
+export class ChildPlaces implements PlaceSource {
+  readonly #moment: Moment;
+  readonly #workspace: string;
+  readonly #parentId: string;
+
+  constructor(moment: Moment, workspace: string, parentId: string) {
+    this.#moment = moment;
+    this.#workspace = workspace;
+    this.#parentId = parentId;
+  }
+
+  *part({ after, most, reverse }: PartBounds): Generator<undefined, PlacePart> {
+    const range: ChildRange = { reverse, ...(after === undefined ? {} : { after }) };
+    const { entries, next } = this.#moment.tree.childrenPart(this.#workspace, this.#parentId, range, most);
+    const places = entries.map(({ id, orderKey }) => ({ position: orderKey, id }));
+    return next === undefined ? { places } : { places, next };
+  }
+}
+
+/** Children of one node that are read at a time: most nodes have few. */
+const LEVEL_PART = 32;
+
+/** One level of a walk: the children of a node behind a position. */
+class Level {
+  /** Position of the node; empty for the top. */
+  readonly position: string;
+  readonly #parentId: string;
+  readonly #reverse: boolean;
+  #entries: ChildEntry[] = [];
+  #after: string | undefined;
+  #isRead = false;
+
+  /** @param after only children behind this order key */
+  constructor(parentId: string, position: string, reverse: boolean, after?: string) {
+    this.position = position;
+    this.#parentId = parentId;
+    this.#reverse = reverse;
+    this.#after = after;
+  }
+
+  /** The id of the node. */
+  get id(): string {
+    return this.#parentId;
+  }
+
+  /** Takes the next child; undefined at the end. */
+  next(tree: NodeReader, workspace: string): Place | undefined {
+    while (this.#entries.length === 0) {
+      if (this.#isRead) return undefined;
+      const range: ChildRange = {
+        reverse: this.#reverse,
+        ...(this.#after === undefined ? {} : { after: this.#after }),
+      };
+      const { entries, next } = tree.childrenPart(workspace, this.#parentId, range, LEVEL_PART);
+      this.#entries = [...entries].reverse();
+      this.#after = next;
+      this.#isRead = next === undefined;
+    }
+    const { id, orderKey } = this.#entries.pop() as ChildEntry;
+    return { position: this.position === '' ? orderKey : this.position + END + orderKey, id };
+  }
+}
+
+/**
+ * The descendants of a node in document order: each node before its descendants, children in editorial order. The
+ * position is the order keys from the child of the node down to the descendant, with a zero byte between them. So byte
+ * order is document order, and a position alone tells where a walk goes on.
+ *
+ * Backwards, the last comes first, so descendants come before their ancestors.
+ */
+export class SubtreePlaces implements PlaceSource {
+  readonly #moment: Moment;
+  readonly #workspace: string;
+  readonly #topId: string;
+  /** The levels with which the part behind a position begins. */
+  #open: { readonly levels: Level[]; readonly after: string } | undefined;
+
+  constructor(moment: Moment, workspace: string, topId: string = ROOT_ID) {
+    this.#moment = moment;
+    this.#workspace = workspace;
+    this.#topId = topId;
+  }
+
+  *part({ after, most, reverse }: PartBounds): Generator<undefined, PlacePart> {
+    const { tree } = this.#moment;
+    const levels =
+      after !== undefined && after === this.#open?.after ? this.#open.levels : this.#levelsAt(after, reverse);
+    this.#open = undefined;
+    const places: Place[] = [];
+    for (let level = levels.at(-1); level !== undefined; level = levels.at(-1)) {
+      if (places.length >= most) {
+        const next = (places.at(-1) as Place).position;
+        this.#open = { levels, after: next };
+        return { places, next };
+      }
+      const child = level.next(tree, this.#workspace);
+      if (child === undefined) {
+        levels.pop();
+        if (reverse && level.position !== '') places.push({ position: level.position, id: level.id });
+        continue;
+      }
+      if (!reverse) places.push(child);
+      levels.push(new Level(child.id, child.position, reverse));
+    }
+    return { places };
+  }
+
+  /**
+   * The levels that are open behind a position, as if the walk had come there. A part of the position that leads nowhere
+   * any more is left out: the walk goes on behind it.
+   */
+  #levelsAt(after: string | undefined, reverse: boolean): Level[] {
+    const { tree } = this.#moment;
+    if (after === undefined) return [new Level(this.#topId, '', reverse)];
+    const levels: Level[] = [];
+    let parentId: string | undefined = this.#topId;
+    let position = '';
+    for (const orderKey of after.split(END)) {
+      levels.push(new Level(parentId, position, reverse, orderKey));
+      position = position === '' ? orderKey : position + END + orderKey;
+      parentId = tree.childAt(this.#workspace, parentId, orderKey);
+      if (parentId === undefined) return levels;
+    }
+    if (!reverse) levels.push(new Level(parentId, position, reverse));
+    return levels;
+  }
+}

@@ -4,6 +4,9 @@ import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
 import { storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
+import { compareRevisions, type Revision, revisionZero } from '#runtime/content/revision.ts';
+import type { MovingReader } from '#runtime/scan/moment.ts';
+import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { JsonAnswer } from './messages.ts';
 
 /** Characters collected before a chunk of a stream is emitted. */
@@ -35,8 +38,12 @@ export type Piece = string | LargePiece;
  */
 type MakeRoom = (bytes: number) => Promise<void>;
 
-/** Reads from the unpinned view until the turn must end, then from a pinned view of the same state. */
-class HandedOverReader implements TableReader {
+/**
+ * Reads from the unpinned view until the turn must end, then from a pinned view of the same state. A read through a
+ * `Moment` may go over to a later state.
+ */
+class HandedOverReader implements MovingReader {
+  begunAt: Revision | undefined;
   #reader: TableReader;
 
   constructor(reader: TableReader) {
@@ -69,6 +76,12 @@ class HandedOverReader implements TableReader {
 
   handOver(reader: TableReader): void {
     this.#reader = reader;
+  }
+
+  /** Goes over to a state in which the branch may have another head. @param head before */
+  moveOn(reader: TableReader, head: Revision): void {
+    this.#reader = reader;
+    if (compareRevisions(readBranchHead(reader).head, head) !== 0) this.begunAt ??= head;
   }
 }
 
@@ -241,7 +254,20 @@ export function answerText(
   isLong: boolean = false,
 ): JsonAnswer {
   const whole = isLong ? undefined : wholeText(context, work);
-  return whole === undefined ? { chunks: textStream(context, work) } : new JsonText(whole);
+  return whole === undefined ? { chunks: textStream(context, work, false) } : new JsonText(whole);
+}
+
+/**
+ * As {@link answerText}, for a read that reads content through a `Moment` only. It pins nothing while the client does not
+ * read: otherwise a client could hold old pages of the store for as long as its request may take.
+ */
+export function answerScan(
+  context: QueryContext,
+  work: Steps<Piece, void>,
+  isLong: boolean = false,
+): JsonAnswer {
+  const whole = isLong ? undefined : wholeText(context, work);
+  return whole === undefined ? { chunks: textStream(context, work, true) } : new JsonText(whole);
 }
 
 /** Longest page answered as one text, in characters. */
@@ -256,14 +282,16 @@ const PAGE_BYTES = 2 * PAGE_CHARACTERS_MAX;
  * room; if it has to wait for room, its partial text is discarded.
  *
  * @param work as for {@link answerText}
+ * @param isMoving whether it reads content through a `Moment` only, see {@link answerScan}
  * @throws {ServiceError} what the read throws; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
  */
 export function answerPage(
   context: QueryContext,
   work: Steps<Piece, void>,
+  isMoving: boolean = false,
 ): JsonAnswer | Promise<JsonAnswer> {
   const answerOf = (text: string | undefined): JsonAnswer =>
-    text === undefined ? { chunks: textStream(context, work) } : new JsonText(text);
+    text === undefined ? { chunks: textStream(context, work, isMoving) } : new JsonText(text);
   const reader = new HandedOverReader(context.view);
   const steps = joined(work(reader));
   for (;;) {
@@ -324,9 +352,13 @@ function wholeText(context: QueryContext, work: Steps<Piece, void>): string | un
 }
 
 /** The text of the work in chunks. The argument of `next` applies to the chunk that this call produces. */
-function textStream(context: QueryContext, work: Steps<Piece, void>): AsyncIterable<string> {
+function textStream(
+  context: QueryContext,
+  work: Steps<Piece, void>,
+  isMoving: boolean,
+): AsyncIterable<string> {
   let given: MakeRoom | undefined;
-  const chunks = textChunks(context, work, async (bytes) => given?.(bytes));
+  const chunks = textChunks(context, work, isMoving, async (bytes) => given?.(bytes));
   const iterator: AsyncIterator<string, void, MakeRoom | undefined> = {
     next: (makeRoom) => {
       given = makeRoom;
@@ -340,19 +372,30 @@ function textStream(context: QueryContext, work: Steps<Piece, void>): AsyncItera
 async function* textChunks(
   context: QueryContext,
   work: Steps<Piece, void>,
+  isMoving: boolean,
   makeRoom: MakeRoom,
 ): AsyncGenerator<string, void> {
-  const snapshot = context.pin();
+  let snapshot = context.pin();
+  const leave = context.stay();
+  const reader = new HandedOverReader(snapshot);
   try {
     // What was read to begin the answer, or tried first, may have used up the slice.
     const begun = context.pause();
     if (begun !== undefined) await begun;
     let text = '';
-    for (const piece of work(snapshot)) {
+    for (const piece of work(reader)) {
       if (typeof piece === 'string') text += piece;
       if (text.length >= CHUNK_CHARACTERS || (text !== '' && typeof piece !== 'string')) {
+        // Only behind a text: the work may pause within the value of a large node, and its pieces are those of one state.
+        const moves = isMoving && piece !== '' && typeof piece === 'string';
+        const { head } = moves ? readBranchHead(snapshot) : { head: revisionZero };
+        if (moves) snapshot.close();
         yield text;
         text = '';
+        if (moves) {
+          snapshot = context.pin();
+          reader.moveOn(snapshot, head);
+        }
       }
       if (typeof piece !== 'string') await makeRoom(piece.bytes);
       const wait = context.pause();
@@ -360,6 +403,7 @@ async function* textChunks(
     }
     if (text !== '') yield text;
   } finally {
+    leave();
     snapshot.close();
   }
 }

@@ -152,6 +152,8 @@ export interface QueryContext {
   readonly view: TableReader;
   /** Pins durable state for a read that spans several turns of the event loop. The caller must close it. */
   pin(): ShardSnapshot;
+  /** Keeps the actor open for a read that pins nothing for a while. Must be called back. */
+  stay(): () => void;
   /**
    * Yields to the event loop when this read has used up its slice. Call it in every long loop. A returned promise must
    * be awaited.

@@ -15,19 +15,20 @@ export interface MovingReader extends TableReader {
  */
 export class Moment {
   readonly reader: TableReader;
-  readonly #asked: Revision | undefined;
+  /** The revision that was asked for; undefined for the head. */
+  readonly asked: Revision | undefined;
   #tree: NodeReader | undefined;
   #treeAt: Revision | undefined;
 
   /** @param at the revision; absent: the head */
   constructor(reader: TableReader | MovingReader, at?: Revision) {
     this.reader = reader;
-    this.#asked = at;
+    this.asked = at;
   }
 
   /** The revision to read at; undefined while the head tables of the reader have the state. */
   get at(): Revision | undefined {
-    return this.#asked ?? ('begunAt' in this.reader ? (this.reader as MovingReader).begunAt : undefined);
+    return this.asked ?? ('begunAt' in this.reader ? (this.reader as MovingReader).begunAt : undefined);
   }
 
   /** The tree of this state. Do not keep it across a pause. */

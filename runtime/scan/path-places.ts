@@ -34,6 +34,8 @@ export interface PathSelection {
   /** Path of the node below which they are; absent: the root. */
   readonly below?: string | undefined;
   readonly nodeType?: string | undefined;
+  /** Whether only children are listed. What is below a child is passed by one look-up. */
+  readonly isChildren?: boolean | undefined;
 }
 
 /**
@@ -66,9 +68,19 @@ export class PathPlaces implements PlaceSource {
         if (places.length === 0) return yield* this.#group(stem, undefined, reverse);
         return { places, next: (places.at(-1) as Place).position };
       }
+      const child = this.#childAbove(part);
+      // Behind everything below it, forwards and backwards.
+      if (child !== undefined) return { places, next: `${child}/${reverse ? '' : ABOVE}` };
       places.push({ position: part, id });
     }
     return next === undefined ? { places } : { places, next };
+  }
+
+  /** The path of the child that a node is below, where only children are listed. */
+  #childAbove(position: string): string | undefined {
+    if (this.#selection.isChildren !== true) return undefined;
+    const slash = position.indexOf('/', this.#base.length);
+    return slash === -1 ? undefined : position.slice(0, slash);
   }
 
   has(record: NodeRecord): boolean {
@@ -90,7 +102,8 @@ export class PathPlaces implements PlaceSource {
       if (record === undefined) continue;
       const position = textBytes(record.header.path);
       const isBehind = after === undefined || (reverse ? position < after : position > after);
-      if (isBehind && position.startsWith(this.#base)) places.push({ position, id });
+      const isListed = position.startsWith(this.#base) && this.#childAbove(position) === undefined;
+      if (isBehind && isListed) places.push({ position, id });
     }
     places.sort((a, b) => (a.position < b.position === reverse ? 1 : -1));
     return { places, next: stem + (reverse ? END : ABOVE) };

@@ -16,7 +16,7 @@ import { ChildPlaces, SubtreePlaces } from './tree-places.ts';
  * | `nodes` | all | id |
  * | `children` | the children of a node | editorial order; order key |
  * | `subtree` | the descendants of a node | document order; order keys |
- * | `paths` | the descendants of a node, of one type or of all | path, by bytes |
+ * | `paths` | the descendants of a node or only its children, of one type or of all | path, by bytes |
  */
 export type ScanSource =
   | { readonly kind: 'nodes'; readonly workspace: string }
@@ -26,8 +26,10 @@ export type ScanSource =
       readonly kind: 'paths';
       readonly workspace: string;
       /** Path of the node below which they are; absent: the root. */
-      readonly below?: string;
-      readonly nodeType?: string;
+      readonly below?: string | undefined;
+      readonly nodeType?: string | undefined;
+      /** Whether only the children of that node are listed. */
+      readonly isChildren?: boolean | undefined;
     };
 
 /** One scan. */
@@ -45,6 +47,8 @@ export interface ScanRequest {
   readonly skip?: number;
   /** The most rows to return. */
   readonly limit?: number;
+  /** The most places to pass, so that a scan that finds nothing is no longer than another. */
+  readonly placesMax?: number;
 }
 
 /** A node that a scan found. */
@@ -68,20 +72,31 @@ const PART_MAX = 256;
  * The cost follows the places that are passed: some microseconds for each whose node is read, less for those that are
  * skipped.
  *
- * @returns yields rows, and undefined where the work may pause; no range of the store is open then
+ * @returns yields rows, and undefined where the work may pause; no range of the store is open then. Returns the position
+ *   of the last place where `placesMax` ended it before the end of the source
  * @throws {ServiceError} `DATA_CORRUPTED`
  */
-export function* scan(moment: Moment, request: ScanRequest): Generator<ScanRow | undefined, void> {
-  const { predicate, reverse = false, scope, source } = request;
-  if (scope.isNone) return;
+export function* scan(
+  moment: Moment,
+  request: ScanRequest,
+): Generator<ScanRow | undefined, string | undefined> {
+  const { placesMax = Number.POSITIVE_INFINITY, predicate, reverse = false, scope, source } = request;
+  if (scope.isNone) return undefined;
   const places = placesOf(moment, source);
   const countsKeys = scope.isAll && predicate === undefined && places.has === undefined;
   let skip = request.skip ?? 0;
   let left = request.limit ?? Number.POSITIVE_INFINITY;
   let { after } = request;
+  let passed = 0;
+  let last: string | undefined;
   for (let most = FIRST_PART; left > 0; most = Math.min(2 * most, PART_MAX)) {
-    const part = yield* places.part({ after, reverse, most: Math.max(1, Math.min(most, skip + left)) });
+    // One place more than may be passed tells whether the source ends there.
+    const wanted = Math.min(most, countsKeys ? skip + left : most, placesMax - passed + 1);
+    const part = yield* places.part({ after, reverse, most: wanted });
     for (const place of part.places) {
+      if (passed === placesMax) return last;
+      passed += 1;
+      last = place.position;
       // At a revision a place need not have a node.
       if (skip > 0 && countsKeys && moment.at === undefined) {
         skip -= 1;
@@ -104,12 +119,13 @@ export function* scan(moment: Moment, request: ScanRequest): Generator<ScanRow |
       }
       yield row;
       left -= 1;
-      if (left === 0) return;
+      if (left === 0) return undefined;
     }
-    if (part.next === undefined) return;
+    if (part.next === undefined) return undefined;
     after = part.next;
     yield undefined;
   }
+  return undefined;
 }
 
 function placesOf(moment: Moment, source: ScanSource): PlaceSource {

@@ -50,10 +50,14 @@ class Level {
     return this.#parentId;
   }
 
-  /** Takes the next child; undefined at the end. */
+  /** Whether no child is left. */
+  get isOver(): boolean {
+    return this.#isRead && this.#entries.length === 0;
+  }
+
+  /** Takes the next child; undefined when there is none, and when none was found yet among those of other revisions. */
   next(tree: NodeReader, workspace: string): Place | undefined {
-    while (this.#entries.length === 0) {
-      if (this.#isRead) return undefined;
+    if (this.#entries.length === 0 && !this.#isRead) {
       const range: ChildRange = {
         reverse: this.#reverse,
         ...(this.#after === undefined ? {} : { after: this.#after }),
@@ -63,7 +67,9 @@ class Level {
       this.#after = next;
       this.#isRead = next === undefined;
     }
-    const { id, orderKey } = this.#entries.pop() as ChildEntry;
+    const child = this.#entries.pop();
+    if (child === undefined) return undefined;
+    const { id, orderKey } = child;
     return { position: this.position === '' ? orderKey : this.position + END + orderKey, id };
   }
 }
@@ -89,7 +95,6 @@ export class SubtreePlaces implements PlaceSource {
   }
 
   *part({ after, most, reverse }: PartBounds): Generator<undefined, PlacePart> {
-    const { tree } = this.#moment;
     const levels =
       after !== undefined && after === this.#open?.after ? this.#open.levels : this.#levelsAt(after, reverse);
     this.#open = undefined;
@@ -100,10 +105,14 @@ export class SubtreePlaces implements PlaceSource {
         this.#open = { levels, after: next };
         return { places, next };
       }
-      const child = level.next(tree, this.#workspace);
-      if (child === undefined) {
+      const child = level.next(this.#moment.tree, this.#workspace);
+      if (child === undefined && level.isOver) {
         levels.pop();
         if (reverse && level.position !== '') places.push({ position: level.position, id: level.id });
+        continue;
+      }
+      if (child === undefined) {
+        yield undefined;
         continue;
       }
       if (!reverse) places.push(child);

@@ -217,6 +217,7 @@ export class SimHost implements PartitionHost {
       budget: new RequestBudget(),
       view,
       pin: unused,
+      stay: unused,
       pause: unused,
       rest: unused,
       mustPause: unused,

@@ -2,36 +2,32 @@ import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { parsePath } from '#runtime/content/path.ts';
 import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
+import type { ScanSource } from '#runtime/scan/scan.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readTypeCount } from '#runtime/tree/index-catalog.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
 import type { BranchState } from '../branch-state.ts';
-import { answerText, type Piece, silently } from '../long-answer.ts';
+import { answerScan, answerText, type Piece, silently } from '../long-answer.ts';
 import type { JsonAnswer, RunQuery } from '../messages.ts';
-import {
-  childrenByPath,
-  type FoundNode,
-  nodesOfType,
-  sortedChildren,
-  sortedNodesOfType,
-} from '../reads/path-order.ts';
-import { type QueryWindow, queryWindow, windowText } from './query-page.ts';
+import { PageText, type QueryWindow, queryWindow, sourceText } from './query-page.ts';
 import { type ParentPlace, rootPlace } from '../reads/require-parent.ts';
 import { VisibleNodes } from '../reads/visible-nodes.ts';
 
 /** Up to this many nodes, an answer is first tried without a pause. */
 const SMALL_ANSWER = 300;
 
-type Selector = RunQuery['selector'];
+/** A selector of many nodes. */
+type ListSelector = Exclude<RunQuery['selector'], { readonly path: string }>;
 
-/** The nodes of a selector at the head, in path order. */
+/** The nodes of a selector, in path order. */
 interface Selection {
-  /** Number of nodes, visible or not. */
-  readonly total: number;
-  readonly found: Iterable<FoundNode | undefined>;
+  /** Number of nodes, visible or not; undefined when that would have to be counted. */
+  readonly total: number | undefined;
+  /** Undefined when there are none. */
+  readonly source: ScanSource | undefined;
 }
 
-const nothing: Selection = { total: 0, found: [] };
+const nothing: Selection = { total: 0, source: undefined };
 
 /** The JSON query. A selector that names a missing node selects nothing. @see messages.ts, RunQuery */
 export function runQuery(state: BranchState, context: QueryContext, query: RunQuery): JsonAnswer {
@@ -39,75 +35,59 @@ export function runQuery(state: BranchState, context: QueryContext, query: RunQu
   state.workspace(workspace);
   const window = queryWindow(query.limit, query.offset);
   const nodesIn = (reader: TableReader) => new VisibleNodes(state, context, reader, query);
-  if (at !== undefined) return answerText(context, (reader) => pastText(nodesIn(reader), selector, window));
-  const selected = select(nodesIn(context.view), context.view, selector).next();
-  return answerText(
-    context,
-    (reader) => headText(nodesIn(reader), reader, selector, window),
-    selected.done !== true || shownCount(window, selected.value.total) > SMALL_ANSWER,
-  );
+  if ('path' in selector)
+    return answerText(context, (reader) => pathText(nodesIn(reader), parsePath(selector.path), window));
+  const text = (reader: TableReader) =>
+    selectedText(nodesIn(reader), reader, selector, at !== undefined, window);
+  if (at !== undefined) return answerScan(context, text);
+  const selected = select(nodesIn(context.view), context.view, selector, false).next();
+  const isLong = selected.done !== true || shownCount(window, selected.value.total ?? 0) > SMALL_ANSWER;
+  return answerScan(context, text, isLong);
 }
 
 function shownCount({ limit, offset }: QueryWindow, total: number): number {
   return Math.min(limit ?? total, Math.max(total - offset, 0));
 }
 
-function* headText(
+function* selectedText(
   nodes: VisibleNodes,
   reader: TableReader,
-  selector: Selector,
+  selector: ListSelector,
+  isPast: boolean,
   window: QueryWindow,
 ): Generator<Piece, void> {
-  const { total, found } = yield* silently(select(nodes, reader, selector));
-  yield* windowText(nodes, found, window, nodes.seesAll ? total : undefined);
+  const { source, total } = yield* silently(select(nodes, reader, selector, isPast));
+  yield* sourceText(nodes, source, window, nodes.seesAll ? total : undefined);
 }
 
 /** Yields only for a large parent. */
 function* select(
   nodes: VisibleNodes,
   reader: TableReader,
-  selector: Selector,
+  selector: ListSelector,
+  isPast: boolean,
 ): Generator<undefined, Selection> {
   const { workspace } = nodes;
-  if ('path' in selector) {
-    const found = nodeAt(nodes, selector.path);
-    return { total: found.length, found };
-  }
   if ('parent' in selector) {
     const parent = yield* findParent(nodes, selector.parent);
     if (parent === undefined) return nothing;
-    const total = parentEntry(reader, workspace, parent.id)?.count ?? 0;
-    return { total, found: childrenByPath(reader, workspace, parent, nodes.budget) };
+    const total = isPast ? undefined : (parentEntry(reader, workspace, parent.id)?.count ?? 0);
+    return { total, source: { kind: 'paths', workspace, below: parent.path, isChildren: true } };
   }
   // Only a possible type name may become part of a key.
-  if (!isNodeTypeName(selector.nodeType)) return nothing;
-  const total = readTypeCount(reader, workspace, selector.nodeType)?.count ?? 0;
-  return total === 0 ? nothing : { total, found: nodesOfType(reader, workspace, selector.nodeType) };
-}
-
-function* pastText(nodes: VisibleNodes, selector: Selector, window: QueryWindow): Generator<Piece, void> {
-  const found = yield* silently(selectPast(nodes, selector));
-  yield* windowText(nodes, found, window, nodes.seesAll ? found.length : undefined);
-}
-
-/** The nodes of a selector at an earlier revision, in path order. */
-function* selectPast(nodes: VisibleNodes, selector: Selector): Generator<undefined, readonly FoundNode[]> {
-  const { tree, workspace } = nodes;
-  if ('path' in selector) return nodeAt(nodes, selector.path);
-  if ('parent' in selector) {
-    const parent = yield* findParent(nodes, selector.parent);
-    return parent === undefined ? [] : yield* sortedChildren(tree, workspace, parent.id, nodes.budget);
-  }
-  return isNodeTypeName(selector.nodeType)
-    ? yield* sortedNodesOfType(tree, workspace, selector.nodeType, nodes.budget)
-    : [];
+  const { nodeType } = selector;
+  if (!isNodeTypeName(nodeType)) return nothing;
+  const total = isPast ? undefined : (readTypeCount(reader, workspace, nodeType)?.count ?? 0);
+  return total === 0 ? nothing : { total, source: { kind: 'paths', workspace, nodeType } };
 }
 
 /** The node at a path, or none. */
-function nodeAt({ tree, workspace }: VisibleNodes, text: string): readonly FoundNode[] {
-  const path = parsePath(text);
-  const id = tree.idAt(workspace, path);
-  return id === undefined || id === ROOT_ID ? [] : [{ id, path }];
+function* pathText(nodes: VisibleNodes, path: string, window: QueryWindow): Generator<Piece, void> {
+  const page = new PageText(window);
+  const record = yield* silently(nodes.tree.byPathInSteps(nodes.workspace, path));
+  const node = record === undefined ? undefined : nodes.visible(record);
+  if (node !== undefined) yield* page.next(nodes, node);
+  yield page.end();
 }
 
 /** A parent named by id or by path; a parent that may not be read counts as missing. */

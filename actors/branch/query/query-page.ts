@@ -1,4 +1,5 @@
 import { invalid } from '#runtime/errors/service-error.ts';
+import type { ScanSource } from '#runtime/scan/scan.ts';
 import { type Piece, silently } from '../long-answer.ts';
 import type { FoundNode } from '../reads/path-order.ts';
 import { UnreadNode, type VisibleNode, type VisibleNodes } from '../reads/visible-nodes.ts';
@@ -61,9 +62,9 @@ export class PageText {
     return this.#matched >= this.#from && this.#matched < this.#to;
   }
 
-  /** Skips a match outside the window. */
-  pass(): void {
-    this.#matched += 1;
+  /** Skips matches before the window. */
+  pass(count: number): void {
+    this.#matched += count;
   }
 
   /** The text of the next match; empty outside the window. */
@@ -87,6 +88,30 @@ export class PageText {
 }
 
 /**
+ * The text `{items, page}` of the nodes of a source. If every node is visible and the total is known, those outside the
+ * window are skipped by their keys, and the scan ends with the window.
+ *
+ * @param source undefined: no nodes
+ * @param known number of nodes, if all are visible
+ */
+export function* sourceText(
+  nodes: VisibleNodes,
+  source: ScanSource | undefined,
+  window: QueryWindow,
+  known: number | undefined,
+): Generator<Piece, void> {
+  const page = new PageText(window);
+  const { limit, offset } = window;
+  const bounds = known === undefined ? {} : { skip: offset, ...(limit === null ? {} : { limit }) };
+  if (known !== undefined) page.pass(offset);
+  for (const node of source === undefined ? [] : nodes.rows(source, bounds)) {
+    if (node === undefined) yield '';
+    else yield* page.next(nodes, node);
+  }
+  yield page.end(known);
+}
+
+/**
  * The text `{items, page}` of nodes that arrive in the order of the answer. If every node is visible and the total is
  * known, nodes outside the window are skipped by their keys and the walk ends with the window.
  *
@@ -107,7 +132,7 @@ export function* windowText(
       continue;
     }
     if (known !== undefined && !page.isInside) {
-      page.pass();
+      page.pass(1);
       continue;
     }
     const found = nodes.find(entry.id);

@@ -1,15 +1,14 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { parseLocale } from '#runtime/content/translations/locale.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
-import { type ChildEntry, parentEntry } from '#runtime/tree/node-reader.ts';
-import { childrenInBatches } from './batched-rows.ts';
+import { parentEntry } from '#runtime/tree/node-reader.ts';
 import type { BranchState } from '../branch-state.ts';
 import { formatCursor, type ListingIdentity, parseCursor } from './listing-cursor.ts';
-import { answerPage, answerText, type Piece, silently } from '../long-answer.ts';
+import { answerPage, answerScan, type Piece } from '../long-answer.ts';
 import type { JsonAnswer } from '../messages.ts';
 import type { ListChildren } from '../read-messages.ts';
 import { withParent } from './require-parent.ts';
-import { UnreadNode, VisibleNodes } from './visible-nodes.ts';
+import { VisibleNodes } from './visible-nodes.ts';
 
 /** Children on a page when only a cursor is given. @see docs/interface/reading.md#pages */
 const PAGE_DEFAULT = 100;
@@ -39,7 +38,7 @@ function childrenOf(
   const { workspace } = query;
   if (query.limit === undefined && query.cursor === undefined) {
     const isLong = (parentEntry(view, workspace, id)?.count ?? 0) > SMALL_LISTING;
-    return answerText(
+    return answerScan(
       context,
       (reader) => wholeListing(new VisibleNodes(state, context, reader, query), id),
       isLong,
@@ -54,17 +53,17 @@ function childrenOf(
   };
   const after = query.cursor === undefined ? undefined : parseCursor(identity, query.cursor);
   const limit = Math.min(Math.max(Math.trunc(query.limit ?? PAGE_DEFAULT), 1), PAGE_MAX);
-  return answerPage(context, (reader) =>
-    pageText(new VisibleNodes(state, context, reader, query), identity, after, limit),
+  return answerPage(
+    context,
+    (reader) => pageText(new VisibleNodes(state, context, reader, query), identity, after, limit),
+    true,
   );
 }
 
 /** The text of an array of all children. */
 function* wholeListing(nodes: VisibleNodes, parentId: string): Generator<Piece, void> {
   let opening = '[';
-  for (const entry of childrenInBatches(nodes.tree, nodes.workspace, parentId)) {
-    const found = entry === undefined ? undefined : nodes.find(entry.id);
-    const node = found instanceof UnreadNode ? yield* silently(nodes.readInSteps(found)) : found;
+  for (const node of nodes.rows({ kind: 'children', workspace: nodes.workspace, parentId })) {
     if (node === undefined) {
       yield '';
       continue;
@@ -87,16 +86,12 @@ function* pageText(
   after: string | undefined,
   limit: number,
 ): Generator<Piece, void> {
-  const entries: ChildEntry[] = [];
-  // One more than requested shows whether anything follows.
-  for (const entry of childrenInBatches(nodes.tree, nodes.workspace, identity.parentId, after, limit + 1)) {
-    if (entry === undefined) yield '';
-    else entries.push(entry);
-  }
+  const { parentId, workspace } = identity;
+  const rows = nodes.rows({ kind: 'children', workspace, parentId }, { after, placesMax: limit });
   let opening = '{"items":[';
-  for (const entry of entries.slice(0, limit)) {
-    const found = nodes.find(entry.id);
-    const node = found instanceof UnreadNode ? yield* silently(nodes.readInSteps(found)) : found;
+  let step = rows.next();
+  for (; step.done !== true; step = rows.next()) {
+    const node = step.value;
     if (node === undefined) {
       yield '';
       continue;
@@ -106,9 +101,7 @@ function* pageText(
     yield opening + (nodes.isQuick(node) ? nodes.render(node) : yield* nodes.text(node));
     opening = ',';
   }
-  const last = entries[limit - 1];
-  const hasMore = entries.length > limit && last !== undefined;
-  const cursor = hasMore ? formatCursor(identity, last.orderKey) : null;
+  const cursor = step.value === undefined ? null : formatCursor(identity, step.value);
   const items = opening === ',' ? ']' : `${opening}]`;
   yield `${items},"next_cursor":${JSON.stringify(cursor)},"total":null}`;
 }

@@ -1,13 +1,11 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { ChildEntry } from '#runtime/tree/node-reader.ts';
-import { childrenInBatches } from './batched-rows.ts';
 import type { BranchState } from '../branch-state.ts';
-import { answerText, type Piece, silently } from '../long-answer.ts';
+import { answerScan, type Piece } from '../long-answer.ts';
 import type { JsonAnswer } from '../messages.ts';
 import type { ReadTree } from '../read-messages.ts';
 import { withParent } from './require-parent.ts';
-import { UnreadNode, type VisibleNode, VisibleNodes } from './visible-nodes.ts';
+import { VisibleNodes, type VisibleRow } from './visible-nodes.ts';
 
 /** Most levels of one tree read. */
 const LEVELS_MAX = 100;
@@ -18,14 +16,14 @@ interface TreeForm {
   readonly open: string;
   readonly close: string;
   /** A node up to the position of its children; `isLast` when they are below the requested levels. */
-  node(nodes: VisibleNodes, node: VisibleNode, isLast: boolean): Generator<string, void>;
+  node(nodes: VisibleNodes, node: VisibleRow, isLast: boolean): Generator<string, void>;
   /** Text after the children of a node. */
   readonly end: string;
 }
 
 /** The children of one node that are still to be written. */
 interface Level {
-  readonly children: Iterator<ChildEntry | undefined>;
+  readonly children: Iterator<VisibleRow | undefined, unknown>;
   isEmpty: boolean;
 }
 
@@ -38,7 +36,7 @@ export function readTree(
   const levels = Math.min(Math.trunc(query.levels), LEVELS_MAX);
   if (!(levels >= 1)) throw invalid('A tree is read one level deep at least', { field: 'level' });
   return withParent(state, context, query, ({ id }) =>
-    answerText(context, (reader) => {
+    answerScan(context, (reader) => {
       const nodes = new VisibleNodes(state, context, reader, query);
       return query.form === 'flat'
         ? flatTree(nodes, id, levels)
@@ -47,8 +45,12 @@ export function readTree(
   );
 }
 
+function childrenOf(nodes: VisibleNodes, parentId: string): Generator<VisibleRow | undefined, unknown> {
+  return nodes.rows({ kind: 'children', workspace: nodes.workspace, parentId });
+}
+
 function levelOf(nodes: VisibleNodes, id: string): Level {
-  return { children: childrenInBatches(nodes.tree, nodes.workspace, id), isEmpty: true };
+  return { children: childrenOf(nodes, id), isEmpty: true };
 }
 
 /** Descendants in tree order: each node before its descendants. An invisible node hides its descendants. */
@@ -61,8 +63,7 @@ function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Gener
       open.pop();
       continue;
     }
-    const found = child.value === undefined ? undefined : nodes.find(child.value.id);
-    const node = found instanceof UnreadNode ? yield* silently(nodes.readInSteps(found)) : found;
+    const node = child.value;
     if (node === undefined) {
       yield '';
       continue;
@@ -71,7 +72,7 @@ function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Gener
     if (large !== undefined) yield large;
     yield opening + (nodes.isQuick(node) ? nodes.render(node) : yield* nodes.text(node));
     opening = ',';
-    if (open.length < levels) open.push(levelOf(nodes, node.record.header.id));
+    if (open.length < levels) open.push(levelOf(nodes, node.id));
   }
   yield opening === '[' ? '[]' : ']';
 }
@@ -92,8 +93,7 @@ function* nestedTree(
       yield open.length === 0 ? form.close : form.close + form.end;
       continue;
     }
-    const found = child.value === undefined ? undefined : nodes.find(child.value.id);
-    const node = found instanceof UnreadNode ? yield* silently(nodes.readInSteps(found)) : found;
+    const node = child.value;
     if (node === undefined) {
       yield '';
       continue;
@@ -107,7 +107,7 @@ function* nestedTree(
     if (isLast) yield form.end;
     else {
       yield form.open;
-      open.push(levelOf(nodes, node.record.header.id));
+      open.push(levelOf(nodes, node.id));
     }
   }
 }
@@ -121,9 +121,7 @@ const arrayForm: TreeForm = {
     yield `${(yield* nodes.text(node)).slice(0, -1)},"children":`;
     if (!isLast) return;
     let opening = '[';
-    for (const entry of childrenInBatches(nodes.tree, nodes.workspace, node.record.header.id)) {
-      const found = entry === undefined ? undefined : nodes.find(entry.id);
-      const child = found instanceof UnreadNode ? yield* silently(nodes.readInSteps(found)) : found;
+    for (const child of childrenOf(nodes, node.id)) {
       if (child === undefined) yield '';
       else {
         yield opening + JSON.stringify(child.record.header.name);

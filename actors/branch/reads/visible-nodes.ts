@@ -10,6 +10,8 @@ import { PropertySelection } from '#runtime/content/values/property-selection.ts
 import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { Moment } from '#runtime/scan/moment.ts';
+import { type ScanRequest, type ScanRow, type ScanSource, scan } from '#runtime/scan/scan.ts';
 import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { nodeTag } from '#runtime/tree/node-tag.ts';
@@ -19,7 +21,7 @@ import type { BranchState } from '../branch-state.ts';
 import { LargePiece, silently } from '../long-answer.ts';
 import { type ExpandedNode, Expansion } from './expansion.ts';
 import { isHidden, localeChain, localizedProperties } from './localize.ts';
-import { readerAt, schemaAt } from './moment-readers.ts';
+import { schemaAt } from './moment-readers.ts';
 import { seenNodes } from './seen-nodes.ts';
 import { selectedText } from './selected-text.ts';
 
@@ -48,6 +50,9 @@ export interface VisibleNode {
   readonly id?: string;
 }
 
+/** A visible node at its position in a source. */
+export type VisibleRow = ScanRow;
+
 /** A large node that has not been read: in one step that takes too long. */
 export class UnreadNode {
   readonly id: string;
@@ -62,12 +67,11 @@ export class UnreadNode {
  * locale. Every listing and query uses this class, so all agree on what is visible.
  */
 export class VisibleNodes {
-  readonly tree: NodeReader;
   readonly workspace: string;
+  readonly #moment: Moment;
   readonly #state: BranchState;
   readonly #context: QueryContext;
   readonly #reader: TableReader;
-  readonly #at: Revision | undefined;
   readonly #policy: Policy;
   readonly #chain: readonly string[];
   readonly #lang: string | undefined;
@@ -83,7 +87,7 @@ export class VisibleNodes {
     this.#state = state;
     this.#context = context;
     this.#reader = reader;
-    this.#at = selection.at;
+    this.#moment = new Moment(reader, selection.at);
     this.#policy = context.caller.policy;
     this.#chain = selection.lang === undefined ? [] : localeChain(state, selection.lang);
     this.#fields = selection.fields === undefined ? undefined : new PropertySelection(selection.fields);
@@ -95,8 +99,28 @@ export class VisibleNodes {
           );
     this.#lang = selection.lang;
     this.workspace = selection.workspace;
-    this.tree = readerAt(reader, selection.at);
-    this.#sees = seenNodes(this.tree, this.#policy);
+    this.#sees = (name, id) => seenNodes(this.tree, this.#policy)(name, id);
+  }
+
+  /** The tree of the state that is read. Do not keep it across a pause. */
+  get tree(): NodeReader {
+    return this.#moment.tree;
+  }
+
+  /**
+   * The visible nodes of a source in its order.
+   *
+   * @returns as {@link scan}
+   */
+  *rows(
+    source: ScanSource,
+    bounds: Pick<ScanRequest, 'after' | 'limit' | 'placesMax' | 'reverse' | 'skip'> = {},
+  ): Generator<VisibleRow | undefined, string | undefined> {
+    const scope = this.#policy.readScope(source.workspace);
+    const chain = this.#chain;
+    const predicate =
+      chain.length === 0 ? {} : { predicate: ({ record }: ScanRow) => !isHidden(record, chain) };
+    return yield* scan(this.#moment, { source, scope, ...predicate, ...bounds });
   }
 
   /** The remaining budget of the request. */
@@ -142,7 +166,7 @@ export class VisibleNodes {
   /** The type of a node; undefined when it has been deleted. */
   type(name: string): ResolvedNodeType | undefined {
     if (!this.#types.has(name)) {
-      const schema = schemaAt(this.#state, this.#reader, this.workspace, this.#at);
+      const schema = schemaAt(this.#state, this.#reader, this.workspace, this.#moment.at);
       this.#types.set(name, schema.nodeType(name));
     }
     return this.#types.get(name);
@@ -231,7 +255,8 @@ export class VisibleNodes {
 
   #peer(workspace: string): VisibleNodes | undefined {
     if (!this.#peers.has(workspace)) {
-      const at = this.#at === undefined ? {} : { at: this.#at };
+      const { asked } = this.#moment;
+      const at = asked === undefined ? {} : { at: asked };
       const lang = this.#lang === undefined ? {} : { lang: this.#lang };
       const peer = this.#state.hasWorkspace(workspace)
         ? new VisibleNodes(this.#state, this.#context, this.#reader, { workspace, ...at, ...lang })

@@ -52,18 +52,27 @@ export class QueryScope implements QueryContext, SliceOwner {
   }
 
   pin(): ShardSnapshot {
-    const actor = this.#actor;
-    const snapshot = actor.pin();
-    actor.reads += 1;
-    let closed = false;
+    const snapshot = this.#actor.pin();
+    const leave = this.stay();
+    let isOpen = true;
     return {
       ...readerOver(snapshot),
       close: () => {
-        if (closed) return;
-        closed = true;
-        actor.reads -= 1;
+        if (!isOpen) return;
+        isOpen = false;
+        leave();
         snapshot.close();
       },
+    };
+  }
+
+  stay(): () => void {
+    const actor = this.#actor;
+    actor.reads += 1;
+    let isStaying = true;
+    return () => {
+      if (isStaying) actor.reads -= 1;
+      isStaying = false;
     };
   }
 

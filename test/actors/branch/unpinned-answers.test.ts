@@ -3,11 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { answerPage, LargePiece, settle, settleGrowing, settleLarge } from '#actors/branch/long-answer.ts';
+import type { TextStream } from '#actors/branch/messages.ts';
 import { QueryScope } from '#runtime/actor/reads/query-scope.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
 import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import { type NodeObject, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 import { engineUser } from '#test/support/engine.ts';
 
 const megabyte = 1024 * 1024;
@@ -43,6 +45,32 @@ const reads: readonly (readonly [string, (context: QueryScope) => unknown])[] = 
       }),
   ],
 ];
+
+it('pins nothing while its client does not read, and shows the state with which it began', async () => {
+  const branch = await openBranch();
+  try {
+    const names = Array.from({ length: 600 }, (_, index) => `n${String(index).padStart(5, '0')}`);
+    const properties = { description: 'x'.repeat(1_000) };
+    for (const name of names) await branch.create(`/${name}`, properties, 'svc:Folder');
+    const node = { path: '/n00599' };
+    const listing = { type: 'ListChildren', workspace: WORKSPACE, place: { path: '/' }, scope: 's' } as const;
+    const readings = Array.from({ length: 1_100 }, () =>
+      (branch.ask(listing) as TextStream).chunks[Symbol.asyncIterator](),
+    );
+    const texts: string[] = [];
+    // More than a shard has readers.
+    for (const reading of readings) texts.push((await reading.next()).value as string);
+    await branch.command({ type: 'DeleteNode', workspace: WORKSPACE, place: node });
+    await branch.create('/n00600', properties, 'svc:Folder');
+    const reading = readings[7] as AsyncIterator<string>;
+    let text = texts[7] as string;
+    for (let step = await reading.next(); step.done !== true; step = await reading.next()) text += step.value;
+    expect((JSON.parse(text) as NodeObject[]).map(({ name }) => name)).toEqual(names);
+    for (const each of readings) await each.return?.();
+  } finally {
+    await branch.close();
+  }
+});
 
 it.each(reads)(
   'a read whose view cannot be pinned takes no room for ever, and ends no process: %s',

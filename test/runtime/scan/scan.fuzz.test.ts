@@ -7,13 +7,13 @@ import { isInScope, type ReadScope, wholeScope } from '#runtime/access/policy.ts
 import { isDescendantPath } from '#runtime/content/path.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { Moment, type MovingReader } from '#runtime/scan/moment.ts';
-import { type ScanRequest, type ScanSource, scan } from '#runtime/scan/scan.ts';
+import { type ScanRequest, type ScanRow, type ScanSource, scan } from '#runtime/scan/scan.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readerOver } from '#runtime/shard/value-in-steps.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
-import { MODEL_ROOT, type ModelNode, TreeModel } from '#test/runtime/tree/tree-model.ts';
-import { history, Stepper, type Step, step, TreeUnderTest } from '#test/runtime/tree/tree-workload.ts';
+import { MODEL_ROOT, type ModelNode, TreeModel } from '../tree/tree-model.ts';
+import { history, Stepper, type Step, step, TreeUnderTest } from '../tree/tree-workload.ts';
 
 /** Rows that are read one by one. */
 const PIECES_MAX = 4;
@@ -31,6 +31,7 @@ interface Draw {
   readonly kind: ScanSource['kind'];
   readonly node: number;
   readonly typed: boolean;
+  readonly direct: boolean;
   readonly reverse: boolean;
   readonly after: number | undefined;
   readonly halves: boolean;
@@ -44,6 +45,7 @@ const draw: fc.Arbitrary<Draw> = fc.record({
   kind: fc.constantFrom('nodes', 'children', 'subtree', 'paths'),
   node: fc.nat(30),
   typed: fc.boolean(),
+  direct: fc.boolean(),
   reverse: fc.boolean(),
   after: fc.option(fc.nat(30), { nil: undefined }),
   halves: fc.boolean(),
@@ -76,14 +78,20 @@ function modelled(source: ScanSource, nodes: readonly ModelNode[]): Shown[] {
       return nodes
         .filter(({ nodeType, path }) => {
           if (source.nodeType !== undefined && source.nodeType !== nodeType) return false;
-          return source.below === undefined || isDescendantPath(path, source.below);
+          const { below = '/', isChildren } = source;
+          if (isChildren === true) return path.slice(0, path.lastIndexOf('/')) === below.replace(/^\/$/, '');
+          return below === '/' || isDescendantPath(path, below);
         })
         .map((node) => shown(textBytes(node.path), node))
         .sort(byPosition);
   }
 }
 
-function sourceOf({ kind, node, typed }: Draw, workspace: string, nodes: readonly ModelNode[]): ScanSource {
+function sourceOf(
+  { direct, kind, node, typed }: Draw,
+  workspace: string,
+  nodes: readonly ModelNode[],
+): ScanSource {
   const picked = nodes[node % (nodes.length + 1)];
   switch (kind) {
     case 'nodes':
@@ -98,6 +106,7 @@ function sourceOf({ kind, node, typed }: Draw, workspace: string, nodes: readonl
         workspace,
         ...(picked === undefined ? {} : { below: picked.path }),
         ...(typed ? { nodeType: 'test:Item' } : {}),
+        ...(direct ? { isChildren: true } : {}),
       };
   }
 }
@@ -157,10 +166,34 @@ function shownBy(moment: Moment, request: ScanRequest, onStep: () => void = () =
   const found: Shown[] = [];
   for (const row of scan(moment, request)) {
     onStep();
-    if (row === undefined) continue;
-    const { id, position, record } = row;
-    found.push({ position, id, path: record.header.path, title: record.property('title') as string });
+    if (row !== undefined) found.push(shownOf(row));
   }
+  return found;
+}
+
+function shownOf({ id, position, record }: ScanRow): Shown {
+  return { position, id, path: record.header.path, title: record.property('title') as string };
+}
+
+/** The rows of a scan in pages of so many places, whether they have a row or not. */
+function shownInPages(moment: () => Moment, request: ScanRequest): Shown[] {
+  const placesMax = 3;
+  const found: Shown[] = [];
+  let { after } = request;
+  do {
+    const steps = scan(moment(), { ...request, after, placesMax });
+    let rows = 0;
+    for (let step = steps.next(); ; step = steps.next()) {
+      if (step.done === true) {
+        after = step.value;
+        break;
+      }
+      if (step.value === undefined) continue;
+      rows += 1;
+      found.push(shownOf(step.value));
+    }
+    expect(rows).toBeLessThanOrEqual(placesMax);
+  } while (after !== undefined);
   return found;
 }
 
@@ -232,6 +265,7 @@ describe('a scan', () => {
               expect(next).toEqual(row);
               after = next?.position;
             }
+            expect(shownInPages(() => new Moment(tree.reader, at), whole)).toEqual(rows);
             // Its snapshot is left in the middle, after more was written.
             const reader = new LeavingReader(tree.reader);
             const head = made.at(-1) as Revision;

@@ -97,6 +97,7 @@ function countedContext(
         close: () => snapshot.close(),
       };
     },
+    stay: () => context.stay(),
     pause: () => {
       rests += 1;
       return undefined;

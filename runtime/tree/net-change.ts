@@ -158,7 +158,8 @@ export function differingLocales(a: NodeRecord | undefined, b: NodeRecord | unde
 function sameOverlay(a: JsonObject | null, b: JsonObject | null, locale: string): boolean {
   const first = overlayOf(a, locale);
   const second = overlayOf(b, locale);
-  if (first === undefined || second === undefined) return first === second;
+  if (first === second) return true;
+  if (first === undefined || second === undefined) return false;
   return first.type === second.type && sameValues(valuesOf(first), valuesOf(second));
 }
 

@@ -28,6 +28,7 @@ import {
   sameFields,
   wantedFields,
 } from './index-catalog.ts';
+import { changeDetails } from './change-details.ts';
 import { duplicateValue } from './duplicate-value.ts';
 import { type IndexEntry, indexedProperties, prepareEntries, recordEntries } from './index-entries.ts';
 import {
@@ -38,8 +39,8 @@ import {
   HeadNodeReader,
   parentEntry,
 } from './node-reader.ts';
-import type { NodeRecord } from './record/node-record.ts';
-import type { NodeChange } from './revision-record.ts';
+import { NodeRecord } from './record/node-record.ts';
+import type { ChangeDetails, NodeChange } from './revision-record.ts';
 import { UniqueClaims, type UniqueClash } from './unique-claims.ts';
 
 const nothing = new Uint8Array(0);
@@ -47,6 +48,16 @@ const hadChildren = Uint8Array.of(1);
 
 /** Resolves node types during a write; undefined for a deleted workspace. */
 export type TypeSource = (workspace: string) => ResolvedSource | undefined;
+
+/** The change of a node so far, and its state before the revision. */
+interface Noted {
+  readonly change: NodeChange;
+  /**
+   * Undefined when the node did not exist. The bytes of a small record: they are kept anyway until the commit, and a
+   * decoded header takes more memory than they do.
+   */
+  readonly before: NodeRecord | Uint8Array | undefined;
+}
 
 /**
  * Writes nodes. Keeps the head tables, version tables and indexes of a branch consistent and collects the changes of
@@ -65,7 +76,7 @@ export class TreeWriter {
   readonly #turn: Turn;
   readonly #types: TypeSource;
   readonly #sees: (workspace: string, id: string) => boolean;
-  readonly #changes = new Map<string, NodeChange>();
+  readonly #changes = new Map<string, Noted>();
   #claims: UniqueClaims | undefined;
 
   /** @param sees whether an error about another node may name it; default: never */
@@ -78,7 +89,12 @@ export class TreeWriter {
 
   /** The net changes so far: one entry per node (and locale). */
   get changes(): readonly NodeChange[] {
-    return [...this.#changes.values()];
+    return [...this.#changes.values()].map(({ change }) => change);
+  }
+
+  /** The details of the net change of a node so far; undefined when there is none. */
+  detailsOf(workspace: string, id: string): ChangeDetails | undefined {
+    return this.#changes.get(`${workspace}\0${id}`)?.change.details;
   }
 
   /** Number of nodes changed so far. */
@@ -132,7 +148,7 @@ export class TreeWriter {
     this.#place(workspace, header.parentId, header.orderKey, header.id);
     this.#count(workspace, header.nodeType, 1);
     for (const entry of this.#entries(workspace, record)) this.#putEntry(workspace, entry, header.id);
-    this.#note(workspace, record);
+    this.#note(workspace, undefined, record);
   }
 
   /**
@@ -159,7 +175,7 @@ export class TreeWriter {
       this.#count(workspace, before.nodeType, -1);
       this.#count(workspace, after.nodeType, 1);
     }
-    this.#note(workspace, next);
+    this.#note(workspace, old, next);
   }
 
   /** Removes a node. Its children must be removed before. */
@@ -375,41 +391,70 @@ export class TreeWriter {
     else this.#turn.put(BranchTable.counts, key, encodeTypeCount({ count, fields }));
   }
 
-  #note(workspace: string, record: NodeRecord): void {
+  #note(workspace: string, old: NodeRecord | undefined, record: NodeRecord): void {
     const { header } = record;
     assert(header.revision === formatRevision(this.revision), 'a record carries the revision that writes it');
     const place = `${workspace}\0${header.id}`;
-    const earlier = this.#changes.get(place);
+    const noted = this.#changes.get(place);
+    const earlier = noted?.change;
     const wasAdded = earlier?.operation === 'added';
     const operation = wasAdded ? 'added' : strongest(earlier?.operation, header.operation);
     const locale =
       earlier === undefined || earlier.translation_locale === header.changedLocale
         ? header.changedLocale
         : null;
-    this.#changes.set(place, {
+    const before = noted === undefined ? old : stateOf(noted);
+    const change: NodeChange = {
       node_id: header.id,
       workspace,
       operation,
       path: header.path,
       node_type: header.nodeType,
       ...(locale === null || operation === 'added' ? {} : { translation_locale: locale }),
-    });
+      details: changeDetails(before, record),
+    };
+    this.#changes.set(place, { change, before: noted === undefined ? kept(old) : noted.before });
   }
 
   /** Whether this same revision created the node: if it removes it again, the node was never visible outside. */
   #isNew(workspace: string, id: string): boolean {
-    return this.#changes.get(`${workspace}\0${id}`)?.operation === 'added';
+    return this.#changes.get(`${workspace}\0${id}`)?.change.operation === 'added';
   }
 
   #noteRemoval(workspace: string, old: NodeRecord): void {
     const { header } = old;
     const place = `${workspace}\0${header.id}`;
-    if (this.#isNew(workspace, header.id)) this.#changes.delete(place);
-    else {
-      const { id, path, nodeType } = header;
-      this.#changes.set(place, { node_id: id, workspace, operation: 'deleted', path, node_type: nodeType });
+    if (this.#isNew(workspace, header.id)) {
+      this.#changes.delete(place);
+      return;
     }
+    const noted = this.#changes.get(place);
+    const before = noted === undefined ? old : (stateOf(noted) as NodeRecord);
+    const { id, path, nodeType } = header;
+    const { path: pathBefore, nodeType: typeBefore } = before.header;
+    const details = {
+      ...changeDetails(before, undefined),
+      ...(pathBefore === path ? {} : { pathBefore }),
+      ...(typeBefore === nodeType ? {} : { typeBefore }),
+    };
+    const change: NodeChange = {
+      node_id: id,
+      workspace,
+      operation: 'deleted',
+      path,
+      node_type: nodeType,
+      details,
+    };
+    this.#changes.set(place, { change, before: noted === undefined ? kept(old) : noted.before });
   }
+}
+
+function kept(state: NodeRecord | undefined): Noted['before'] {
+  return state === undefined || state.isLarge ? state : state.bytes;
+}
+
+function stateOf({ before }: Noted): NodeRecord | undefined {
+  return before === undefined || before instanceof NodeRecord ? before : new NodeRecord(before);
 }
 
 function strongest(

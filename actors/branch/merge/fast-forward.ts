@@ -7,6 +7,7 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Row } from '#runtime/shard/shard.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
+import { changeDetails } from '#runtime/tree/change-details.ts';
 import { readLineage, writeLineage } from '#runtime/tree/lineage.ts';
 import { withHeaderInSteps } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
@@ -188,7 +189,8 @@ function* netChanges(
     }
     const { after, before, nodeId, operation, workspace } = change;
     const { nodeType, path } = ((after ?? before) as NodeRecord).header;
-    changes.push({ node_id: nodeId, workspace, operation, path, node_type: nodeType });
+    const details = changeDetails(before, after);
+    changes.push({ node_id: nodeId, workspace, operation, path, node_type: nodeType, details });
   }
   const definitions: DefinitionChange[] = [];
   for (const change of step.definitionChanges('other')) {

@@ -45,7 +45,7 @@ export class MergeWriter {
     this.#writes = new PlannedWrites(edit, { noun: 'merge', details: { merged_from: sourceName } });
   }
 
-  /** Returns the changes recorded in the merge commit; valid after {@link MergeWriter.plan}. */
+  /** Returns the changes recorded in the merge commit; valid after {@link MergeWriter.write}. */
   changes(): Generator<undefined, readonly NodeChange[]> {
     return this.#writes.changes();
   }

@@ -12,6 +12,7 @@ import {
 } from '#runtime/content/validation/validate-node.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { BranchTable, childKey } from '#runtime/shard/key-layout.ts';
+import { noDetails } from '#runtime/tree/change-details.ts';
 import type { DefinitionNetChange } from '#runtime/tree/net-change.ts';
 import { makeNodeRecordInSteps } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
@@ -87,7 +88,7 @@ export class PlannedWrites {
     return this.#nodes.size;
   }
 
-  /** Returns the node changes recorded in the revision. */
+  /** Returns the node changes recorded in the revision; valid after {@link PlannedWrites.write}. */
   *changes(): Generator<undefined, readonly NodeChange[]> {
     const changes: NodeChange[] = [];
     for (const write of this.#nodes.values()) {
@@ -250,6 +251,8 @@ export class PlannedWrites {
       path: content === undefined ? path : yield* this.pathOf(workspace, id),
       node_type: nodeType,
       ...(changedLocale === null ? {} : { translation_locale: changedLocale }),
+      // A node that is recorded as deleted and has not been here is not written.
+      details: this.#edit.writer.detailsOf(workspace, id) ?? noDetails,
     };
   }
 

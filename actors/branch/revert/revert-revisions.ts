@@ -47,16 +47,18 @@ export function* revertRevisions(
   const conflicts = plan.conflicts.sorted;
   if (conflicts.length > 0) return resultOf(edit, { success: false, conflicts });
   const writes = yield* planWrites(edit, plan, records);
-  const changes = yield* writes.changes();
   const { definitions } = writes;
-  if (changes.length > 0 || definitions.length > 0) {
+  if (writes.size > 0 || definitions.length > 0) {
     yield* writeChecked(edit, plan, writes, records);
     if (command.dryRun) {
       yield* turn.undoInSteps();
       edit.state.commandSchemas.forget();
-    } else yield* writeRevisionInSteps(turn, factsOf(edit, command, records), changes, definitions);
+    } else {
+      const changes = yield* writes.changes();
+      yield* writeRevisionInSteps(turn, factsOf(edit, command, records), changes, definitions);
+    }
   }
-  return resultOf(edit, { nodes_changed: changes.length, definitions_changed: definitions.length });
+  return resultOf(edit, { nodes_changed: writes.size, definitions_changed: definitions.length });
 }
 
 function* writeChecked(

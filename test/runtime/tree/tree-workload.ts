@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { expect } from 'vitest';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
@@ -18,8 +19,11 @@ import { SchemaResolver } from '#runtime/content/resolution/schema-resolver.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { changeDetails } from '#runtime/tree/change-details.ts';
+import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import type { NodeChange } from '#runtime/tree/revision-record.ts';
 import { writeRevision } from '#runtime/tree/revision-store.ts';
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import { MODEL_ROOT, type ModelNode } from './tree-model.ts';
@@ -110,12 +114,31 @@ export class TreeUnderTest {
   commit(change: (writer: TreeWriter) => void): Revision {
     this.#wallMs += 10;
     const memtable = new Memtable();
-    this.#memtables = [memtable, ...this.#memtables];
+    const earlier = this.#memtables;
+    this.#memtables = [memtable, ...earlier];
     const turn = new TurnScope(caller, this.#wallMs, this.reader, memtable, this.#clock, systemRandom);
     const writer = new TreeWriter(turn, () => types);
     change(writer);
+    const before = new MemtableReader(
+      () => earlier,
+      () => this.#shard,
+    );
+    this.#requireNet(writer.changes, new HeadNodeReader(before));
     writeRevision(turn, { actor: 'ada', message: 'step', isSystem: false }, writer.changes, []);
     return turn.revision;
+  }
+
+  /** Each change tells what is between the states before and after the revision, however often it wrote the node. */
+  #requireNet(changes: readonly NodeChange[], before: HeadNodeReader): void {
+    const after = new HeadNodeReader(this.reader);
+    for (const { details, node_id: id, path, workspace } of changes) {
+      const old = before.byId(workspace, id);
+      const net = changeDetails(old, after.byId(workspace, id));
+      expect(details).toMatchObject(net);
+      expect(details?.pathBefore).toBe(
+        old === undefined || old.header.path === path ? undefined : old.header.path,
+      );
+    }
   }
 
   async apply(): Promise<void> {

@@ -56,7 +56,14 @@ describe('a branch sends its subscribers', () => {
       changeCount: 1,
     });
     expect((event as RevisionCommitted).changes).toEqual([
-      { node_id: 'id-a', workspace: WORKSPACE, operation: 'added', path: '/a', node_type: 'svc:Folder' },
+      {
+        node_id: 'id-a',
+        workspace: WORKSPACE,
+        operation: 'added',
+        path: '/a',
+        node_type: 'svc:Folder',
+        details: { kinds: ['created'] },
+      },
     ]);
     expect((await page(branch, start)).events).toEqual([event]);
   });

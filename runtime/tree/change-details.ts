@@ -1,0 +1,167 @@
+import { Buffer } from 'node:buffer';
+import type { Relation } from '#runtime/content/content-node.ts';
+import { differingLocales } from './net-change.ts';
+import { TABLE_ENTRY_BYTES } from './record/layout.ts';
+import type { NodeRecord } from './record/node-record.ts';
+import type { PropertyBytes } from './record/property-bytes.ts';
+import type { ChangeDetails, ChangeKind } from './revision-record.ts';
+
+/** Properties of a state up to which changed ones are searched for. */
+export const PROPERTIES_COMPARED_MAX = 2_000;
+
+/** Changed properties up to which their names are stored. */
+export const PROPERTIES_NAMED_MAX = 64;
+
+/** Characters of these names together. */
+export const PROPERTY_NAMES_LENGTH_MAX = 2_048;
+
+/** Details of a change that leaves a node as it is. */
+export const noDetails: ChangeDetails = Object.freeze({ kinds: [] });
+
+const created: ChangeDetails = Object.freeze({ kinds: ['created' as const] });
+const deleted: ChangeDetails = Object.freeze({ kinds: ['deleted' as const] });
+
+/**
+ * What changed between two states of a node, by their stored bytes: a property differs when its JSON text does. Cost
+ * follows the size of the states, without decoding their properties.
+ *
+ * @param before undefined: the node did not exist @param after undefined: it does not exist any more
+ */
+export function changeDetails(before: NodeRecord | undefined, after: NodeRecord | undefined): ChangeDetails {
+  if (before !== undefined && after !== undefined) return differences(before, after);
+  const state = before ?? after;
+  if (state === undefined) return noDetails;
+  const isCreated = after !== undefined;
+  const { publishedAt, relations, translations } = state.header;
+  if (publishedAt === null && relations.length === 0 && translations === null)
+    return isCreated ? created : deleted;
+  const kinds: ChangeKind[] = [isCreated ? 'created' : 'deleted'];
+  if (publishedAt !== null) kinds.push(isCreated ? 'published' : 'unpublished');
+  if (relations.length > 0) kinds.push(isCreated ? 'relation_added' : 'relation_removed');
+  const locales = Object.keys(translations ?? {}).sort();
+  return { kinds, ...(locales.length === 0 ? {} : { locales }) };
+}
+
+function differences(before: NodeRecord, after: NodeRecord): ChangeDetails {
+  const { header: old } = before;
+  const { header: next } = after;
+  const kinds: ChangeKind[] = [];
+  const properties = before.hasSamePropertyText(after) ? [] : changedProperties(before, after);
+  const isPropertyChanged = properties === null || properties.length > 0;
+  const locales = differingLocales(before, after);
+  const isUpdated =
+    isPropertyChanged ||
+    locales.length > 0 ||
+    old.nodeType !== next.nodeType ||
+    old.archetype !== next.archetype ||
+    old.ownerId !== next.ownerId;
+  if (isUpdated) kinds.push('updated');
+  if (isPropertyChanged) kinds.push('property_changed');
+  if ((old.publishedAt === null) !== (next.publishedAt === null))
+    kinds.push(old.publishedAt === null ? 'published' : 'unpublished');
+  if (old.name !== next.name) kinds.push('renamed');
+  if (old.parentId !== next.parentId || parentPath(old) !== parentPath(next)) kinds.push('moved');
+  if (old.parentId === next.parentId && old.orderKey !== next.orderKey) kinds.push('reordered');
+  const relations = relationKinds(old.relations, next.relations);
+  if (relations.isAdded) kinds.push('relation_added');
+  if (relations.isRemoved) kinds.push('relation_removed');
+  if (kinds.length === 0 && old.version !== next.version) kinds.push('updated');
+  return {
+    kinds,
+    ...(old.path === next.path ? {} : { pathBefore: old.path }),
+    ...(old.nodeType === next.nodeType ? {} : { typeBefore: old.nodeType }),
+    ...(isPropertyChanged ? namedProperties(properties) : {}),
+    ...(locales.length === 0 ? {} : { locales }),
+  };
+}
+
+/** The path of the parent, with a slash at its end. */
+function parentPath({ name, path }: { readonly name: string; readonly path: string }): string {
+  return path.slice(0, path.length - name.length);
+}
+
+function namedProperties(
+  properties: readonly string[] | null,
+): Pick<ChangeDetails, 'properties' | 'propertyCount'> {
+  if (properties === null) return { properties };
+  const length = properties.reduce((sum, name) => sum + name.length, 0);
+  const isBounded = properties.length <= PROPERTIES_NAMED_MAX && length <= PROPERTY_NAMES_LENGTH_MAX;
+  return isBounded ? { properties } : { properties: null, propertyCount: properties.length };
+}
+
+/** Names of the properties whose stored texts differ; null when there are too many properties to compare. */
+function changedProperties(before: NodeRecord, after: NodeRecord): readonly string[] | null {
+  const old = before.propertyBytes();
+  const next = after.propertyBytes();
+  if (Math.max(old.count, next.count) > PROPERTIES_COMPARED_MAX) return null;
+  const left = new Map<string, Uint8Array>();
+  for (const [key, value] of properties(old)) left.set(key, value);
+  const changed: string[] = [];
+  for (const [key, value] of properties(next)) {
+    const earlier = left.get(key);
+    left.delete(key);
+    if (earlier === undefined || Buffer.compare(earlier, value) !== 0) changed.push(nameOf(key));
+  }
+  for (const key of left.keys()) changed.push(nameOf(key));
+  return changed;
+}
+
+/** The stored key, as a binary string with its quotes, and the stored text of each property. */
+function* properties({ table, text }: PropertyBytes): Generator<readonly [string, Uint8Array], void> {
+  const ends = new DataView(table.buffer, table.byteOffset, table.byteLength);
+  const bytes = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+  let start = 0;
+  for (let entry = 0; entry < table.length; entry += TABLE_ENTRY_BYTES) {
+    const keyEnd = ends.getUint32(entry);
+    const valueEnd = ends.getUint32(entry + TABLE_ENTRY_BYTES / 2);
+    yield [bytes.latin1Slice(start, keyEnd), bytes.subarray(keyEnd + 1, valueEnd)];
+    // Every key but the first follows a comma.
+    start = valueEnd + 1;
+  }
+}
+
+function nameOf(key: string): string {
+  return JSON.parse(Buffer.from(key, 'latin1').utf8Slice()) as string;
+}
+
+/** Compares two lists of relations in any order. Most differ in one place, so equal ends are passed first. */
+function relationKinds(
+  old: readonly Relation[],
+  next: readonly Relation[],
+): { readonly isAdded: boolean; readonly isRemoved: boolean } {
+  const same = { isAdded: false, isRemoved: false };
+  if (old === next) return same;
+  let start = 0;
+  const shorter = Math.min(old.length, next.length);
+  while (start < shorter && isSameRelation(old[start] as Relation, next[start] as Relation)) start += 1;
+  let ends = 0;
+  while (
+    ends < shorter - start &&
+    isSameRelation(old.at(-1 - ends) as Relation, next.at(-1 - ends) as Relation)
+  )
+    ends += 1;
+  const earlier = old.slice(start, old.length - ends).map(relationText);
+  const later = next.slice(start, next.length - ends).map(relationText);
+  if (earlier.length === 0 && later.length === 0) return same;
+  const had = new Set(earlier);
+  const has = new Set(later);
+  return {
+    isAdded: later.some((relation) => !had.has(relation)),
+    isRemoved: earlier.some((relation) => !has.has(relation)),
+  };
+}
+
+function isSameRelation(a: Relation, b: Relation): boolean {
+  return (
+    a === b ||
+    (a.target === b.target &&
+      a.relation_type === b.relation_type &&
+      a.workspace === b.workspace &&
+      a.weight === b.weight &&
+      a.target_node_type === b.target_node_type)
+  );
+}
+
+function relationText({ relation_type, target, target_node_type, weight, workspace }: Relation): string {
+  return JSON.stringify([workspace, target, target_node_type, relation_type, weight]);
+}

@@ -28,6 +28,7 @@ import {
 } from '#runtime/shard/key-layout.ts';
 import type { Row, TableReader } from '#runtime/shard/shard.ts';
 import type { AuditEntry } from '#runtime/tree/audit-store.ts';
+import { decodeFeedRow, isWholeFeed } from '#runtime/tree/feed-store.ts';
 import { decodeTypeCount, type IndexFields } from '#runtime/tree/index-catalog.ts';
 import { indexEntries } from '#runtime/tree/index-entries.ts';
 import type { ManualVersion } from '#runtime/tree/manual-version-store.ts';
@@ -82,6 +83,7 @@ export function* checkBranch(
   yield* check.places('childVersions');
   yield* check.parentVersions();
   yield* check.revisions();
+  yield* check.feed();
   yield* check.audit();
   yield* check.named();
   yield* checkJsonRows(reader, tableNames, checksummed, tell);
@@ -270,6 +272,19 @@ class BranchCheck {
     );
   }
 
+  /** Verifies the entries of the change feed, and that it has all that the head names. */
+  *feed(): Generator<undefined, void> {
+    const table = BranchTable.feed;
+    yield* eachRow(this.#reader, table, 'feed', this.#tell, (row) => verifyBranchRow(table, row));
+    try {
+      const { feed } = readBranchHead(this.#reader);
+      if (!(yield* isWholeFeed(this.#reader, feed)))
+        this.#tell('feed', `entries between ${feed.first} and ${feed.last} are missing`);
+    } catch {
+      // A head that cannot be read is reported with the revisions.
+    }
+  }
+
   *audit(): Generator<undefined, void> {
     yield* eachRow(this.#reader, BranchTable.audit, 'audit', this.#tell, ({ key, value }) => {
       const { node_id: id, workspace } = decodeJsonRow(value) as AuditEntry;
@@ -395,7 +410,8 @@ export function verifyBranchRow(table: number, { key, value }: Row): void {
   } else if (table === BranchTable.audit) {
     const { node_id: id, workspace: home } = decodeJsonRow(value) as AuditEntry;
     if (!key.startsWith(auditPrefix(home, id))) throw damagedRow(`it is about ${id} in ${home}`);
-  } else if (jsonTables.has(table)) decodeJsonRow(value);
+  } else if (table === BranchTable.feed) decodeFeedRow({ key, value });
+  else if (jsonTables.has(table)) decodeJsonRow(value);
 }
 
 /** A stored definition as far as its key follows from it. */

@@ -1,3 +1,4 @@
+import { CommonTable } from '#runtime/commit/behaviour.ts';
 import {
   compareRevisions,
   decodeRevisionDescending,
@@ -29,6 +30,7 @@ import {
   type ParentEntry,
 } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import { headOfBrokenFeed } from '#runtime/tree/revision-store.ts';
 import { ChangedNodes, type DerivedTable, derivedTables, followsFromNode } from './check-branch.ts';
 import { everyKey } from './check-rows.ts';
 
@@ -48,7 +50,7 @@ interface Family {
 
 /**
  * Makes the derived tables of a branch agree with its nodes: rows of missing nodes are removed, and missing rows are
- * added. Node records, their versions and revisions are not changed.
+ * added. Node records, their versions and revisions are not changed. A change feed that lacks entries begins again.
  *
  * @param onLost called for every missing node that a path names
  */
@@ -59,6 +61,7 @@ export function* repairBranch(reader: TableReader, onLost: (lost: LostNode) => v
   yield* repair.formerPlaces();
   yield* repair.parents();
   yield* repair.counts();
+  yield* repair.feed();
 }
 
 /**
@@ -208,6 +211,11 @@ class BranchRepair {
     const binding = readOrNothing(() => decodeBinding(value));
     const [workspace = '', path = ''] = key.split(END);
     onLost({ workspace, path: bytesText(path), id: binding?.id ?? '' });
+  }
+
+  *feed(): Generator<Write, void> {
+    const row = readOrNothing(() => headOfBrokenFeed(this.#reader));
+    if (row !== undefined) yield { table: CommonTable.meta, ...row };
   }
 
   #parent(key: string): ParentEntry | undefined {

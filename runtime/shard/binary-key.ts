@@ -85,3 +85,16 @@ export function sortableNumber(value: number): string {
 export function sortableUint32(value: number): string {
   return String.fromCharCode(value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255);
 }
+
+const UINT32_RANGE = 2 ** 32;
+
+/** An unsigned 48-bit number as six bytes, big endian. */
+export function sortableUint48(value: number): string {
+  const high = Math.floor(value / UINT32_RANGE);
+  return String.fromCharCode(high >>> 8, high & 255) + sortableUint32(value % UINT32_RANGE);
+}
+
+/** Decodes {@link sortableUint48}. */
+export function uint48(bytes: string): number {
+  return Buffer.from(bytes, 'latin1').readUIntBE(0, 6);
+}

@@ -12,7 +12,9 @@ import {
   END,
   NAME_PART_BYTES,
   sortableUint32,
+  sortableUint48,
   textBytes,
+  uint48,
   VALUE_PART_BYTES,
 } from './binary-key.ts';
 import type { Range } from './shard.ts';
@@ -46,6 +48,7 @@ const NUMBER_BYTES = 4;
  * | manualVersions | workspace·id·number | JSON row of a manual version |
  * | audit | workspace·id·rev number | JSON row of an audit entry |
  * | ancestry | rev | JSON row of parents and home of a revision that came in by a merge |
+ * | feed | sequence (six bytes) | JSON row of an entry of the change feed |
  *
  * A version table holds superseded states only: the present state is in the head table, and moves to the version table
  * when it is replaced. So a create writes one copy, and a read at the head never reads history. `path` is in byte order
@@ -75,6 +78,7 @@ export const BranchTable = {
   audit: 20,
   parentVersions: 21,
   ancestry: 22,
+  feed: 23,
 } as const;
 
 /** Names of the branch tables in the order of their numbers. */
@@ -213,6 +217,16 @@ export const revisionKey = encodeRevision;
 
 /** Key of a revision in `ancestry`. */
 export const ancestryKey = encodeRevision;
+
+/** Key of an entry in `feed`. */
+export function feedKey(sequence: number): string {
+  return sortableUint48(sequence);
+}
+
+/** The sequence number in a key of `feed`. */
+export function feedSequence(key: string): number {
+  return uint48(key);
+}
 
 /** Key of a chunk in `revisionChanges`. */
 export function revisionChangesKey(revision: Revision, chunk: number): string {

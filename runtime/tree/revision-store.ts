@@ -11,9 +11,10 @@ import {
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { BranchTable, revisionChangesKey, revisionKey } from '#runtime/shard/key-layout.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
-import type { Range, TableReader } from '#runtime/shard/shard.ts';
+import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import { revisionCommitted } from './branch-events.ts';
-import { Lineage, readLineage, writeLineage } from './lineage.ts';
+import { appendFeedRow, type FeedRow, type FeedSpan, isWholeFeed, noFeed } from './feed-store.ts';
+import { type Interval, Lineage, readLineage, successor, writeLineage } from './lineage.ts';
 
 /** Changes stored inside the record. More go to chunks, so that listing revisions stays cheap. */
 const INLINE_CHANGES_MAX = 16;
@@ -28,9 +29,29 @@ export interface BranchHead {
   readonly systemRevisions: number;
   /** The newest revision written; above the head after the head was moved back. */
   readonly tip: Revision;
+  readonly feed: FeedSpan;
 }
 
 const HEAD_KEY = 'head';
+
+const empty: BranchHead = Object.freeze({
+  head: revisionZero,
+  revisions: 0,
+  systemRevisions: 0,
+  tip: revisionZero,
+  feed: noFeed,
+});
+
+/** Rows of older builds have fewer fields. */
+type StoredHead = readonly [
+  head: string,
+  revisions: number,
+  systemRevisions: number,
+  tip?: string,
+  feedFirst?: number,
+  feedLast?: number,
+  isRestored?: 1,
+];
 
 /** Decoded rows by their bytes: a row that was just written is read as the same bytes until it is applied. */
 const branchHeads = new WeakMap<Uint8Array, BranchHead>();
@@ -38,20 +59,55 @@ const branchHeads = new WeakMap<Uint8Array, BranchHead>();
 /** Reads the head of the branch; `0-0` for an empty branch. */
 export function readBranchHead(reader: TableReader): BranchHead {
   const bytes = reader.get(CommonTable.meta, HEAD_KEY);
-  if (bytes === undefined) return { head: revisionZero, revisions: 0, systemRevisions: 0, tip: revisionZero };
-  const known = branchHeads.get(bytes);
-  if (known !== undefined) return known;
-  const [head, revisions, systemRevisions, tip] = decodeJsonRow(bytes) as [string, number, number, string?];
+  if (bytes === undefined) return empty;
+  return branchHeads.get(bytes) ?? decodeHead(bytes);
+}
+
+function decodeHead(bytes: Uint8Array): BranchHead {
+  const [head, revisions, systemRevisions, tip, first = 0, last = 0, isRestored = 0] = decodeJsonRow(
+    bytes,
+  ) as StoredHead;
+  const feed = { first, last, isRestored: isRestored === 1 };
   // Rows of the first builds have no tip, because a head could not be moved then.
-  return { head: parseRevision(head), revisions, systemRevisions, tip: parseRevision(tip ?? head) };
+  return { head: parseRevision(head), revisions, systemRevisions, tip: parseRevision(tip ?? head), feed };
 }
 
 /** Stores the head of the branch. */
 export function writeBranchHead(turn: Turn, branchHead: BranchHead): void {
-  const { head, revisions, systemRevisions, tip } = branchHead;
-  const bytes = encodeJsonRow([formatRevision(head), revisions, systemRevisions, formatRevision(tip)]);
-  branchHeads.set(bytes, Object.freeze({ head, revisions, systemRevisions, tip }));
+  const bytes = encodeHead(branchHead);
+  branchHeads.set(bytes, Object.freeze({ ...branchHead }));
   turn.put(CommonTable.meta, HEAD_KEY, bytes);
+}
+
+function encodeHead({ head, revisions, systemRevisions, tip, feed }: BranchHead): Uint8Array {
+  const place = [formatRevision(head), revisions, systemRevisions, formatRevision(tip)] as const;
+  const stored: StoredHead = [...place, feed.first, feed.last];
+  return encodeJsonRow(feed.isRestored ? [...stored, 1] : stored);
+}
+
+/** The head row of a branch that is restored from a backup; its feed tells so from its next commit on. */
+export function restoredHead({ key, value }: Row): Uint8Array {
+  if (key !== HEAD_KEY) return value;
+  const branchHead = decodeHead(value);
+  return encodeHead({ ...branchHead, feed: { ...branchHead.feed, isRestored: true } });
+}
+
+/**
+ * The row of a head whose feed begins again with the next commit, because entries are lost; undefined when none are.
+ *
+ * @throws {ServiceError} `DATA_CORRUPTED` when the head cannot be read
+ */
+export function headOfBrokenFeed(reader: TableReader): Row | undefined {
+  const branchHead = readBranchHead(reader);
+  if (atOnce(isWholeFeed(reader, branchHead.feed))) return undefined;
+  return { key: HEAD_KEY, value: encodeHead({ ...branchHead, feed: noFeed }) };
+}
+
+/** Adds an entry to the feed for a commit that moved the head without writing a revision. @param head before it */
+export function appendToFeed(turn: Turn, head: Revision, row: FeedRow): void {
+  const branchHead = readBranchHead(turn);
+  const feed = appendFeedRow(turn, branchHead.feed, formatRevision(head), row);
+  writeBranchHead(turn, { ...branchHead, feed });
 }
 
 /** What the writer of a revision provides. */
@@ -62,6 +118,8 @@ export interface RevisionFacts {
   readonly mergeParent?: string;
   /** The branch it was made on; absent: this one. */
   readonly branch?: string;
+  /** Whether it is one of several revisions of a fast-forward, which has one entry in the feed for all. */
+  readonly isReplayed?: true;
 }
 
 /**
@@ -104,7 +162,7 @@ function writeRecord(
   changes: readonly NodeChange[],
   definitions: readonly DefinitionChange[],
 ): void {
-  const { head, revisions, systemRevisions, tip } = readBranchHead(turn);
+  const { feed, head, revisions, systemRevisions, tip } = readBranchHead(turn);
   if (compareRevisions(head, tip) !== 0) {
     // The first write after the head was moved back: revisions in between stay readable, as another line.
     const { lines, inherited } = readLineage(turn);
@@ -132,6 +190,10 @@ function writeRecord(
     revisions: revisions + 1,
     systemRevisions: systemRevisions + (facts.isSystem ? 1 : 0),
     tip: turn.revision,
+    feed:
+      facts.isReplayed === true
+        ? feed
+        : appendFeedRow(turn, feed, previous, ['revision', formatRevision(turn.revision)]),
   });
   turn.emit(revisionCommitted(record, previous, changes));
 }
@@ -197,4 +259,28 @@ export function revisionRanges(reader: TableReader, upTo: Revision): readonly Ra
   return readLineage(reader)
     .intervals(upTo)
     .map(({ from, to }) => ({ start: revisionKey(from), end: `${revisionKey(to)}\0`, reverse: true }));
+}
+
+/**
+ * The intervals of revisions after one revision up to another, oldest first; undefined when the first does not lead to
+ * the second.
+ */
+export function revisionsBetween(
+  reader: TableReader,
+  after: Revision,
+  upTo: Revision,
+): Interval[] | undefined {
+  if (compareRevisions(after, upTo) === 0) return [];
+  const isZero = compareRevisions(after, revisionZero) === 0;
+  if (!isZero && !hasRevision(reader, after)) return undefined;
+  const intervals: Interval[] = [];
+  for (const { from, to } of readLineage(reader).intervals(upTo)) {
+    if (compareRevisions(after, to) > 0) return undefined;
+    if (compareRevisions(after, from) >= 0) {
+      if (compareRevisions(after, to) < 0) intervals.push({ from: successor(after), to });
+      return intervals.reverse();
+    }
+    intervals.push({ from, to });
+  }
+  return undefined;
 }

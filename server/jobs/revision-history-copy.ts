@@ -78,13 +78,13 @@ export class RevisionHistoryCopy implements JobHandler {
     removed: { revisions: number; rows: number },
   ): Promise<void> {
     const { command, total } = await this.#begin(branch, caller);
-    if (total === 0) return;
     for (;;) {
       const startedMs = this.#clock.monotonicMs();
       const step = (await this.#router.command(branch, command, { caller })) as OrphansRemoved;
       removed.revisions += step.revisions;
       removed.rows += step.rows;
-      job.progress(removed.revisions / total);
+      // Entries of the feed may be left although no revision is.
+      if (total > 0) job.progress(removed.revisions / total);
       if (step.isDone) return;
       crashPoint('mid-job');
       await sleep(this.#clock, this.#clock.monotonicMs() - startedMs);

@@ -14,7 +14,9 @@ import type { HeadMovedAway } from '#runtime/tree/branch-events.ts';
 import { HeadRestorer, type NodeMove } from '#runtime/tree/head-restorer.ts';
 import { Lineage, readLineage, successor, writeLineage } from '#runtime/tree/lineage.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import { forkedFeed } from '#runtime/tree/feed-store.ts';
 import {
+  appendToFeed,
   readBranchHead,
   readChangeParts,
   readRevision,
@@ -50,6 +52,8 @@ export function* moveHead(edit: EditScope, command: MoveHead): Generator<undefin
   requireRevision(edit.turn, target);
   yield* restoreHead(edit, target);
   const moved = { revision: formatRevision(target), previous: formatRevision(head) };
+  if (moved.revision !== moved.previous)
+    appendToFeed(edit.turn, head, ['head_moved', moved.revision, moved.previous]);
   const event: HeadMovedAway = { type: 'HeadMoved', ...moved };
   edit.turn.emit(event);
   return moved;
@@ -57,7 +61,7 @@ export function* moveHead(edit: EditScope, command: MoveHead): Generator<undefin
 
 /**
  * Turns a fresh copy of another branch into an independent branch at a revision, with the history up to it. What
- * belongs only to the source is no longer visible. The cost grows with the changes since that revision.
+ * belongs only to the source is no longer visible, and its change feed is not continued. The cost grows with the changes since that revision.
  *
  * @see messages.ts, BecomeFork; docs/decisions/0008-lines-and-forks.md
  */
@@ -81,7 +85,9 @@ export function* becomeFork(edit: EditScope, command: BecomeFork): Generator<und
   const earlier = inherited.filter(({ upTo }) => compareRevisions(upTo, target) < 0);
   const own = { branch: branchAt(inherited, target) ?? command.sourceName, upTo: target };
   writeLineage(turn, new Lineage(leftOver ? [...kept, gap] : kept, [...earlier, own]));
-  writeBranchHead(turn, { ...readBranchHead(turn), tip: target });
+  const branchHead = readBranchHead(turn);
+  const feed = forkedFeed(turn, branchHead.feed, ['created', formatRevision(target), command.sourceName]);
+  writeBranchHead(turn, { ...branchHead, tip: target, feed });
   return { head: formatRevision(target) };
 }
 
@@ -149,6 +155,7 @@ export function* restoreHead(edit: EditScope, target: Revision): Generator<undef
     revisions: branchHead.revisions + way.revisions,
     systemRevisions: branchHead.systemRevisions + way.systemRevisions,
     tip: branchHead.tip,
+    feed: branchHead.feed,
   });
 }
 

@@ -7,6 +7,8 @@ import {
   type OrphansRemoved,
   removeOrphanedVersions,
 } from '#runtime/tree/orphaned-versions.ts';
+import { removeFeedRowsBefore } from '#runtime/tree/feed-store.ts';
+import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
 import type { EditScope } from '../edit-scope.ts';
@@ -17,12 +19,17 @@ import type { CountLeftovers, CountOrphanedVersions, RemoveOrphanedVersions } fr
 const REVISIONS_PER_SLICE = 64;
 
 /** @see orphan-messages.ts, RemoveOrphanedVersions */
-export function removeSomeOrphanedVersions(
+export function* removeSomeOrphanedVersions(
   { turn }: EditScope,
   { rowsMax }: Omit<RemoveOrphanedVersions, 'type'>,
 ): Generator<undefined, OrphansRemoved> {
   requireEngine(turn.caller);
-  return removeOrphanedVersions(turn, rowsMax);
+  const removed = yield* removeOrphanedVersions(turn, rowsMax);
+  if (!removed.isDone) return removed;
+  // At least one, so that every call makes progress.
+  const most = Math.max(rowsMax - removed.rows, 1);
+  const rows = removeFeedRowsBefore(turn, readBranchHead(turn).feed.first, most);
+  return { ...removed, rows: removed.rows + rows, isDone: rows < most };
 }
 
 /**

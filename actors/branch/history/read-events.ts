@@ -1,18 +1,11 @@
 import type { EventsPage, ReadEventsAfter } from '#runtime/bus/history-messages.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
-import {
-  compareRevisions,
-  formatRevision,
-  parseRevision,
-  type Revision,
-  revisionZero,
-} from '#runtime/content/revision.ts';
+import { compareRevisions, formatRevision, parseRevision, revisionZero } from '#runtime/content/revision.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { EVENT_CHANGES_MAX, type RevisionCommitted, revisionCommitted } from '#runtime/tree/branch-events.ts';
-import { type Interval, readLineage, successor } from '#runtime/tree/lineage.ts';
-import { readBranchHead, readChanges, readRevision } from '#runtime/tree/revision-store.ts';
+import { readBranchHead, readChanges, revisionsBetween } from '#runtime/tree/revision-store.ts';
 import type { RevisionRecord } from '#runtime/tree/revision-record.ts';
 import type { BranchState } from '../branch-state.ts';
 import { requireEngine } from '../pair/pair-queries.ts';
@@ -42,7 +35,7 @@ export function readEventsAfter(
   const start = after === undefined ? branchHead.head : parseRevision(after);
   if (compareRevisions(start, branchHead.head) === 0)
     return { ...position, isContinued: true, events: [], isComplete: true };
-  const stretches = stretchesAfter(view, start, branchHead.head);
+  const stretches = revisionsBetween(view, start, branchHead.head);
   if (stretches === undefined) return { ...position, isContinued: false, events: [], isComplete: true };
   const events: RevisionCommitted[] = [];
   let changes = 0;
@@ -58,25 +51,6 @@ export function readEventsAfter(
     }
   }
   return { ...position, isContinued: true, events, isComplete: true };
-}
-
-/**
- * The intervals of revisions after `start` up to the head, oldest first; undefined when `start` does not lead to the
- * head.
- */
-function stretchesAfter(view: TableReader, start: Revision, head: Revision): Interval[] | undefined {
-  const isZero = compareRevisions(start, revisionZero) === 0;
-  if (!isZero && readRevision(view, start) === undefined) return undefined;
-  const stretches: Interval[] = [];
-  for (const { from, to } of readLineage(view).intervals(head)) {
-    if (compareRevisions(start, to) > 0) return undefined;
-    if (compareRevisions(start, from) >= 0) {
-      if (compareRevisions(start, to) < 0) stretches.push({ from: successor(start), to });
-      return stretches.reverse();
-    }
-    stretches.push({ from, to });
-  }
-  return undefined;
 }
 
 function eventOf(view: TableReader, record: RevisionRecord): RevisionCommitted {

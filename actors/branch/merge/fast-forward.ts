@@ -12,7 +12,12 @@ import { readLineage, writeLineage } from '#runtime/tree/lineage.ts';
 import { withHeaderInSteps } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { type GraphRecord, parentsOf } from '#runtime/tree/revision-graph.ts';
-import { readBranchHead, readRevision, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
+import {
+  appendToFeed,
+  readBranchHead,
+  readRevision,
+  writeRevisionInSteps,
+} from '#runtime/tree/revision-store.ts';
 import type { DefinitionChange, NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
 import { readDefinition, removeDefinition, writeDefinition } from '#runtime/tree/schema-store.ts';
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
@@ -67,6 +72,8 @@ export function* fastForward(
     edit.checkSize(changed);
     edit.state.commandSchemas.forget();
   }
+  const { other, own } = pair.heads;
+  appendToFeed(turn, own, ['fast_forwarded', formatRevision(other), formatRevision(own)]);
   yield* writeMergedRevisions(turn, pair.divergence.right, source);
   turn.emit({ type: 'RevisionsAdopted' });
 }
@@ -171,7 +178,8 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   // One of the two is its parent here.
   const mergeParent =
     [record.parent, record.mergeParent].find((one) => one !== null && one !== start) ?? null;
-  const facts = { actor: record.actor, message: record.message, isSystem: record.isSystem, branch };
+  const { actor, isSystem, message } = record;
+  const facts = { actor, message, isSystem, branch, isReplayed: true } as const;
   const merged = mergeParent === null ? facts : { ...facts, mergeParent };
   yield* writeRevisionInSteps(turn, merged, changes, definitions);
   return nodes.length;

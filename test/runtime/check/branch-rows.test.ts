@@ -6,11 +6,13 @@ import {
   BranchTable,
   definitionKey,
   definitionVersionKey,
+  feedKey,
   manualVersionKey,
 } from '#runtime/shard/key-layout.ts';
 
 const since = '1700000000000-3';
 const named = encodeJsonRow({ since, definition: { name: 'shop:Artículo' } });
+const entry = encodeJsonRow([70_000, 'revision', since]);
 const saved = encodeJsonRow({ number: 7, header: { id: 'n-1' } });
 
 /** Whether a row is refused. */
@@ -53,6 +55,7 @@ describe('a row of a branch whose value repeats its key', () => {
       saved,
       'content'.length,
     ],
+    ['an entry of the feed', BranchTable.feed, feedKey(70_000), entry, 0],
   ])('is refused with any flipped bit in its key: %s [SAL-002] [CHK-002]', (_, table, key, value, from) => {
     expect(isRefused(table, key, value)).toBe(false);
     const taken = flippedKeys(key, from).filter((flipped) => !isRefused(table, flipped, value));

@@ -13,6 +13,8 @@ import {
   childVersionKey,
   countKey,
   definitionVersionKey,
+  feedKey,
+  feedSequence,
   manualVersionKey,
   nodeVersionKey,
   parentVersionKey,
@@ -53,6 +55,16 @@ describe('the keys of a branch', () => {
       expect([index, key.length <= KEY_BYTES_MAX]).toEqual([index, true]);
       expect([...key].every((char) => char.charCodeAt(0) < 256)).toBe(true);
     }
+  });
+
+  it('of the feed sort as its numbers', () => {
+    const number = fc.oneof(fc.nat({ max: 300 }), fc.integer({ min: 0, max: 2 ** 48 - 1 }));
+    fc.assert(
+      fc.property(number, number, (a, b) => {
+        expect(feedSequence(feedKey(a))).toBe(a);
+        expect(feedKey(a) < feedKey(b)).toBe(a < b);
+      }),
+    );
   });
 
   it('put the entries of one property value, and no others, into its stretch', () => {

@@ -1,6 +1,6 @@
 import { branchesUrl, nodesUrlOf } from './support/corpus.ts';
 import { diskBytesOf, settleDisk } from './support/disk.ts';
-import { type Latencies, nowMs, PacedUpdates, type Span } from './support/paced-updates.ts';
+import { type Latencies, nowMs, PacedWrites, type Span } from './support/paced-writes.ts';
 import { percentile } from './support/percentile.ts';
 import { PostgresServer } from './support/postgres-server.ts';
 import type { Plan, Question } from './support/question.ts';
@@ -105,7 +105,8 @@ async function measureBusy(plan: Plan, stage: Stage, size: number): Promise<Busy
 /** Measures writes alone, then during successive forks, then during the removal of these forks. */
 async function underWrites(grove: LoadedGrove, lengthMs: number): Promise<Busy> {
   await Fork.make(grove).then((fork) => fork.remove());
-  const updates = new PacedUpdates(grove, WRITERS, WRITES_PER_SECOND);
+  const updates = new PacedWrites(grove, 'update', WRITERS, WRITES_PER_SECOND);
+  await updates.begun();
   await pause(WARM_UP_MS);
   const alone = { fromMs: nowMs(), toMs: nowMs() + lengthMs };
   await pause(lengthMs);

@@ -1,5 +1,6 @@
 import { Agent, request } from 'node:http';
 import { articleProperties, articleUrl, nodesUrl } from './support/corpus.ts';
+import { LongReads } from './support/long-reads.ts';
 import { percentile } from './support/percentile.ts';
 import type { Question } from './support/question.ts';
 import type { Answer } from './support/answer.ts';
@@ -18,9 +19,6 @@ const READERS = [0, 1, 8, 32] as const;
 
 /** Warm-up time of the readers. */
 const WARM_UP_MS = 300;
-
-/** A read of every node. */
-const DEEP_READ = `${nodesUrl}/?deep=true`;
 
 /** Results for one number of writers and readers. */
 interface Seen {
@@ -72,21 +70,19 @@ async function together(
   lengthMs: number,
 ): Promise<Seen> {
   const agent = new Agent({ keepAlive: true });
-  const state = { isOver: false, bytes: 0 };
   const latencies: number[] = [];
-  const reading = Array.from({ length: readers }, () => read(grove, agent, state));
+  const reads = new LongReads(grove.server, readers);
   await new Promise((resolve) => setTimeout(resolve, WARM_UP_MS));
-  state.bytes = 0;
+  const bytesBefore = reads.bytes;
   const startMs = performance.now();
   const untilMs = startMs + lengthMs;
   await Promise.all(
     Array.from({ length: writers }, (_, writer) => write(grove, agent, writer, untilMs, latencies)),
   );
   const seconds = (performance.now() - startMs) / 1000;
-  state.isOver = true;
-  const megabytes = state.bytes / 1e6;
+  const megabytes = (reads.bytes - bytesBefore) / 1e6;
   agent.destroy();
-  await Promise.all(reading);
+  await reads.end();
   latencies.sort((a, b) => a - b);
   return {
     writesPerSecond: latencies.length / seconds,
@@ -94,27 +90,6 @@ async function together(
     p99Ms: percentile(latencies, 0.99),
     readMegabytesPerSecond: megabytes / seconds,
   };
-}
-
-/** Sends one deep read after the other and discards the answers. */
-async function read(
-  { server }: LoadedGrove,
-  agent: Agent,
-  state: { isOver: boolean; bytes: number },
-): Promise<void> {
-  const headers = { authorization: `Bearer ${server.token}` };
-  while (!state.isOver) {
-    await new Promise<void>((resolve, reject) => {
-      const end = (error: Error): void => (state.isOver ? resolve() : reject(error));
-      request({ host: '127.0.0.1', port: server.port, path: DEEP_READ, agent, headers }, (response) => {
-        if (response.statusCode !== 200) reject(new Error(`a deep read was answered ${response.statusCode}`));
-        response.on('data', (chunk: Buffer) => (state.bytes += chunk.length));
-        response.on('end', resolve).on('error', end);
-      })
-        .on('error', end)
-        .end();
-    });
-  }
 }
 
 async function write(

@@ -1,16 +1,17 @@
 /**
- * Updates articles at a constant rate until its standard input ends. Then it prints one line of JSON: when each update
- * was due and when it was answered, in milliseconds since 1970.
+ * Updates articles, or creates them, at a constant rate until its standard input ends. It prints an empty line when the
+ * first write was answered, and at the end one line of JSON: when each write was due and when it was answered, in
+ * milliseconds since 1970.
  *
- * An update is due at its time regardless of earlier updates, and waits in a queue when no connection is free. The
+ * A write is due at its time regardless of earlier ones, and waits in a queue when no connection is free. The
  * latencies therefore include every request that would have arrived while the server was stalled.
  *
- * Run: npx node bench/generators/paced-updates.ts <port> <token> <articles> <connections> <updates a second>
+ * Run: npx node bench/generators/paced-writes.ts <port> <token> <articles> <connections> <writes a second> <update|create>
  */
 import { Agent, request } from 'node:http';
-import { articleProperties, articleUrl, nodesUrl } from '../support/corpus.ts';
+import { articleBody, articleProperties, articleUrl, nodesUrl } from '../support/corpus.ts';
 
-const [port, token = '', articles, connections, perSecond] = process.argv.slice(2);
+const [port, token = '', articles, connections, perSecond, kind] = process.argv.slice(2);
 const agent = new Agent({ keepAlive: true, maxSockets: Number(connections), scheduling: 'fifo' });
 const intervalMs = 1000 / Number(perSecond);
 /** A prime above any number of connections, so that concurrent updates are of different articles. */
@@ -25,16 +26,31 @@ function nowMs(): number {
   return performance.timeOrigin + performance.now();
 }
 
+interface Write {
+  readonly method: 'POST' | 'PUT';
+  readonly path: string;
+  readonly body: string;
+}
+
+function update(): Write {
+  const path = articleUrl(nodesUrl, (sent * STRIDE) % Number(articles));
+  return { method: 'PUT', path, body: JSON.stringify({ properties: articleProperties(sent) }) };
+}
+
+/** An article at the root, with a name of this process. */
+function creation(): Write {
+  return { method: 'POST', path: `${nodesUrl}/`, body: articleBody(`w-${process.pid}-${sent}`, sent) };
+}
+
 function send(dueMs: number): void {
-  const number = (sent * STRIDE) % Number(articles);
-  const body = JSON.stringify({ properties: articleProperties(sent) });
+  const { method, path, body } = kind === 'create' ? creation() : update();
   open += 1;
   const call = request(
     {
       host: '127.0.0.1',
       port: Number(port),
-      method: 'PUT',
-      path: articleUrl(nodesUrl, number),
+      method,
+      path,
       agent,
       headers: {
         authorization: `Bearer ${token}`,
@@ -43,9 +59,11 @@ function send(dueMs: number): void {
       },
     },
     (response) => {
-      if (response.statusCode !== 200) throw new Error(`an update was answered ${response.statusCode}`);
+      if (response.statusCode !== 200 && response.statusCode !== 201)
+        throw new Error(`a write was answered ${response.statusCode}`);
       response.resume();
       response.on('end', () => {
+        if (answered.length === 0) process.stdout.write('\n');
         answered.push([dueMs, nowMs()]);
         open -= 1;
         endWhenDone();

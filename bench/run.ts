@@ -21,6 +21,7 @@ import { merges } from './merges.bench.ts';
 import { locks } from './locks.bench.ts';
 import { readersAndWriters } from './readers-and-writers.bench.ts';
 import { reads } from './reads.bench.ts';
+import { scans } from './scans.bench.ts';
 import { storage } from './storage.bench.ts';
 import { killChildren } from './support/child.ts';
 import { Disturbance } from './support/disturbance.ts';
@@ -44,6 +45,7 @@ const questions: readonly Question[] = [
   merges,
   history,
   readersAndWriters,
+  scans,
   storage,
   locks,
   clusterWrites,

@@ -43,3 +43,16 @@ function* articles(from: number, to: number): Generator<LoadRequest> {
     yield { method: 'POST', path: `${nodesUrl}/f-${folder}`, body: articleBody(name, number) };
   }
 }
+
+/** Creates articles number `from` to `to` as children of the root, with one durable request each. */
+export async function loadRootArticles(
+  server: { readonly port: number; readonly token: string },
+  from: number,
+  to: number,
+): Promise<void> {
+  const requests = function* (): Generator<LoadRequest> {
+    for (let number = from; number < to; number++)
+      yield { method: 'POST', path: `${nodesUrl}/`, body: articleBody(`n-${number}`, number) };
+  };
+  await sendAll(server.port, server.token, requests());
+}

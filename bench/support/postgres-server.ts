@@ -21,6 +21,11 @@ export type PgbenchScript =
   | 'create-revision'
   | 'update'
   | 'update-revision'
+  | 'filter-title'
+  | 'equality-top'
+  | 'range-top'
+  | 'middle-page'
+  | 'subtree'
   | 'claim';
 
 /** Unprivileged user of a server that refuses to run as root. */

@@ -7,10 +7,12 @@ export function whole(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-/** Median rate with the lowest and highest: `12,345 (12,001–12,500)`. */
+/** Median rate with the lowest and highest: `12,345 (12,001–12,500)`, below ten `1.23 (1.20–1.31)`. */
 export function rate(samples: readonly Sample[]): string {
   const rates = samples.map((one) => one.perSecond);
-  return `${whole(medianOf(samples, 'perSecond'))} (${whole(Math.min(...rates))}–${whole(Math.max(...rates))})`;
+  const middle = medianOf(samples, 'perSecond');
+  const shown = middle < 10 ? (value: number): string => value.toFixed(2) : whole;
+  return `${shown(middle)} (${shown(Math.min(...rates))}–${shown(Math.max(...rates))})`;
 }
 
 /** Median processor time of the server for a request: `12.3`. */

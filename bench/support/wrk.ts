@@ -12,6 +12,7 @@ export type WrkScript =
   | 'read-path'
   | 'read-id'
   | 'list-page'
+  | 'scan'
   | 'create'
   | 'update'
   | 'lock'

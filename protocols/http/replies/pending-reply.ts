@@ -32,7 +32,11 @@ class PendingReply<Principal> implements ExchangePart {
   ) {
     this.#exchange = exchange;
     this.#context = context;
-    this.#bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body);
+    // Not copied: nobody else uses the bytes of a reply, and they may be many.
+    this.#bytes =
+      typeof body === 'string'
+        ? Buffer.from(body)
+        : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
     this.#status = status;
     this.#blockedSinceMs = context.clock.monotonicMs();
     context.room.add(this.#bytes.length);

@@ -19,10 +19,10 @@ import { sendStream, type StreamContext } from './reply-stream.ts';
 import type { HttpReply } from '../route.ts';
 
 /**
- * Bodies above this many bytes are written piece by piece as the peer reads them, so that the response counts as in
- * flight (and a drain waits for it) until its last byte has been sent.
+ * Longest body that the library may buffer where the connection ends with the response. A longer one is given to it as
+ * the peer reads, so that the response counts as in flight (and a drain waits for it) until its last byte has been sent.
  */
-const atOnceBytesMax = 64 * 1024;
+const bufferedBytesMax = 64 * 1024;
 
 /** Dependencies of the writer. */
 export interface ReplyWriterOptions {
@@ -45,10 +45,6 @@ const WITHOUT_BODY_MAX = 64;
 
 /** Approximate length in characters above which a response is serialized and encoded in slices. */
 const longTextCharacters = 1024 * 1024;
-
-async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
-}
 
 /** Closes a stream that will not be read, so that its producer frees its resources. */
 async function closeUnstarted(stream: AsyncIterable<unknown>): Promise<void> {
@@ -297,13 +293,12 @@ export class ReplyWriter<Principal> {
     closesConnection: boolean,
   ): void {
     if (!exchange.isOpen) return;
-    const bytesMin = body.length;
-    if (bytesMin <= atOnceBytesMax || exchange.method === 'HEAD') {
-      this.#sendWhole(exchange, reply, body, bytesMin, closesConnection);
+    if (body.length <= bufferedBytesMax || exchange.method === 'HEAD') {
+      this.#sendWhole(exchange, reply, body, body.length, closesConnection);
       return;
     }
     if (this.#room.take(body.length)) {
-      this.#sendMade(exchange, reply, body);
+      this.#sendMade(exchange, reply, body, closesConnection);
       return;
     }
     // A read does not wait for room, because the caller can repeat it.
@@ -311,44 +306,44 @@ export class ReplyWriter<Principal> {
     exchange.detach();
     Promise.resolve(this.#room.reserve(body.length))
       .then(() => {
-        if (exchange.isOpen) this.#sendMade(exchange, reply, body);
+        if (exchange.isOpen) this.#sendMade(exchange, reply, body, closesConnection);
         else this.#room.give(body.length);
       })
       .catch((error: unknown) => this.sendError(exchange, error));
   }
 
   /** Sends a body whose room is already reserved. */
-  #sendMade(exchange: HttpExchange<Principal>, reply: HttpReply, body: string | Uint8Array): void {
+  #sendMade(
+    exchange: HttpExchange<Principal>,
+    reply: HttpReply,
+    body: string | Uint8Array,
+    closesConnection: boolean,
+  ): void {
     if (typeof body === 'string' && body.length > longTextCharacters) {
-      this.#sendLongText(exchange, reply, body);
+      this.#sendLongText(exchange, reply, body, closesConnection);
       return;
     }
     this.#room.give(body.length);
-    this.#sendBytes(exchange, reply, typeof body === 'string' ? Buffer.from(body) : body);
+    // A text would be encoded once to count its bytes and once to write them.
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+    this.#sendWhole(exchange, reply, bytes, bytes.length, closesConnection);
   }
 
   /** Encodes a text in slices and sends it. Its room is already reserved, so that others do not use it meanwhile. */
-  #sendLongText(exchange: HttpExchange<Principal>, reply: HttpReply, text: string): void {
+  #sendLongText(
+    exchange: HttpExchange<Principal>,
+    reply: HttpReply,
+    text: string,
+    closesConnection: boolean,
+  ): void {
     exchange.detach();
     const write = async (): Promise<void> => {
       const bytes = await encodedText(text, exchangeWork(exchange, this.#slices));
-      if (exchange.isOpen) this.#sendBytes(exchange, reply, bytes);
+      if (exchange.isOpen) this.#sendWhole(exchange, reply, bytes, bytes.length, closesConnection);
     };
     write()
       .finally(() => this.#room.give(text.length))
       .catch((error: unknown) => this.sendError(exchange, error));
-  }
-
-  #sendBytes(exchange: HttpExchange<Principal>, reply: HttpReply, bytes: Uint8Array): void {
-    const { status, headers, contentType = 'application/json' } = reply;
-    // The head drops the source of the bytes: a waiting response would keep it in memory too.
-    const head: HttpReply = {
-      status,
-      ...(headers === undefined ? {} : { headers }),
-      contentType,
-      contentLength: bytes.length,
-    };
-    this.#sendStream(exchange, head, only(bytes));
   }
 
   /** @param length `undefined` when it is unknown for a HEAD response */
@@ -393,14 +388,17 @@ export class ReplyWriter<Principal> {
     const contentType = body === undefined ? undefined : (reply.contentType ?? 'application/json');
     this.#writeHead(exchange, reply, contentType);
     const isClosing = closesConnection || this.isDraining;
-    if (!isClosing && exchange.leavesBody) response.writeHeader('Connection', 'close');
-    if (isClosing || body === undefined || body.length === 0) {
+    const length = body === undefined ? 0 : body.length;
+    if (length === 0 || (isClosing && length <= bufferedBytesMax)) {
+      if (!isClosing && exchange.leavesBody) response.writeHeader('Connection', 'close');
       response.end(body ?? '', isClosing);
-    } else {
-      // Not `end`: with it the library buffers everything the peer does not take.
-      return response.tryEnd(body, Buffer.byteLength(body))[1];
+      return true;
     }
-    return true;
+    // `tryEnd` cannot close the connection, so a header asks the peer to do so.
+    if (isClosing || exchange.leavesBody) response.writeHeader('Connection', 'close');
+    exchange.stopReading();
+    // Not `end`: with it the library buffers everything the peer does not take.
+    return response.tryEnd(body as string | Uint8Array, Buffer.byteLength(body as string))[1];
   }
 
   /** Sends a head without a body. @param length of the body a GET would have had, if known */

@@ -1,4 +1,5 @@
 import { compareNumbers, type ExactNumber, isNumber } from '#runtime/base/text/exact-number.ts';
+import { compareTexts } from '#runtime/base/text/text-order.ts';
 import { Buffer } from 'node:buffer';
 import {
   isJsonArray,
@@ -132,7 +133,7 @@ function isThere(field: Field, value: JsonValue | undefined): boolean {
   return field.kind === 'column' ? value !== null : value !== undefined;
 }
 
-/** Numbers compare with numbers, texts with texts (by UTF-16 unit, so timestamps compare by time). */
+/** Numbers compare with numbers, texts with texts (by UTF-8 bytes, so timestamps compare by time). */
 function compares(
   operator: 'gt' | 'gte' | 'lt' | 'lte',
   a: JsonValue | undefined,
@@ -154,7 +155,7 @@ function compares(
 
 /** @returns undefined for values that do not compare */
 function orderOf(a: JsonValue | undefined, b: string | ExactNumber): number | undefined {
-  if (typeof a === 'string' && typeof b === 'string') return a < b ? -1 : a > b ? 1 : 0;
+  if (typeof a === 'string' && typeof b === 'string') return compareTexts(a, b);
   return isNumber(a) && isNumber(b) ? compareNumbers(a, b) : undefined;
 }
 

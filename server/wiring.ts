@@ -7,6 +7,7 @@ import { openEmbeddedEngine } from '#server/engine/embedded-engine.ts';
 import type { EngineEnvironment, MemberEngine } from '#server/engine/engine.ts';
 import { tellingEvents, watchBus } from '#server/engine/member-bus.ts';
 import { hostObserver } from '#server/engine/observers.ts';
+import { propertyIndexJob } from '#server/jobs/property-index-build.ts';
 import { StartWaits } from '#server/engine/start-waits.ts';
 import { actorKinds } from '#server/host/actor-kinds.ts';
 import { backupFolder } from '#server/host/backup-folder.ts';
@@ -135,6 +136,7 @@ function engineEnvironment(
   const { files, folders, lock, metrics, secrets, slices, space } = resources;
   const observer = hostObserver(metrics, log, {
     onHeadMoved: (actor) => parts.services?.upgrades.forget(actor),
+    onIndexesPending: (actor, since) => parts.services?.jobs.announced(actor, propertyIndexJob(actor, since)),
     onJobsEnqueued: (actor) => void parts.services?.jobs.deliver(actor),
     onJobsWaiting: (actor, ids) => parts.services?.jobs.waiting(actor, ids),
   });

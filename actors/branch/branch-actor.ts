@@ -46,6 +46,7 @@ import type { BranchCommand, BranchQuery, ReadAtHead } from './messages.ts';
 import { becomeFork, moveHead } from './history/move-head.ts';
 import { mergeBranch } from './merge/merge-branch.ts';
 import { moveNode, renameNode } from './nodes/move-node.ts';
+import { announcePending, buildIndexes, countPendingIndexes } from './schema/pending-indexes.ts';
 import { publishNode } from './nodes/publish-node.ts';
 import { readAudit } from './history/read-audit.ts';
 import {
@@ -97,6 +98,7 @@ const commands: CommandHandlers = {
   BecomeFork: becomeFork,
   RemoveOrphanedVersions: removeSomeOrphanedVersions,
   RemoveLeftovers: removeSomeOrphanedVersions,
+  BuildIndexes: buildIndexes,
   MergeBranch: mergeBranch,
   ResolveMerge: resolveMerge,
   RevertRevisions: revertRevisions,
@@ -158,12 +160,15 @@ const queries: QueryHandlers = {
   ReadEventsAfter: readEventsAfter,
   CountOrphanedVersions: countOrphanedVersions,
   CountLeftovers: countOrphanedVersions,
+  CountPendingIndexes: countPendingIndexes,
 };
 
 /** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */
 class BranchBehaviour implements ActorBehaviour {
   readonly #state: BranchState;
   readonly #lockGuard: LockGuard;
+  /** Whether pending indexes were announced since the actor was opened. */
+  #isAnnounced = false;
 
   constructor(context: ActorContext, limits: BranchLimits) {
     this.#state = new BranchState(context, limits);
@@ -176,6 +181,7 @@ class BranchBehaviour implements ActorBehaviour {
     if (command.lock !== undefined) this.#lockGuard.require(command.lock);
     const handler = commands[command.type] as (edit: EditScope, command: BranchCommand) => unknown;
     if (handler === undefined) return unknownMessage(command as never);
+    this.#announce(command, turn);
     return handler(new EditScope(turn, this.#state), command);
   }
 
@@ -210,7 +216,16 @@ class BranchBehaviour implements ActorBehaviour {
     return recallWritten(this.#state, kept, command, view);
   }
 
+  /** With the first command, because only a command can announce. What a dry run writes and announces is undone. */
+  #announce(command: BranchCommand, turn: Turn): void {
+    const isDryRun = 'dryRun' in command && command.dryRun === true;
+    if (this.#isAnnounced || isDryRun || command.type === 'BuildIndexes') return;
+    this.#isAnnounced = true;
+    announcePending(turn);
+  }
+
   forget(): void {
+    this.#isAnnounced = false;
     this.#state.commandSchemas.forget();
   }
 

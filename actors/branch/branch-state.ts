@@ -16,6 +16,8 @@ export interface BranchLimits {
   readonly commitNodesMax: number;
   /** Longest path a write may give a node, in UTF-8 bytes. Default: the most that can be stored. */
   readonly pathBytesMax?: number;
+  /** Nodes whose index rows a change of types writes at once, see `IndexWriter`. Default: that of the product. */
+  readonly indexedAtOnceMax?: number;
   /** Number of values and keys in one JSON body, see `checkJsonWork`. Default: the option's default. */
   readonly jsonValuesMax?: number;
 }

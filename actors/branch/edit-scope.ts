@@ -60,11 +60,10 @@ export class EditScope {
     this.state = state;
     this.now = new Date(turn.wallMs).toISOString();
     this.who = actorName(turn.caller.principal);
-    this.writer = new TreeWriter(
-      turn,
-      (name) => this.schema(name),
-      (workspace, id) => atOnce(this.#sees(workspace, id)),
-    );
+    this.writer = new TreeWriter(turn, (name) => this.schema(name), {
+      sees: (workspace, id) => atOnce(this.#sees(workspace, id)),
+      atOnceMax: state.limits.indexedAtOnceMax,
+    });
   }
 
   /** The tree at the head, including what this command has written so far. */

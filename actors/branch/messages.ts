@@ -20,6 +20,7 @@ import type {
   RemoveLeftovers,
   RemoveOrphanedVersions,
 } from './orphan-messages.ts';
+import type { BuildIndexes, CountPendingIndexes } from './index-messages.ts';
 import type { ListConflicts, MergeBranch, ResolveMerge } from './merge-messages.ts';
 import type { EngineQuery } from './pair-messages.ts';
 import type { RevertRevisions } from './revert-messages.ts';
@@ -339,6 +340,7 @@ export type BranchCommand =
   | BecomeFork
   | RemoveOrphanedVersions
   | RemoveLeftovers
+  | BuildIndexes
   | MergeBranch
   | ResolveMerge
   | RevertRevisions
@@ -626,6 +628,7 @@ export type BranchQuery =
   | EngineQuery
   | CountOrphanedVersions
   | CountLeftovers
+  | CountPendingIndexes
   | ListDefinitions
   | ReadDefinition
   | ResolveDefinition

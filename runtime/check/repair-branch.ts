@@ -115,8 +115,10 @@ class BranchRepair {
       this.#note(parentKey(workspace, parentId), orderKey, since);
       const type = countKey(workspace, nodeType);
       this.#counts.set(type, (this.#counts.get(type) ?? 0) + 1);
-      for (const entry of indexEntries(workspace, this.#fieldsOf(type), header, record.properties)) {
+      const entries = indexEntries(workspace, this.#fieldsOf(type), header, record.properties, 'written');
+      for (const entry of entries) {
         const found = this.#reader.get(entry.table, entry.key);
+        if (entry.mayBeMissing === true) continue;
         if (found === undefined || Buffer.compare(found, entry.value) !== 0)
           yield { table: entry.table, key: entry.key, value: entry.value };
       }

@@ -39,6 +39,8 @@ export const crashPointNames = [
   'before-job-relay',
   /** The queue has a job, and so does its outbox. */
   'after-job-relay',
+  /** The cause of a job is committed and announced, and the job is not in the queue. */
+  'before-job-announced',
   /** A job is in the queue, and the members that could run it are not notified. */
   'before-job-ticket',
   /** A job has done part of its work. */

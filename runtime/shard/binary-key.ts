@@ -48,12 +48,10 @@ export function boundedPart(text: string, bytesMax: number = LONG_PART_BYTES): s
  * As {@link boundedPart}, for a long text given in pieces; yields where the work may be suspended.
  *
  * @param pieces each can be encoded by itself; undefined where the producer may be suspended
- * @param zero replaces a zero character, which must not occur in a part
  */
 export function* boundedPartInSteps(
   pieces: Iterable<string | undefined>,
   bytesMax: number,
-  zero = 0,
 ): Generator<undefined, string> {
   const hash = createHash('sha256');
   let start = '';
@@ -61,8 +59,6 @@ export function* boundedPartInSteps(
   for (const piece of pieces) {
     if (piece !== undefined) {
       const bytes = Buffer.from(piece, 'utf8');
-      if (zero !== 0)
-        for (let at = bytes.indexOf(0); at >= 0; at = bytes.indexOf(0, at + 1)) bytes[at] = zero;
       if (start.length <= bytesMax) start += bytes.latin1Slice(0, bytesMax + 1 - start.length);
       length += bytes.length;
       hash.update(bytes);

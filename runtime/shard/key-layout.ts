@@ -9,6 +9,7 @@ import {
 import {
   AFTER_END,
   boundedPart,
+  bytesText,
   END,
   NAME_PART_BYTES,
   sortableUint32,
@@ -37,7 +38,7 @@ const NUMBER_BYTES = 4;
  * | parents | workspace·parentId | number of children, rev since which there are any, order key of the last one |
  * | parentVersions | workspace·parentId·~rev | one byte: had children from rev on; empty = had none from rev on |
  * | types | workspace·nodeType·path | id |
- * | counts | workspace·nodeType | number of nodes, then JSON of the indexed properties |
+ * | counts | workspace·nodeType | number of nodes, then JSON of the indexed properties and of pending indexes |
  * | properties | workspace·property·value·id | empty |
  * | uniques | workspace·nodeType·property·valueHash | id |
  * | references | workspace·id·kind·sourceWorkspace·sourceId·detail | JSON of a relation; empty for a property |
@@ -184,7 +185,7 @@ export function countKey(workspace: string, nodeType: string): string {
   return workspace + END + nodeType;
 }
 
-/** Key of an entry in `properties`; `value` is an index value, see runtime/index/property-index.ts. */
+/** Key of an entry in `properties`; `value` is a key of a value, see runtime/index/index-key.ts. */
 export function propertyKey(workspace: string, property: string, value: string, id: string): string {
   return workspace + END + boundedPart(property, NAME_PART_BYTES) + END + value + END + textBytes(id);
 }
@@ -194,9 +195,15 @@ export function uniqueKey(workspace: string, nodeType: string, property: string,
   return workspace + END + nodeType + END + boundedPart(property, NAME_PART_BYTES) + END + valueHash;
 }
 
-/** The entries of one value in `properties`. */
-export function propertyEntries(workspace: string, property: string, value: string): Range {
-  return underParts(workspace, boundedPart(property, NAME_PART_BYTES), value);
+/** Prefix of the keys of a property in `properties`. */
+export function propertyPrefix(workspace: string, property: string): string {
+  return workspace + END + boundedPart(property, NAME_PART_BYTES) + END;
+}
+
+/** Reads a key of `properties`: the key of the value, and the id. */
+export function readPropertyKey(key: string): { readonly value: string; readonly id: string } {
+  const last = key.lastIndexOf(END);
+  return { value: key.slice(key.lastIndexOf(END, last - 1) + 1, last), id: bytesText(key.slice(last + 1)) };
 }
 
 /** Key of an edge in `references`, under the node it points to. */

@@ -81,3 +81,20 @@ export function revisionCommitted(
 export function isBranchEvent(event: ActorEvent): event is BranchEvent {
   return event.type === 'RevisionCommitted' || event.type === 'HeadMoved';
 }
+
+/** Property indexes of a branch have rows to be added or removed in the background. */
+export interface IndexesPending extends ActorEvent {
+  readonly type: 'IndexesPending';
+  /** The revision that made them pending: it identifies the work. */
+  readonly since: string;
+}
+
+/** Creates the event of pending indexes. */
+export function indexesPending(since: string): IndexesPending {
+  return { type: 'IndexesPending', since };
+}
+
+/** Whether an event of an actor is {@link IndexesPending}. */
+export function isIndexesPending(event: ActorEvent): event is IndexesPending {
+  return event.type === 'IndexesPending';
+}

@@ -6,7 +6,6 @@ import {
   BranchTable,
   childKey,
   childVersionKey,
-  countKey,
   nodeKey,
   nodeVersionKey,
   parentKey,
@@ -14,8 +13,7 @@ import {
   pathKey,
   pathVersionKey,
 } from '#runtime/shard/key-layout.ts';
-import { encodeTypeCount, type IndexFields, readTypeCount, wantedFields } from './index-catalog.ts';
-import { type IndexEntry, prepareEntries, recordEntries } from './index-entries.ts';
+import { IndexWriter, type TypeSource } from './index-writer.ts';
 import {
   type Binding,
   decodeBinding,
@@ -26,7 +24,6 @@ import {
 } from './node-reader.ts';
 import type { NodeRecord } from './record/node-record.ts';
 import type { PastNodeReader } from './past-node-reader.ts';
-import type { TypeSource } from './tree-writer.ts';
 
 /** The present and the past state of one node; undefined where it did not exist. */
 export interface NodeMove {
@@ -49,15 +46,15 @@ const hadChildren = Uint8Array.of(1);
  */
 export class HeadRestorer {
   readonly #turn: Turn;
-  readonly #types: TypeSource;
+  readonly #indexes: IndexWriter;
   readonly #head: HeadNodeReader;
   /** For parents of restored nodes, the revision since which they had children, by `workspace\0parentId`. */
   readonly #parents = new Map<string, Revision | undefined>();
 
   constructor(turn: Turn, types: TypeSource) {
     this.#turn = turn;
-    this.#types = types;
     this.#head = new HeadNodeReader(turn);
+    this.#indexes = new IndexWriter({ turn, types });
   }
 
   /** The changes that restore a node; undefined when it has not changed. Yields only for large nodes. */
@@ -86,7 +83,7 @@ export class HeadRestorer {
   /** Computes the index rows of both states, in steps: yields only for large nodes. */
   *prepare({ past, present, workspace }: NodeMove): Generator<undefined, void> {
     for (const record of [present, past])
-      if (record !== undefined) yield* prepareEntries(record, this.#fields(workspace, record.nodeType));
+      if (record !== undefined) yield* this.#indexes.prepare(workspace, record);
   }
 
   /** Removes the present state of a node; it stays readable as a version. */
@@ -111,8 +108,7 @@ export class HeadRestorer {
     this.#turn.remove(BranchTable.children, childRow);
 
     this.#changeParent(workspace, parentId, -1, orderKey);
-    for (const { table, key } of this.#entries(workspace, present)) this.#turn.remove(table, key);
-    this.#count(workspace, header.nodeType, -1);
+    this.#indexes.remove(workspace, present);
   }
 
   /** Puts a node back as it was. */
@@ -125,8 +121,7 @@ export class HeadRestorer {
     const childRow = childKey(workspace, header.parentId, header.orderKey);
     this.#turn.put(BranchTable.children, childRow, encodeBinding(place.since, header.id));
     this.#changeParent(workspace, header.parentId, 1, header.orderKey);
-    for (const { table, key, value } of this.#entries(workspace, past)) this.#turn.put(table, key, value);
-    this.#count(workspace, header.nodeType, 1);
+    this.#indexes.add(workspace, past);
   }
 
   /** Restores, for the parents of restored nodes, the revisions since which they had children. */
@@ -170,22 +165,5 @@ export class HeadRestorer {
     const bytes = this.#turn.get(table, key);
     assert(bytes !== undefined, 'a stored node has a path and a place');
     return decodeBinding(bytes);
-  }
-
-  #fields(workspace: string, nodeType: string): IndexFields {
-    const known = readTypeCount(this.#turn, workspace, nodeType);
-    return known?.fields ?? wantedFields(this.#types(workspace)?.nodeType(nodeType));
-  }
-
-  #entries(workspace: string, record: NodeRecord): readonly IndexEntry[] {
-    return recordEntries(workspace, this.#fields(workspace, record.header.nodeType), record);
-  }
-
-  #count(workspace: string, nodeType: string, by: 1 | -1): void {
-    const fields = this.#fields(workspace, nodeType);
-    const count = (readTypeCount(this.#turn, workspace, nodeType)?.count ?? 0) + by;
-    const key = countKey(workspace, nodeType);
-    if (count === 0) this.#turn.remove(BranchTable.counts, key);
-    else this.#turn.put(BranchTable.counts, key, encodeTypeCount({ count, fields }));
   }
 }

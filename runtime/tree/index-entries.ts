@@ -1,14 +1,10 @@
 import { Buffer } from 'node:buffer';
 import { isNodeId, type NodeHeader } from '#runtime/content/content-node.ts';
-import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
+import { type JsonObject, type JsonValue, ownValue } from '#runtime/content/values/json-value.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
 import { findReferences } from '#runtime/content/values/references.ts';
-import {
-  indexValue,
-  indexValueInSteps,
-  uniqueValue,
-  uniqueValueInSteps,
-} from '#runtime/index/index-value.ts';
+import { indexKey, indexKeyInSteps, olderIndexKey, olderIndexKeyInSteps } from '#runtime/index/index-key.ts';
+import { uniqueValue, uniqueValueInSteps } from '#runtime/index/unique-value.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, propertyKey, referenceKey, typeKey, uniqueKey } from '#runtime/shard/key-layout.ts';
 import type { IndexFields } from './index-catalog.ts';
@@ -22,7 +18,15 @@ export interface IndexEntry {
   readonly value: Uint8Array;
   /** For a unique row: the property, so that an error can name it. */
   readonly uniqueProperty?: string;
+  /** Whether the row is of an index that is pending, so that it may be missing. */
+  readonly mayBeMissing?: boolean;
 }
+
+/**
+ * Which rows of a node are meant: `written` are those that a write of the node leaves, `possible` are those that may be in
+ * the indexes before it. They differ while indexes are pending.
+ */
+export type EntrySelection = 'written' | 'possible';
 
 const nothing = new Uint8Array(0);
 
@@ -31,7 +35,13 @@ export type IndexTexts = ReadonlyMap<string, string | undefined>;
 
 /** Names of the indexes in {@link IndexTexts}. */
 const PROPERTIES = 'properties';
+const OLDER = 'older';
 const UNIQUES = 'uniques';
+
+/** Names of the pending property indexes. */
+function pendingNames({ pending }: IndexFields): readonly string[] {
+  return pending === undefined ? [] : [...pending.building, ...pending.upgrading, ...pending.dropping];
+}
 
 /**
  * Computes in steps what {@link recordEntries} needs of a large record, and keeps it with the record: the index text of
@@ -43,7 +53,9 @@ const UNIQUES = 'uniques';
 export function* prepareEntries(record: NodeRecord, fields: IndexFields): Generator<undefined, void> {
   if (!record.isLarge) return;
   yield* record.prepareIndexed();
-  yield* prepareTexts(record, PROPERTIES, fields.properties, indexValueInSteps);
+  const pending = pendingNames(fields);
+  yield* prepareTexts(record, PROPERTIES, [...fields.properties, ...pending], indexKeyInSteps);
+  yield* prepareTexts(record, OLDER, pending, olderIndexKeyInSteps);
   yield* prepareTexts(record, UNIQUES, fields.uniques, uniqueValueInSteps);
 }
 
@@ -67,16 +79,19 @@ export function recordEntries(
   workspace: string,
   fields: IndexFields,
   record: NodeRecord,
+  selection: EntrySelection,
   properties: JsonObject = indexedProperties(record, fields),
 ): readonly IndexEntry[] {
   const texts = record.isLarge ? record.indexTexts : undefined;
-  return indexEntries(workspace, fields, record.header, properties, texts);
+  return indexEntries(workspace, fields, record.header, properties, selection, texts);
 }
 
 /** The properties of a record that the indexes of some fields read. */
 export function indexedProperties(record: NodeRecord, ...fields: readonly IndexFields[]): JsonObject {
   if (!record.isLarge) return record.properties;
-  return record.indexedProperties(fields.flatMap(({ properties, uniques }) => [...properties, ...uniques]));
+  return record.indexedProperties(
+    fields.flatMap((each) => [...each.properties, ...each.uniques, ...pendingNames(each)]),
+  );
 }
 
 /**
@@ -91,13 +106,16 @@ export function indexEntries(
   fields: IndexFields,
   header: NodeHeader,
   properties: JsonObject,
+  selection: EntrySelection,
   texts?: IndexTexts,
 ): readonly IndexEntry[] {
   const id = Buffer.from(textBytes(header.id), 'latin1');
   const entries: IndexEntry[] = [
     { table: BranchTable.types, key: typeKey(workspace, header.nodeType, header.path), value: id },
   ];
-  propertyEntries(entries, workspace, fields, header, properties, id, texts);
+  const values = new IndexedValues(properties, texts);
+  propertyEntries(entries, workspace, fields, header.id, values, selection);
+  uniqueEntries(entries, workspace, fields, header, values, id);
   for (const relation of header.relations) {
     entries.push({
       table: BranchTable.references,
@@ -125,29 +143,78 @@ export function indexEntries(
   return entries;
 }
 
+/** The keys of the values of one node. */
+class IndexedValues {
+  readonly #properties: JsonObject;
+  readonly #texts: IndexTexts | undefined;
+
+  constructor(properties: JsonObject, texts: IndexTexts | undefined) {
+    this.#properties = properties;
+    this.#texts = texts;
+  }
+
+  key(name: string): string {
+    return this.#prepared(PROPERTIES, name) ?? indexKey(this.#value(name));
+  }
+
+  olderKey(name: string): string | undefined {
+    return this.#prepared(OLDER, name) ?? olderIndexKey(this.#value(name));
+  }
+
+  uniqueKey(name: string): string | undefined {
+    const value = this.#value(name);
+    return value === undefined ? undefined : (this.#prepared(UNIQUES, name) ?? uniqueValue(value));
+  }
+
+  #prepared(index: string, name: string): string | undefined {
+    return this.#texts?.get(`${index} ${name}`);
+  }
+
+  #value(name: string): JsonValue | undefined {
+    return ownValue(this.#properties, name);
+  }
+}
+
 function propertyEntries(
   entries: IndexEntry[],
   workspace: string,
-  fields: IndexFields,
-  header: NodeHeader,
-  properties: JsonObject,
-  id: Uint8Array,
-  texts: IndexTexts | undefined,
+  { pending, properties }: IndexFields,
+  id: string,
+  values: IndexedValues,
+  selection: EntrySelection,
 ): void {
-  for (const name of fields.properties) {
-    if (!Object.hasOwn(properties, name)) continue;
-    const place = texts === undefined ? '' : `${PROPERTIES} ${name}`;
-    const value = texts?.has(place) === true ? texts.get(place) : indexValue(properties[name] as JsonValue);
-    if (value === undefined) continue;
-    const key = propertyKey(workspace, name, value, header.id);
-    entries.push({ table: BranchTable.properties, key, value: nothing });
+  const add = (name: string, value: string, mayBeMissing = false): void => {
+    const key = propertyKey(workspace, name, value, id);
+    entries.push({ table: BranchTable.properties, key, value: nothing, mayBeMissing });
+  };
+  for (const name of properties) add(name, values.key(name));
+  if (pending === undefined) return;
+  const { building, dropping, upgrading } = pending;
+  for (const name of building) add(name, values.key(name), true);
+  for (const name of upgrading) {
+    const key = values.key(name);
+    add(name, key, values.olderKey(name) !== key);
   }
-  for (const name of fields.uniques) {
-    if (!Object.hasOwn(properties, name)) continue;
-    const place = texts === undefined ? '' : `${UNIQUES} ${name}`;
-    const value = texts?.has(place) === true ? texts.get(place) : uniqueValue(properties[name] as JsonValue);
+  if (selection === 'written') return;
+  for (const name of dropping) add(name, values.key(name), true);
+  for (const name of [...building, ...upgrading, ...dropping]) {
+    const older = values.olderKey(name);
+    if (older !== undefined && older !== values.key(name)) add(name, older, true);
+  }
+}
+
+function uniqueEntries(
+  entries: IndexEntry[],
+  workspace: string,
+  { uniques }: IndexFields,
+  { nodeType }: NodeHeader,
+  values: IndexedValues,
+  id: Uint8Array,
+): void {
+  for (const name of uniques) {
+    const value = values.uniqueKey(name);
     if (value === undefined) continue;
-    const key = uniqueKey(workspace, header.nodeType, name, value);
+    const key = uniqueKey(workspace, nodeType, name, value);
     entries.push({ table: BranchTable.uniques, key, value: id, uniqueProperty: name });
   }
 }

@@ -3,34 +3,22 @@ import { assert, InvariantError } from '#runtime/base/assert.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { formatRevision, parseRevision, type Revision, compareRevisions } from '#runtime/content/revision.ts';
-import type { ResolvedSource } from '#runtime/content/resolution/schema-resolver.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
-import { bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
+import { textBytes } from '#runtime/shard/binary-key.ts';
 import {
   BranchTable,
   childKey,
   childVersionKey,
-  countKey,
   nodeKey,
   nodeVersionKey,
   parentKey,
   parentVersionKey,
   pathKey,
   pathVersionKey,
-  underParts,
 } from '#runtime/shard/key-layout.ts';
-import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
-import {
-  decodeTypeCount,
-  encodeTypeCount,
-  type IndexFields,
-  readTypeCount,
-  sameFields,
-  wantedFields,
-} from './index-catalog.ts';
 import { changeDetails } from './change-details.ts';
 import { duplicateValue } from './duplicate-value.ts';
-import { type IndexEntry, indexedProperties, prepareEntries, recordEntries } from './index-entries.ts';
+import { type IndexStep, IndexWriter, type IndexWriterEnvironment, type TypeSource } from './index-writer.ts';
 import {
   type Binding,
   decodeBinding,
@@ -46,8 +34,13 @@ import { UniqueClaims, type UniqueClash } from './unique-claims.ts';
 const nothing = new Uint8Array(0);
 const hadChildren = Uint8Array.of(1);
 
-/** Resolves node types during a write; undefined for a deleted workspace. */
-export type TypeSource = (workspace: string) => ResolvedSource | undefined;
+/** Options of {@link TreeWriter}. */
+export interface TreeWriterOptions {
+  /** Whether an error about another node may name it; default: never. */
+  readonly sees?: (workspace: string, id: string) => boolean;
+  /** See {@link IndexWriterEnvironment.atOnceMax}. */
+  readonly atOnceMax?: number | undefined;
+}
 
 /** The change of a node so far, and its state before the revision. */
 interface Noted {
@@ -74,17 +67,16 @@ interface Noted {
 export class TreeWriter {
   readonly head: HeadNodeReader;
   readonly #turn: Turn;
-  readonly #types: TypeSource;
+  readonly #indexes: IndexWriter;
   readonly #sees: (workspace: string, id: string) => boolean;
   readonly #changes = new Map<string, Noted>();
-  #claims: UniqueClaims | undefined;
 
-  /** @param sees whether an error about another node may name it; default: never */
-  constructor(turn: Turn, types: TypeSource, sees: (workspace: string, id: string) => boolean = () => false) {
+  constructor(turn: Turn, types: TypeSource, { atOnceMax, sees }: TreeWriterOptions = {}) {
     this.#turn = turn;
-    this.#types = types;
-    this.#sees = sees;
+    this.#sees = sees ?? (() => false);
     this.head = new HeadNodeReader(turn);
+    const duplicate = (clash: Omit<UniqueClash, 'operation'>): ServiceError => this.duplicateValue(clash);
+    this.#indexes = new IndexWriter({ turn, types, duplicate, atOnceMax });
   }
 
   /** The net changes so far: one entry per node (and locale). */
@@ -111,13 +103,14 @@ export class TreeWriter {
    * Defers the comparison of unique values: {@link settleUniques} compares them all and must follow the last write.
    */
   deferUniques(): UniqueClaims {
-    this.#claims ??= new UniqueClaims();
-    return this.#claims;
+    this.#indexes.claims ??= new UniqueClaims();
+    return this.#indexes.claims;
   }
 
   /** Compares the deferred unique values. @returns a value that two nodes have; undefined when there is none */
   *settleUniques(): Generator<undefined, UniqueClash | undefined> {
-    return this.#claims === undefined ? undefined : yield* this.#claims.settle(this.#turn);
+    const { claims } = this.#indexes;
+    return claims === undefined ? undefined : yield* claims.settle(this.#turn);
   }
 
   /** The error for a unique value that two nodes have. */
@@ -131,8 +124,8 @@ export class TreeWriter {
    *
    * @returns a generator that yields only for a large node
    */
-  *prepare(workspace: string, record: NodeRecord): Generator<undefined, void> {
-    if (record.isLarge) yield* prepareEntries(record, this.#fieldsOf(workspace, record.nodeType));
+  prepare(workspace: string, record: NodeRecord): Generator<undefined, void> {
+    return this.#indexes.prepare(workspace, record);
   }
 
   /**
@@ -146,8 +139,7 @@ export class TreeWriter {
     this.#turn.put(BranchTable.nodes, nodeKey(workspace, header.id), record.bytes);
     this.#bindPath(workspace, header.path, header.id);
     this.#place(workspace, header.parentId, header.orderKey, header.id);
-    this.#count(workspace, header.nodeType, 1);
-    for (const entry of this.#entries(workspace, record)) this.#putEntry(workspace, entry, header.id);
+    this.#indexes.add(workspace, record);
     this.#note(workspace, undefined, record);
   }
 
@@ -170,11 +162,7 @@ export class TreeWriter {
       this.#displace(workspace, before.parentId, before.orderKey);
       this.#place(workspace, after.parentId, after.orderKey, after.id);
     }
-    this.#replaceEntries(workspace, this.#entries(workspace, old), this.#entries(workspace, next), after.id);
-    if (before.nodeType !== after.nodeType) {
-      this.#count(workspace, before.nodeType, -1);
-      this.#count(workspace, after.nodeType, 1);
-    }
+    this.#indexes.replace(workspace, old, next);
     this.#note(workspace, old, next);
   }
 
@@ -188,103 +176,18 @@ export class TreeWriter {
     }
     this.#unbindPath(workspace, header.path, header.id);
     this.#displace(workspace, header.parentId, header.orderKey);
-    for (const entry of this.#entries(workspace, old)) this.#removeEntry(workspace, entry, header.id);
-    this.#count(workspace, header.nodeType, -1);
+    this.#indexes.remove(workspace, old);
     this.#noteRemoval(workspace, old);
   }
 
-  /**
-   * Updates the index rows of all nodes after types or pins changed. Cost follows the number of nodes whose type
-   * changed its indexed properties.
-   *
-   * @throws {ServiceError} `VALIDATION_FAILED` when values that must now be unique are not
-   */
-  *reindex(): Generator<undefined, void> {
-    for (const { key, value } of [...this.#turn.range(BranchTable.counts, { start: '', end: '\u00ff' })]) {
-      const [workspace, nodeType] = key.split(END) as [string, string];
-      const { count, fields } = decodeTypeCount(value);
-      const wanted = this.#wanted(workspace, nodeType);
-      if (sameFields(fields, wanted)) continue;
-      this.#turn.put(BranchTable.counts, key, encodeTypeCount({ count, fields: wanted }));
-      const rows = rowsInBatches(this.#turn, BranchTable.types, underParts(workspace, nodeType));
-      for (const row of rows) {
-        const id = bytesText(Buffer.from(row.value).latin1Slice());
-        const record = yield* this.head.byIdInSteps(workspace, id);
-        assert(record !== undefined, 'the type index names stored nodes');
-        yield* prepareEntries(record, fields);
-        yield* prepareEntries(record, wanted);
-        const properties = indexedProperties(record, fields, wanted);
-        const old = recordEntries(workspace, fields, record, properties);
-        const next = recordEntries(workspace, wanted, record, properties);
-        this.#replaceEntries(workspace, old, next, record.header.id);
-        yield;
-      }
-    }
+  /** Changes the indexes after types or pins changed, see {@link IndexWriter.reindex}. */
+  reindex(): Generator<undefined, void> {
+    return this.#indexes.reindex();
   }
 
-  #wanted(workspace: string, nodeType: string): IndexFields {
-    return wantedFields(this.#types(workspace)?.nodeType(nodeType));
-  }
-
-  #entries(workspace: string, record: NodeRecord): readonly IndexEntry[] {
-    return recordEntries(workspace, this.#fieldsOf(workspace, record.header.nodeType), record);
-  }
-
-  #fieldsOf(workspace: string, nodeType: string): IndexFields {
-    return readTypeCount(this.#turn, workspace, nodeType)?.fields ?? this.#wanted(workspace, nodeType);
-  }
-
-  #replaceEntries(
-    workspace: string,
-    old: readonly IndexEntry[],
-    next: readonly IndexEntry[],
-    id: string,
-  ): void {
-    const kept = new Map<string, IndexEntry>();
-    for (const entry of old) kept.set(`${entry.table}\0${entry.key}`, entry);
-    const added: IndexEntry[] = [];
-    for (const entry of next) {
-      const place = `${entry.table}\0${entry.key}`;
-      const same = kept.get(place);
-      kept.delete(place);
-      if (same === undefined || Buffer.compare(same.value, entry.value) !== 0) added.push(entry);
-    }
-    // Removals first: a value that moves from one row to another must not clash with itself.
-    for (const entry of kept.values()) this.#removeEntry(workspace, entry, id);
-    for (const entry of added) this.#putEntry(workspace, entry, id);
-  }
-
-  #removeEntry(workspace: string, { table, key, uniqueProperty }: IndexEntry, id: string): void {
-    if (uniqueProperty !== undefined && this.#claims !== undefined) {
-      this.#claims.release(workspace, uniqueProperty, key, id);
-      return;
-    }
-    // In a move of several nodes another one may have taken the path, and with it this row, already.
-    if (table === BranchTable.types && !this.#isHolder(this.#turn.get(table, key), id)) return;
-    this.#turn.remove(table, key);
-  }
-
-  #isHolder(bytes: Uint8Array | undefined, id: string): boolean {
-    return bytes !== undefined && bytesText(Buffer.from(bytes).latin1Slice()) === id;
-  }
-
-  #putEntry(
-    workspace: string,
-    { table, key, uniqueProperty: property, value }: IndexEntry,
-    id: string,
-  ): void {
-    if (property !== undefined) {
-      if (this.#claims !== undefined) {
-        this.#claims.claim(workspace, property, key, id);
-        return;
-      }
-      const holder = this.#turn.get(table, key);
-      if (holder !== undefined && !this.#isHolder(holder, id)) {
-        const ids = [id, bytesText(Buffer.from(holder).latin1Slice())] as const;
-        throw this.duplicateValue({ workspace, property, ids });
-      }
-    }
-    this.#turn.put(table, key, value);
+  /** Continues with pending indexes, see {@link IndexWriter.build}. */
+  buildIndexes(nodesMax: number): Generator<undefined, IndexStep> {
+    return this.#indexes.build(nodesMax);
   }
 
   #keepVersion(workspace: string, old: NodeRecord): void {
@@ -379,16 +282,6 @@ export class TreeWriter {
   #lastOrderKey(workspace: string, parentId: string): string {
     for (const { orderKey } of this.head.children(workspace, parentId, { reverse: true })) return orderKey;
     throw new InvariantError('a parent with children has a last one');
-  }
-
-  #count(workspace: string, nodeType: string, by: number): void {
-    const known = readTypeCount(this.#turn, workspace, nodeType);
-    const count = (known?.count ?? 0) + by;
-    assert(count >= 0, 'there are not fewer than no nodes of a type');
-    const fields = known?.fields ?? this.#wanted(workspace, nodeType);
-    const key = countKey(workspace, nodeType);
-    if (count === 0) this.#turn.remove(BranchTable.counts, key);
-    else this.#turn.put(BranchTable.counts, key, encodeTypeCount({ count, fields }));
   }
 
   #note(workspace: string, old: NodeRecord | undefined, record: NodeRecord): void {

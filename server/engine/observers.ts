@@ -7,6 +7,7 @@ import type { FileSystem, OpenFile } from '#runtime/base/files/file-system.ts';
 import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
 import { isJobWaiting } from '#runtime/jobs/job-waiting.ts';
 import { jobEnqueued } from '#runtime/jobs/outbox.ts';
+import { isIndexesPending } from '#runtime/tree/branch-events.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { HttpRouteMetrics, Metrics } from '#runtime/telemetry/metrics.ts';
@@ -22,6 +23,8 @@ export interface HostListeners {
   readonly onHeadMoved: (actor: ActorId) => void;
   /** An actor has committed background jobs, which wait in its outbox. */
   readonly onJobsEnqueued: (actor: ActorId) => void;
+  /** A branch has pending property indexes. */
+  readonly onIndexesPending: (actor: ActorId, since: string) => void;
   /** Jobs of a repository may be claimed. */
   readonly onJobsWaiting: (actor: ActorId, ids: readonly string[]) => void;
 }
@@ -30,7 +33,7 @@ export interface HostListeners {
 export function hostObserver(
   metrics: Metrics,
   log: Log,
-  { onHeadMoved, onJobsEnqueued, onJobsWaiting }: HostListeners,
+  { onHeadMoved, onIndexesPending, onJobsEnqueued, onJobsWaiting }: HostListeners,
 ): HostObserver {
   const events = metrics.counter('svc_events_total', 'Events of durable commands.');
   const failures = metrics.counter('svc_apply_failures_total', 'Applications to a shard that failed.');
@@ -45,6 +48,7 @@ export function hostObserver(
       events.add(happened.length);
       if (happened.some(({ type }) => movesHead.has(type))) onHeadMoved(actor);
       if (happened.includes(jobEnqueued)) onJobsEnqueued(actor);
+      for (const event of happened) if (isIndexesPending(event)) onIndexesPending(actor, event.since);
       const waiting = happened.filter(isJobWaiting);
       if (waiting.length > 0)
         onJobsWaiting(

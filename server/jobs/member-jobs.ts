@@ -5,6 +5,7 @@ import type { ActorId, ActorLifecycle, Router } from '#runtime/actor/ports.ts';
 import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { JobRequest } from '#runtime/jobs/job.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';
 import { scopeOf } from '#runtime/jobs/outbox.ts';
 import { OutboxRelay } from '#runtime/jobs/outbox-relay.ts';
@@ -12,7 +13,9 @@ import type { JobScope, Queue } from '#runtime/jobs/ports.ts';
 import type { JobTickets } from '#runtime/jobs/tickets.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
+import { AnnouncedJobs } from './announced-jobs.ts';
 import { JobRunner } from './job-runner.ts';
+import { PropertyIndexBuild } from './property-index-build.ts';
 import { registeredRepositories } from '#server/registry/registered-repositories.ts';
 import { RevisionHistoryCopy } from './revision-history-copy.ts';
 
@@ -41,6 +44,7 @@ export class MemberJobs {
   readonly #queue: LocalQueue | SharedQueue;
   readonly #clock: Clock;
   readonly #relay: OutboxRelay;
+  readonly #announced: AnnouncedJobs;
   readonly #runner: JobRunner;
   readonly #router: Router;
   readonly #log: Log;
@@ -60,7 +64,8 @@ export class MemberJobs {
     this.#queue = openQueue(environment);
     this.queue = this.#queue;
     this.#relay = new OutboxRelay({ router, queue: this.#queue, clock, random, log });
-    const own = [new RevisionHistoryCopy(router, clock)];
+    this.#announced = new AnnouncedJobs({ queue: this.#queue, clock, random, log });
+    const own = [new RevisionHistoryCopy(router, clock), new PropertyIndexBuild(router, clock)];
     this.#runner = new JobRunner({
       queue: this.#queue,
       handlers: [...own, ...handlers],
@@ -88,6 +93,11 @@ export class MemberJobs {
   /** Delivers an actor's committed jobs to the queue, see {@link OutboxRelay.deliver}. */
   deliver(actor: ActorId): Promise<void> {
     return this.#relay.deliver(actor);
+  }
+
+  /** Enqueues a job that an actor of this member announced, see {@link AnnouncedJobs}. */
+  announced(actor: ActorId, request: JobRequest): void {
+    this.#announced.enqueue(actor, request);
   }
 
   /** Announces to free workers that jobs of this member's repositories may be claimed. */
@@ -124,6 +134,7 @@ export class MemberJobs {
     this.#isDraining = true;
     this.#again?.cancel();
     await this.#runner.drain(graceMs);
+    await this.#announced.close();
     await this.#relay.close();
     await this.#recovery;
     this.#queue.close();

@@ -28,6 +28,7 @@ const hits: Readonly<Record<CrashPointName, readonly number[]>> = {
   'before-job-relay': [],
   'after-job-relay': [],
   'before-job-ticket': [],
+  'before-job-announced': [],
   'mid-job': [],
   'before-job-complete': [],
   // The child makes no backups: backup-crash.slow.test.ts strikes these.

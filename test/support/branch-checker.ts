@@ -90,7 +90,9 @@ function rebuild(reader: TableReader, nodes: readonly Stored[]): Record<TableNam
     const bytes = reader.get(BranchTable.counts, type);
     if (bytes === undefined) continue;
     const { fields } = decodeTypeCount(bytes);
-    for (const { table, key, value } of indexEntries(workspace, fields, header, record.properties)) {
+    for (const entry of indexEntries(workspace, fields, header, record.properties, 'possible')) {
+      const { key, mayBeMissing, table, value } = entry;
+      if (mayBeMissing === true && reader.get(table, key) === undefined) continue;
       tables[names.get(table) as TableName].set(key, latin1(value));
     }
   }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { branchActor } from '#actors/branch/branch-actor.ts';
+import type { BranchLimits } from '#actors/branch/branch-state.ts';
 import type {
   BranchCommand,
   BranchQuery,
@@ -38,6 +39,7 @@ import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { policyThat } from './policy-that.ts';
+import type { IndexStep } from '#runtime/tree/index-writer.ts';
 
 /** A node object as reads answer it, with the fields tests look at. */
 export interface NodeObject {
@@ -89,6 +91,8 @@ export interface BranchSetup {
   readonly workspaces?: Readonly<Record<string, JsonObject>>;
   /** Nodes one commit may change. Default 100,000. */
   readonly commitNodesMax?: number;
+  /** Nodes whose index rows a change of types writes at once. Default: that of the product. */
+  readonly indexedAtOnceMax?: number;
   /** Work that a request may take, in nanoseconds. Default: that of the product. */
   readonly workMax?: number;
   /** What reads of large nodes may hold together, in bytes. Default: that of the product. */
@@ -135,17 +139,18 @@ export class BranchFixture {
   /** Every event that became durable. */
   readonly events: ActorEvent[] = [];
   readonly #folder: string;
-  readonly #commitNodesMax: number;
+  readonly #limits: BranchLimits;
   readonly #request: RequestLimits;
   /** What its long reads take turns with. */
   readonly slices: SliceScheduler;
   #journal: Journal | undefined;
   #host: ActorHost | undefined;
 
-  constructor(folder: string, { commitNodesMax, roomBytes, slicesClock, workMax }: BranchSetup) {
+  constructor(folder: string, setup: BranchSetup) {
+    const { commitNodesMax = 100_000, indexedAtOnceMax, roomBytes, slicesClock, workMax } = setup;
     this.slices = new SliceScheduler(slicesClock ?? systemClock, roomBytes);
     this.#folder = folder;
-    this.#commitNodesMax = commitNodesMax ?? 100_000;
+    this.#limits = { commitNodesMax, ...(indexedAtOnceMax === undefined ? {} : { indexedAtOnceMax }) };
     this.#request = { ...defaultRequestLimits, ...(workMax === undefined ? {} : { workMax }) };
   }
 
@@ -167,6 +172,13 @@ export class BranchFixture {
   /** Asks a query; the answer is as the actor gave it. */
   ask(query: BranchQuery, caller: Caller = administrator): unknown {
     return this.#running.query(branch, query, caller);
+  }
+
+  /** Continues with pending indexes until none is left, a few nodes at a time. */
+  async buildIndexes(nodesMax = 3): Promise<void> {
+    const caller = engineCaller(tenant);
+    const command = { type: 'BuildIndexes', nodesMax } as const;
+    while (!((await this.#running.command(branch, command, { caller })) as IndexStep).isDone);
   }
 
   /** Sends a command to the repository. */
@@ -262,7 +274,7 @@ export class BranchFixture {
       log: this.#journal,
       clock: systemClock,
       random: systemRandom,
-      kinds: [repositoryActor, branchActor({ commitNodesMax: this.#commitNodesMax })],
+      kinds: [repositoryActor, branchActor(this.#limits)],
       slices: this.slices,
       limits: {
         commit: {

@@ -142,7 +142,8 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
     ? { ...source, definitions: record.definitions }
     : yield* netChanges(step);
   const turn = new ReplayTurn(edit.turn, parseRevision(record.revision), Date.parse(record.timestamp));
-  const writer = new TreeWriter(turn, (name) => edit.schema(name));
+  const atOnceMax = edit.state.limits.indexedAtOnceMax;
+  const writer = new TreeWriter(turn, (name) => edit.schema(name), { atOnceMax });
   const { addresses, nodes } = yield* touched(step, changes, definitions);
   edit.checkSize(nodes.length);
   const put: { workspace: string; record: NodeRecord }[] = [];

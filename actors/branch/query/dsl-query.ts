@@ -2,11 +2,10 @@ import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
-import { indexValue } from '#runtime/index/index-value.ts';
-import { bytesText, END } from '#runtime/shard/binary-key.ts';
-import { BranchTable, propertyEntries } from '#runtime/shard/key-layout.ts';
+import { type KeyRange, keyRanges } from '#runtime/index/key-range.ts';
+import { BranchTable, propertyPrefix, readPropertyKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { readTypeCount } from '#runtime/tree/index-catalog.ts';
+import { findsEqual, type IndexFields, readTypeCount } from '#runtime/tree/index-catalog.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import { childrenInBatches } from '../reads/batched-rows.ts';
@@ -170,7 +169,7 @@ function* candidates(
   if (nodeType !== undefined) {
     const catalog = isNodeTypeName(nodeType) ? readTypeCount(reader, workspace, nodeType) : undefined;
     if (catalog === undefined) return { ids: [], inPathOrder: true };
-    const ids = yield* indexedIds(reader, workspace, terms, catalog.fields.properties, rootCount);
+    const ids = yield* indexedIds(reader, workspace, terms, catalog.fields, rootCount);
     if (ids !== undefined) return { ids, inPathOrder: false };
     if (catalog.count <= rootCount * KEYS_PER_NODE) {
       return { ids: rootNodesOfType(reader, workspace, nodeType), inPathOrder: true };
@@ -216,26 +215,27 @@ function wantedType(terms: readonly Term[]): string | undefined {
 /**
  * Ids from the property index, if it supports a comparison.
  *
- * @param indexed properties with index rows in the catalog
+ * @param fields the indexes of the type, from the catalog
  * @param most above this number of rows the index is not worth its cost
  */
 function* indexedIds(
   reader: TableReader,
   workspace: string,
   terms: readonly Term[],
-  indexed: readonly string[],
+  fields: IndexFields,
   most: number,
 ): Generator<undefined, readonly string[] | undefined> {
   for (const term of terms) {
     const { field } = term;
     if (term.operator !== 'eq' || field.kind !== 'property' || field.keys.length !== 1) continue;
     const name = field.keys[0] as string;
-    const text = indexed.includes(name) ? indexValue(term.value) : undefined;
-    if (text === undefined) continue;
+    if (!findsEqual(fields, name, term.value)) continue;
     const ids: string[] = [];
-    const range = propertyEntries(workspace, name, text);
+    const prefix = propertyPrefix(workspace, name);
+    const [{ start, end }] = keyRanges({ operator: 'eq', value: term.value }) as [KeyRange];
+    const range = { start: prefix + start, end: prefix + end };
     for (const { key } of rowsInBatches(reader, BranchTable.properties, range, most + 1)) {
-      ids.push(bytesText(key.slice(key.lastIndexOf(END) + 1)));
+      ids.push(readPropertyKey(key).id);
       if (ids.length % KEYS_PER_NODE === 0) yield undefined;
     }
     if (ids.length <= most) return ids;

@@ -18,7 +18,7 @@ import {
   validateProperties,
 } from '#runtime/content/validation/validate-node.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { uniqueValue } from '#runtime/index/index-value.ts';
+import { uniqueValue } from '#runtime/index/unique-value.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import { listDefinitions as listStored, readDefinition as readStored } from '#runtime/tree/schema-store.ts';

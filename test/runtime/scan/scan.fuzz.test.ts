@@ -13,7 +13,8 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { readerOver } from '#runtime/shard/value-in-steps.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
 import { MODEL_ROOT, type ModelNode, TreeModel } from '../tree/tree-model.ts';
-import { history, Stepper, type Step, step, TreeUnderTest } from '../tree/tree-workload.ts';
+import { TreeUnderTest } from '../tree/tree-under-test.ts';
+import { history, Stepper, type Step, step, types } from '../tree/tree-workload.ts';
 
 /** Rows that are read one by one. */
 const PIECES_MAX = 4;
@@ -203,7 +204,7 @@ describe('a scan', () => {
   let runs = 0;
 
   beforeAll(() => {
-    tree = new TreeUnderTest(folder);
+    tree = new TreeUnderTest(folder, () => types);
   });
   afterAll(async () => {
     await tree.close();

@@ -11,7 +11,8 @@ import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { findDamage } from '#test/support/branch-checker.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
 import { MODEL_ROOT, TreeModel } from './tree-model.ts';
-import { history, Stepper, TreeUnderTest } from './tree-workload.ts';
+import { TreeUnderTest } from './tree-under-test.ts';
+import { history, Stepper, types } from './tree-workload.ts';
 
 /** What a reader says of a node, in the model's terms. */
 function seen(record: NodeRecord | undefined): unknown {
@@ -56,7 +57,7 @@ describe('a tree over time', () => {
   let runs = 0;
 
   beforeAll(() => {
-    tree = new TreeUnderTest(folder);
+    tree = new TreeUnderTest(folder, () => types);
   });
   afterAll(async () => {
     await tree.close();

@@ -1,30 +1,13 @@
 import fc from 'fast-check';
-import { expect } from 'vitest';
-import { policyFor } from '#runtime/access/policy.ts';
-import type { Principal } from '#runtime/access/principal.ts';
-import { systemClock } from '#runtime/base/time/clock.ts';
-import { systemRandom } from '#runtime/base/random.ts';
-import { commonTableNames } from '#runtime/commit/behaviour.ts';
-import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
-import { Memtable } from '#runtime/commit/memtable.ts';
-import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
-import { TurnScope } from '#runtime/commit/turn-scope.ts';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import { parseNodeTypeDefinition } from '#runtime/content/definitions/node-type.ts';
 import { orderKeyBetween } from '#runtime/content/order-key.ts';
 import { isDescendantPath, joinPath, pathName, rebasePath } from '#runtime/content/path.ts';
-import { formatRevision, type Revision } from '#runtime/content/revision.ts';
+import { formatRevision } from '#runtime/content/revision.ts';
 import { newSchemaRecord } from '#runtime/content/definitions/schema-record.ts';
 import { SchemaResolver } from '#runtime/content/resolution/schema-resolver.ts';
-import { branchTableNames } from '#runtime/shard/key-layout.ts';
-import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
-import { changeDetails } from '#runtime/tree/change-details.ts';
-import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
-import type { NodeChange } from '#runtime/tree/revision-record.ts';
-import { writeRevision } from '#runtime/tree/revision-store.ts';
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import { MODEL_ROOT, type ModelNode } from './tree-model.ts';
 
@@ -73,9 +56,6 @@ export const history: fc.Arbitrary<readonly { readonly steps: readonly Step[]; r
     maxLength: 14,
   });
 
-const principal: Principal = { kind: 'system', tenant: 'acme' };
-const caller = { principal, policy: policyFor(principal, 'acme') };
-
 const stored = newSchemaRecord(
   parseNodeTypeDefinition({
     name: 'test:Item',
@@ -84,74 +64,12 @@ const stored = newSchemaRecord(
   'item',
   '2026-01-01T00:00:00.000Z',
 );
-const types = new SchemaResolver({
+/** Its types. */
+export const types: SchemaResolver = new SchemaResolver({
   nodeType: (asked) => (asked === 'test:Item' ? stored : undefined),
   archetype: () => undefined,
   elementType: () => undefined,
 });
-
-/** The tree under test, over a real shard with unapplied memtables on top. */
-export class TreeUnderTest {
-  readonly #shard: LmdbShard;
-  readonly #clock: HybridClock;
-  /** Moves on by itself, so that there are moments between two revisions. */
-  #wallMs = 1_000_000;
-  #memtables: readonly Memtable[] = [];
-  #sequence = 0;
-
-  constructor(folder: string) {
-    this.#shard = new LmdbShard(folder, [...commonTableNames, ...branchTableNames]);
-    this.#clock = new HybridClock({ ...systemClock, wallMs: () => this.#wallMs });
-  }
-
-  get reader(): TableReader {
-    return new MemtableReader(
-      () => this.#memtables,
-      () => this.#shard,
-    );
-  }
-
-  commit(change: (writer: TreeWriter) => void): Revision {
-    this.#wallMs += 10;
-    const memtable = new Memtable();
-    const earlier = this.#memtables;
-    this.#memtables = [memtable, ...earlier];
-    const turn = new TurnScope(caller, this.#wallMs, this.reader, memtable, this.#clock, systemRandom);
-    const writer = new TreeWriter(turn, () => types);
-    change(writer);
-    const before = new MemtableReader(
-      () => earlier,
-      () => this.#shard,
-    );
-    this.#requireNet(writer.changes, new HeadNodeReader(before));
-    writeRevision(turn, { actor: 'ada', message: 'step', isSystem: false }, writer.changes, []);
-    return turn.revision;
-  }
-
-  /** Each change tells what is between the states before and after the revision, however often it wrote the node. */
-  #requireNet(changes: readonly NodeChange[], before: HeadNodeReader): void {
-    const after = new HeadNodeReader(this.reader);
-    for (const { details, node_id: id, path, workspace } of changes) {
-      const old = before.byId(workspace, id);
-      const net = changeDetails(old, after.byId(workspace, id));
-      expect(details).toMatchObject(net);
-      expect(details?.pathBefore).toBe(
-        old === undefined || old.header.path === path ? undefined : old.header.path,
-      );
-    }
-  }
-
-  async apply(): Promise<void> {
-    const writes = this.#memtables.toReversed().flatMap((memtable) => memtable.writes());
-    this.#sequence += 1;
-    await this.#shard.apply(writes, { sequence: this.#sequence, clock: this.#clock.last }).committed;
-    this.#memtables = [];
-  }
-
-  async close(): Promise<void> {
-    await this.#shard.close();
-  }
-}
 
 /** Carries steps out on the model and on the tree alike. */
 export class Stepper {

@@ -1,5 +1,5 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
-import { uniqueValueInSteps } from '#runtime/index/index-value.ts';
+import { uniqueValueInSteps } from '#runtime/index/unique-value.ts';
 import { bytesText, END } from '#runtime/shard/binary-key.ts';
 import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';

@@ -12,7 +12,7 @@ import {
   exactNumber,
   isMultiple,
 } from '#runtime/base/text/exact-number.ts';
-import { indexValue } from '#runtime/index/index-value.ts';
+import { indexKey } from '#runtime/index/index-key.ts';
 
 describe('a number that is read', () => {
   it.each([
@@ -217,7 +217,7 @@ describe('numbers in order', () => {
   it('have the same order in an index, with equal ones at one place', () => {
     fc.assert(
       fc.property(anyNumber, anyNumber, (a, b) => {
-        const [x, y] = [indexValue(a) as string, indexValue(b) as string];
+        const [x, y] = [indexKey(a), indexKey(b)];
         // What follows a value in a key sorts below every character of one.
         const order = `${x}\0` < `${y}\0` ? -1 : x === y ? 0 : 1;
         expect(order).toBe(sign(compareNumbers(a, b)));

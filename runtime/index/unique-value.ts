@@ -1,49 +1,10 @@
-import { Buffer } from 'node:buffer';
-import { placeOf } from '#runtime/base/text/exact-number.ts';
 import { isLargeJson, jsonPieces } from '#runtime/base/text/sliced-json.ts';
 import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
-import { textSlices } from '#runtime/base/text/sliced-text.ts';
 import { isJsonArray, isJsonObject, type JsonValue } from '#runtime/content/values/json-value.ts';
-import {
-  boundedPart,
-  boundedPartInSteps,
-  sortableNumber,
-  VALUE_PART_BYTES,
-} from '#runtime/shard/binary-key.ts';
+import { boundedPart, boundedPartInSteps, VALUE_PART_BYTES } from '#runtime/shard/binary-key.ts';
 
 /** Approximate length of the parts of a canonical text that are hashed at a time. */
 const PIECE_CHARACTERS = 1 << 16;
-
-/**
- * The key of a scalar in a property index: a type letter, then bytes that sort like the value. Scans recheck the stored
- * value, because long texts are cut and zero characters are folded.
- *
- * @returns undefined for values that are not indexed: null, arrays, objects
- */
-export function indexValue(value: JsonValue): string | undefined {
-  switch (typeof value) {
-    case 'string':
-      return `s${boundedPart(value.includes('\0') ? value.replaceAll('\0', '\u0001') : value, VALUE_PART_BYTES)}`;
-    case 'number':
-      // A zero byte would end the part, so the eight bytes are written in hex.
-      return `n${Buffer.from(sortableNumber(value), 'latin1').toString('hex')}`;
-    case 'bigint': {
-      // Between two doubles: it sorts after the lower one, whose own key is a prefix of this one.
-      const { double, tail } = placeOf(value);
-      return `n${Buffer.from(sortableNumber(double), 'latin1').toString('hex')}${tail}`;
-    }
-    case 'boolean':
-      return value ? 'b1' : 'b0';
-    default:
-      return undefined;
-  }
-}
-
-/** As {@link indexValue}, in steps: yields only for a long text. */
-export function* indexValueInSteps(value: JsonValue): Generator<undefined, string | undefined> {
-  if (typeof value !== 'string' || !isLargeJson(value)) return indexValue(value);
-  return `s${yield* boundedPartInSteps(textSlices(value), VALUE_PART_BYTES, 1)}`;
-}
 
 /**
  * The key of a value in a unique index: JSON text with sorted keys, so that equal values have equal texts.

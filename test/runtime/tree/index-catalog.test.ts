@@ -1,0 +1,67 @@
+import { Buffer } from 'node:buffer';
+import { describe, expect, it } from 'vitest';
+import {
+  becomes,
+  begun,
+  decodeTypeCount,
+  encodeTypeCount,
+  findsEqual,
+  type IndexFields,
+  settled,
+} from '#runtime/tree/index-catalog.ts';
+
+const since = '1700000000000-0';
+
+function rowOf(json: unknown): Buffer {
+  const text = JSON.stringify(json);
+  const bytes = Buffer.alloc(8 + text.length);
+  bytes.writeDoubleBE(3, 0);
+  bytes.write(text, 8);
+  return bytes;
+}
+
+/** How builds with the earlier form of the row read it. */
+function readByEarlierBuild(bytes: Uint8Array): readonly string[] {
+  const [properties] = JSON.parse(Buffer.from(bytes).toString('utf8', 8)) as [string[], string[]];
+  return properties;
+}
+
+describe('a row of the catalog', () => {
+  it('of an earlier build has indexes that find scalars and get the other rows later', () => {
+    const { count, fields, isOlder } = decodeTypeCount(rowOf([['p'], ['u']]));
+    expect([count, isOlder, fields.properties, fields.uniques]).toEqual([3, true, [], ['u']]);
+    expect(fields.pending).toMatchObject({ upgrading: ['p'], after: '' });
+    expect([1, 'x', true].map((value) => findsEqual(fields, 'p', value))).toEqual([true, true, true]);
+    expect([null, [], {}, 'x\0', '\u0001'].map((value) => findsEqual(fields, 'p', value))).toEqual([
+      ...[false, false, false],
+      ...[false, false],
+    ]);
+    expect(settled(fields)).toEqual({ properties: ['p'], uniques: ['u'] });
+  });
+
+  it('stops earlier builds once it has property indexes, and only then', () => {
+    const older = decodeTypeCount(rowOf([['p'], []]));
+    expect(() => readByEarlierBuild(encodeTypeCount(older))).toThrow(TypeError);
+    expect(decodeTypeCount(encodeTypeCount(older))).toEqual({ ...older, isOlder: false });
+    const plain = { count: 3, fields: { properties: [], uniques: ['u'] } };
+    expect(readByEarlierBuild(encodeTypeCount(plain))).toEqual([]);
+    expect(encodeTypeCount(plain)).toEqual(rowOf([[], ['u']]));
+  });
+
+  it('keeps what is pending, and begins again when more is', () => {
+    const none: IndexFields = { properties: [], uniques: [] };
+    const wanted: IndexFields = { properties: ['p'], uniques: [] };
+    const first = begun(none, wanted, since);
+    expect(first.pending).toEqual({ building: ['p'], upgrading: [], dropping: [], after: '', since });
+    expect([becomes(first, wanted), becomes(first, none)]).toEqual([true, false]);
+    const later: IndexFields = { ...first, pending: { ...first.pending!, after: '/m' } };
+    expect(begun(later, { ...wanted, uniques: ['u'] }, '9-9').pending).toEqual(later.pending);
+    const both = begun(later, { properties: ['p', 'q'], uniques: [] }, '9-9');
+    expect(both.pending).toMatchObject({ building: ['p', 'q'], after: '', since: '9-9' });
+    const dropped = begun(both, { properties: ['q'], uniques: [] }, '9-10');
+    expect(dropped.pending).toMatchObject({ building: ['q'], dropping: ['p'] });
+    expect(begun(dropped, wanted, '9-11').pending).toMatchObject({ building: ['p'], dropping: ['q'] });
+    expect(settled(dropped)).toEqual({ properties: ['q'], uniques: [] });
+    expect(decodeTypeCount(encodeTypeCount({ count: 1, fields: dropped })).fields).toEqual(dropped);
+  });
+});

@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import { bytesText, END, LONG_PART_BYTES, textBytes } from '#runtime/shard/binary-key.ts';
+import { AFTER_END, bytesText, END, LONG_PART_BYTES, textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import type { Range } from '#runtime/shard/shard.ts';
 import { decodeBinding } from '#runtime/tree/node-reader.ts';
@@ -36,6 +36,8 @@ export interface PathSelection {
   readonly nodeType?: string | undefined;
   /** Whether only children are listed. What is below a child is passed by one look-up. */
   readonly isChildren?: boolean | undefined;
+  /** Only nodes at or below these paths; absent: all. What is between them is passed by one look-up. */
+  readonly tops?: readonly string[] | undefined;
 }
 
 /**
@@ -49,12 +51,14 @@ export class PathPlaces implements PlaceSource {
   readonly #selection: PathSelection;
   /** What every path begins with. */
   readonly #base: string;
+  readonly #tops: PathTops | undefined;
 
   constructor(moment: Moment, selection: PathSelection) {
     this.#moment = moment;
     this.#selection = selection;
     const { below = '/' } = selection;
     this.#base = textBytes(below === '/' ? '/' : `${below}/`);
+    this.#tops = selection.tops === undefined ? undefined : new PathTops(selection.tops);
   }
 
   *part({ after, most, reverse }: PartBounds): Generator<undefined, PlacePart> {
@@ -68,12 +72,27 @@ export class PathPlaces implements PlaceSource {
         if (places.length === 0) return yield* this.#group(stem, undefined, reverse);
         return { places, next: (places.at(-1) as Place).position };
       }
-      const child = this.#childAbove(part);
-      // Behind everything below it, forwards and backwards.
-      if (child !== undefined) return { places, next: `${child}/${reverse ? '' : ABOVE}` };
+      if (this.#isPassed(part)) {
+        const jump = this.#jump(part, reverse);
+        return jump === undefined ? { places } : { places, next: jump };
+      }
       places.push({ position: part, id });
     }
     return next === undefined ? { places } : { places, next };
+  }
+
+  /** Whether a row is not listed, nor anything up to a later position, see {@link #jump}. */
+  #isPassed(part: string): boolean {
+    if (part.length > LONG_PART_BYTES) return false;
+    return this.#tops?.has(part) === false || this.#childAbove(part) !== undefined;
+  }
+
+  /** The position behind which the rows go on that may be listed; undefined at the end. */
+  #jump(part: string, reverse: boolean): string | undefined {
+    const child = this.#childAbove(part);
+    // Behind everything below it, forwards and backwards.
+    if (child !== undefined) return `${child}/${reverse ? '' : ABOVE}`;
+    return this.#tops?.behind(part, reverse);
   }
 
   /** The path of the child that a node is below, where only children are listed. */
@@ -110,7 +129,7 @@ export class PathPlaces implements PlaceSource {
   }
 
   /**
-   * Rows behind a part of a key.
+   * Rows behind a part of a key, up to one that is passed.
    *
    * @param end only rows before this part; default: the end of the selection
    */
@@ -121,14 +140,20 @@ export class PathPlaces implements PlaceSource {
     const prefix = isByType ? workspace + END + nodeType + END : workspace + END;
     const base = this.#base.slice(0, LONG_PART_BYTES);
     const range = { start: prefix + base, end: prefix + (end ?? base + ABOVE), reverse };
-    const last = after === undefined ? undefined : prefix + after;
+    let last = after === undefined ? undefined : prefix + after;
+    // A jump leads to a path that is still to be read.
+    if (!reverse && after?.at(-1) === END && end === undefined) {
+      const start = prefix + after.slice(0, -1);
+      if (start > range.start) range.start = start;
+      last = undefined;
+    }
     if (at !== undefined) return this.#pastRows(range, last, most, prefix.length);
     const rows: PathRow[] = [];
     const table = isByType ? BranchTable.types : BranchTable.paths;
     for (const { key, value } of reader.range(table, last === undefined ? range : behind(range, last))) {
       const part = key.slice(prefix.length);
       rows.push({ part, id: isByType ? idOf(value) : decodeBinding(value).id });
-      if (rows.length >= most) return { rows, next: part };
+      if (rows.length >= most || this.#isPassed(part)) return { rows, next: part };
     }
     return { rows };
   }
@@ -137,7 +162,8 @@ export class PathPlaces implements PlaceSource {
     const { reader, tree } = this.#moment;
     assert(tree instanceof PastNodeReader, 'a revision is read with the tree of that revision');
     const tables = { head: BranchTable.paths, versions: BranchTable.pathVersions };
-    const { keys, next } = unitedKeys(reader, tables, range, last, most);
+    const isLast = (key: string): boolean => this.#isPassed(key.slice(skipped));
+    const { keys, next } = unitedKeys(reader, tables, range, last, most, isLast);
     const rows: PathRow[] = [];
     for (const { key, present } of keys) {
       const id = tree.boundAt(key, present as Uint8Array | undefined)?.id;
@@ -145,6 +171,47 @@ export class PathPlaces implements PlaceSource {
     }
     return next === undefined ? { rows } : { rows, next: next.slice(skipped) };
   }
+}
+
+/** Subtrees, and the positions to jump to where a path is in none of them. */
+class PathTops {
+  readonly #tops: readonly string[];
+  /** Positions before each top and before what is below it, and behind both; sorted. */
+  readonly #starts: readonly string[];
+  readonly #ends: readonly string[];
+
+  constructor(tops: readonly string[]) {
+    this.#tops = tops.map((top) => textBytes(top === '/' ? '' : top));
+    this.#starts = this.#tops.flatMap((top) => startsOf(top)).sort();
+    this.#ends = this.#tops.flatMap((top) => endsOf(top)).sort();
+  }
+
+  /** Whether a path is at or below one of them. */
+  has(path: string): boolean {
+    return this.#tops.some((top) => path === top || path.startsWith(`${top}/`));
+  }
+
+  /** The nearest position behind a path at which one of them has a path; undefined when there is none. */
+  behind(path: string, reverse: boolean): string | undefined {
+    return reverse
+      ? this.#ends.findLast((position) => position < path)
+      : this.#starts.find((position) => position > path);
+  }
+}
+
+/** Positions at which the paths at and below a top begin. */
+function startsOf(top: string): readonly string[] {
+  // In keys a long path is in the group of its beginning, behind the path that is that beginning.
+  return top.length < LONG_PART_BYTES
+    ? [top + END, `${top}/${END}`]
+    : [top.slice(0, LONG_PART_BYTES) + END, top.slice(0, LONG_PART_BYTES) + AFTER_END + END];
+}
+
+/** Positions behind the paths at and below a top. */
+function endsOf(top: string): readonly string[] {
+  return top.length < LONG_PART_BYTES
+    ? [top + END, `${top}/${ABOVE}`]
+    : [top.slice(0, LONG_PART_BYTES) + END, top.slice(0, LONG_PART_BYTES) + ABOVE];
 }
 
 /** Whether a position is behind a group of long paths, or before it. */

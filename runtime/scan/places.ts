@@ -37,8 +37,8 @@ export interface PlaceSource {
   /** Reads a part. Yields only while it reads nodes whose positions are too long for a key. */
   part(bounds: PartBounds): Generator<undefined, PlacePart>;
   /**
-   * Whether the source has a state of a node that was found at one of its places. Absent when it has all of them: a part
-   * at a revision may have places of nodes that the source had at other revisions.
+   * Whether the source has a state of a node that was found at one of its places at a revision: a part may have places of
+   * nodes that the source had at other revisions. Absent when it has all of them.
    */
   has?(record: NodeRecord): boolean;
 }

@@ -81,9 +81,9 @@ export function* scan(
   request: ScanRequest,
 ): Generator<ScanRow | undefined, string | undefined> {
   const { placesMax = Number.POSITIVE_INFINITY, predicate, reverse = false, scope, source } = request;
-  if (scope.isNone) return undefined;
-  const places = placesOf(moment, source);
-  const countsKeys = scope.isAll && predicate === undefined && places.has === undefined;
+  if (scope.isNone || isTypeHidden(source, scope)) return undefined;
+  const places = placesOf(moment, source, scope);
+  const countsKeys = scope.isAll && predicate === undefined;
   let skip = request.skip ?? 0;
   let left = request.limit ?? Number.POSITIVE_INFINITY;
   let { after } = request;
@@ -103,7 +103,8 @@ export function* scan(
         continue;
       }
       const record = yield* recordAt(moment, source.workspace, place);
-      if (record === undefined || places.has?.(record) === false || !isReadable(scope, place.id, record)) {
+      const isFound = record !== undefined && (moment.at === undefined || places.has?.(record) !== false);
+      if (!isFound || !isReadable(scope, place.id, record)) {
         yield undefined;
         continue;
       }
@@ -128,7 +129,13 @@ export function* scan(
   return undefined;
 }
 
-function placesOf(moment: Moment, source: ScanSource): PlaceSource {
+/** Whether a source has nodes of one type only, and that is not in the scope. */
+function isTypeHidden(source: ScanSource, { nodeTypes }: ReadScope): boolean {
+  if (source.kind !== 'paths' || source.nodeType === undefined || nodeTypes === undefined) return false;
+  return !nodeTypes.has(source.nodeType);
+}
+
+function placesOf(moment: Moment, source: ScanSource, { tops }: ReadScope): PlaceSource {
   const { workspace } = source;
   switch (source.kind) {
     case 'nodes':
@@ -138,7 +145,7 @@ function placesOf(moment: Moment, source: ScanSource): PlaceSource {
     case 'subtree':
       return new SubtreePlaces(moment, workspace, source.topId);
     case 'paths':
-      return new PathPlaces(moment, source);
+      return new PathPlaces(moment, { ...source, tops });
   }
 }
 

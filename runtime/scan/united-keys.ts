@@ -34,6 +34,7 @@ export interface VersionedTable {
  * @param range keys without a revision
  * @param after only keys behind this one, in the direction of the range
  * @param most the most keys
+ * @param isLast whether a key ends the part; default: none does
  */
 export function unitedKeys(
   reader: TableReader,
@@ -41,6 +42,7 @@ export function unitedKeys(
   range: Range,
   after: string | undefined,
   most: number,
+  isLast: (key: string) => boolean = () => false,
 ): UnitedPart {
   const bounds = after === undefined ? range : behind(range, after);
   const reverse = range.reverse === true;
@@ -51,7 +53,8 @@ export function unitedKeys(
     let row = nextOf<StoredRow>(present);
     let version = nextOf<string>(past);
     while (row !== undefined || version !== undefined) {
-      if (keys.length === most) return { keys, next: (keys.at(-1) as UnitedKey).key };
+      const end = keys.at(-1)?.key;
+      if (end !== undefined && (keys.length === most || isLast(end))) return { keys, next: end };
       const isPresent =
         row !== undefined && (version === undefined || (reverse ? row.key >= version : row.key <= version));
       const key = (isPresent ? row?.key : version) as string;

@@ -1,0 +1,156 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { wholeScope } from '#runtime/access/policy.ts';
+import { formatRevision, type Revision } from '#runtime/content/revision.ts';
+import { orderKeyBetween } from '#runtime/content/order-key.ts';
+import { pathName } from '#runtime/content/path.ts';
+import { Moment } from '#runtime/scan/moment.ts';
+import { type ScanRequest, scan } from '#runtime/scan/scan.ts';
+import { BranchTable } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { readerOver } from '#runtime/shard/value-in-steps.ts';
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import type { TreeWriter } from '#runtime/tree/tree-writer.ts';
+import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
+import { TreeUnderTest } from '../tree/tree-under-test.ts';
+import { types } from '../tree/tree-workload.ts';
+
+const workspace = 'content';
+const FOLDERS = 20;
+const LEAVES = 50;
+
+/** What a scan read: rows of keys, and nodes. */
+const read = { rows: 0, nodes: 0 };
+
+/** Counts what is read through it. */
+function counted(reader: TableReader): TableReader {
+  const over = readerOver(reader);
+  const note = (table: number): void => {
+    if (table === BranchTable.nodes || table === BranchTable.nodeVersions) read.nodes += 1;
+  };
+  return {
+    ...over,
+    get: (table, key) => {
+      note(table);
+      return over.get(table, key);
+    },
+    stored: (table, key) => {
+      note(table);
+      return over.stored(table, key);
+    },
+    *range(table, range) {
+      for (const row of over.range(table, range)) {
+        read.rows += 1;
+        yield row;
+      }
+    },
+    *storedRange(table, range) {
+      for (const row of over.storedRange(table, range)) {
+        read.rows += 1;
+        yield row;
+      }
+    },
+  };
+}
+
+describe('what a scan costs', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'scan-cost-'));
+  let tree: TreeUnderTest;
+  let first: Revision;
+  let orderKey = orderKeyBetween(null, null);
+
+  function add(writer: TreeWriter, path: string, parentId: string): string {
+    orderKey = orderKeyBetween(orderKey, null);
+    const now = '2026-01-01T00:00:00.000Z';
+    const header = {
+      id: path.slice(1).replaceAll('/', '-'),
+      name: pathName(path),
+      path,
+      nodeType: 'test:Item',
+      archetype: null,
+      parentId,
+      orderKey,
+      version: 1,
+      createdAt: now,
+      createdBy: 'ada',
+      updatedAt: now,
+      updatedBy: 'ada',
+      publishedAt: null,
+      publishedBy: null,
+      ownerId: null,
+      translations: null,
+      relations: [],
+      revision: formatRevision(writer.revision),
+      operation: 'added' as const,
+      changedLocale: null,
+    };
+    writer.add(workspace, makeNodeRecord(header, { title: path }));
+    return header.id;
+  }
+
+  beforeAll(async () => {
+    tree = new TreeUnderTest(folder, () => types);
+    first = tree.commit((writer) => {
+      for (let f = 10; f < 10 + FOLDERS; f += 1) {
+        const id = add(writer, `/f${f}`, ROOT_ID);
+        for (let leaf = 10; leaf < 10 + LEAVES; leaf += 1) add(writer, `/f${f}/n${leaf}`, id);
+      }
+    });
+    await tree.apply();
+    tree.commit((writer) => void add(writer, '/late', ROOT_ID));
+    await tree.apply();
+  });
+  beforeEach(() => {
+    read.rows = 0;
+    read.nodes = 0;
+  });
+  afterAll(async () => {
+    await tree.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  function ids(
+    request: Omit<ScanRequest, 'scope'> & Partial<Pick<ScanRequest, 'scope'>>,
+    at?: Revision,
+  ): string[] {
+    const moment = new Moment(counted(tree.reader), at);
+    const found = [...scan(moment, { scope: wholeScope, ...request })];
+    return found.flatMap((row) => (row === undefined ? [] : [row.id]));
+  }
+
+  it.each(['children', 'paths'] as const)('leaves out rows of %s by their keys', (kind) => {
+    const place = kind === 'children' ? { parentId: 'f15' } : { below: '/f15' };
+    const source = { kind, workspace, ...place } as ScanRequest['source'];
+    expect(ids({ source, skip: 40, limit: 3 })).toEqual(['f15-n50', 'f15-n51', 'f15-n52']);
+    expect(read.nodes).toBe(3);
+    expect(read.rows).toBeLessThanOrEqual(LEAVES + 1);
+  });
+
+  it.each([
+    ['the head', () => undefined],
+    ['a revision', () => first],
+  ])('passes what is below a child by one look-up, at %s', (_, at) => {
+    const names = Array.from({ length: FOLDERS }, (__, index) => `f${index + 10}`);
+    const source = { kind: 'paths', workspace, isChildren: true } as const;
+    const wanted = at() === undefined ? [...names, 'late'] : names;
+    expect(ids({ source }, at())).toEqual(wanted);
+    expect(ids({ source, reverse: true }, at())).toEqual(wanted.toReversed());
+    // A child, and a row below it, which is passed.
+    expect(read.rows).toBeLessThan(2 * 4 * (FOLDERS + 1));
+    expect(read.nodes).toBeLessThanOrEqual(2 * 2 * (FOLDERS + 1));
+  });
+
+  it('reads only what is at or below the paths of a scope', () => {
+    const scope = { isAll: false, isNone: false, tops: ['/f17/n20', '/f25'] };
+    const wanted = ['f17-n20', 'f25', ...Array.from({ length: LEAVES }, (_, index) => `f25-n${index + 10}`)];
+    const source = { kind: 'paths', workspace, nodeType: 'test:Item' } as const;
+    expect(ids({ source, scope })).toEqual(wanted);
+    expect(ids({ source, scope, reverse: true })).toEqual(wanted.toReversed());
+    expect(read.nodes).toBe(2 * wanted.length);
+    expect(ids({ source, scope: { ...scope, isNone: true } })).toEqual([]);
+    expect(ids({ source, scope: { ...scope, nodeTypes: new Set(['test:Other']) } })).toEqual([]);
+    expect(read.nodes).toBe(2 * wanted.length);
+  });
+});

@@ -92,7 +92,7 @@ export const largeValueGuards: readonly GuardMutant[] = [
   {
     guard: 'an open shard knows the rows of its large values again',
     file: 'runtime/shard/large-rows.ts',
-    from: 'places.add(Buffer.from(value.buffer, value.byteOffset, value.byteLength).latin1Slice());',
+    from: 'this.#places.add(Buffer.from(value.buffer, value.byteOffset, value.byteLength).latin1Slice());',
     to: '',
     tests: shardTests,
   },

@@ -11,6 +11,7 @@ import { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
 import { formatRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { FeedConsumer } from '#runtime/feed/consumer.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { SpaceUse } from '#runtime/space/space-gate.ts';
@@ -31,6 +32,14 @@ import {
 } from './schema/definition-queries.ts';
 import { deleteDefinition, publishDefinition, putDefinition } from './schema/definitions.ts';
 import { deleteNode } from './nodes/delete-node.ts';
+import {
+  consumeFeed,
+  moveConsumer,
+  readConsumerBatch,
+  readConsumers,
+  registerConsumer,
+  removeConsumer,
+} from './feed/feed-consumers.ts';
 import { diffBranch } from './pair/diff-branch.ts';
 import { runDslQuery } from './query/dsl-query.ts';
 import { EditScope } from './edit-scope.ts';
@@ -123,6 +132,10 @@ const commands: CommandHandlers = {
   ChangeLocale: changeLocale,
   AcknowledgeStaleness: acknowledgeStaleness,
   CommitOperations: commitOperations,
+  RegisterConsumer: registerConsumer,
+  RemoveConsumer: removeConsumer,
+  ConsumeFeed: consumeFeed,
+  MoveConsumer: moveConsumer,
 };
 
 const queries: QueryHandlers = {
@@ -161,6 +174,8 @@ const queries: QueryHandlers = {
   CountOrphanedVersions: countOrphanedVersions,
   CountLeftovers: countOrphanedVersions,
   CountPendingIndexes: countPendingIndexes,
+  ReadConsumerBatch: readConsumerBatch,
+  ReadConsumers: readConsumers,
 };
 
 /** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */
@@ -170,8 +185,8 @@ class BranchBehaviour implements ActorBehaviour {
   /** Whether pending indexes were announced since the actor was opened. */
   #isAnnounced = false;
 
-  constructor(context: ActorContext, limits: BranchLimits) {
-    this.#state = new BranchState(context, limits);
+  constructor(context: ActorContext, limits: BranchLimits, consumers: readonly FeedConsumer[]) {
+    this.#state = new BranchState(context, limits, consumers);
     this.#lockGuard = new LockGuard(context);
   }
 
@@ -261,6 +276,7 @@ const spaceUseOfOne = spaceUseByType<BranchCommand['type']>([
   'RemoveRelation',
   'RemoveOrphanedVersions',
   'RemoveLeftovers',
+  'RemoveConsumer',
 ]);
 
 /** A commit of several operations counts as freeing space only if each operation does. */
@@ -269,12 +285,12 @@ function spaceUseOf(command: BranchCommand): SpaceUse {
   return command.operations.every(({ type }) => type === 'delete') ? 'ends' : 'grows';
 }
 
-/** The branch kind of actor. */
-export function branchActor(limits: BranchLimits): ActorKind {
+/** The branch kind of actor. @param consumers of the change feed of each branch */
+export function branchActor(limits: BranchLimits, consumers: readonly FeedConsumer[] = []): ActorKind {
   return {
     kind: 'branch',
     tables: branchTableNames,
     spaceUse: spaceUseOf,
-    create: (context) => new BranchBehaviour(context, limits),
+    create: (context) => new BranchBehaviour(context, limits, consumers),
   };
 }

@@ -7,6 +7,8 @@ import type { LanguageSettings } from '#runtime/content/translations/locale.ts';
 import type { ResolvedSource } from '#runtime/content/resolution/schema-resolver.ts';
 import type { Workspace } from '#runtime/content/definitions/workspace-definition.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { BranchConsumers } from '#runtime/feed/branch-consumers.ts';
+import type { FeedConsumer } from '#runtime/feed/consumer.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { SchemaCache } from '#runtime/tree/schema-store.ts';
 
@@ -33,6 +35,7 @@ export class BranchState {
   readonly name: string;
   readonly tenant: string;
   readonly limits: BranchLimits;
+  readonly consumers: BranchConsumers;
   /** Schemas as commands see them, including changes of the running batch. */
   readonly commandSchemas = new SchemaCache();
   /** Schemas as queries see them: durable state only. */
@@ -42,7 +45,7 @@ export class BranchState {
   #shown: ShownState | undefined;
   #shownGeneration = Number.NaN;
 
-  constructor(context: ActorContext, limits: BranchLimits) {
+  constructor(context: ActorContext, limits: BranchLimits, consumers: readonly FeedConsumer[] = []) {
     const [tenant, repository, branch] = context.id.split('/').map(decodeURIComponent) as [
       string,
       string,
@@ -52,6 +55,7 @@ export class BranchState {
     this.actor = context.id;
     this.tenant = tenant;
     this.limits = limits;
+    this.consumers = new BranchConsumers(consumers);
     this.#repository = actorId(tenant, repository, 'repository');
     this.name = branch.slice(0, branch.lastIndexOf('~'));
   }

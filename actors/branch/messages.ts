@@ -1,3 +1,4 @@
+import type { FeedCommand, FeedQuery } from '#runtime/feed/feed-messages.ts';
 import type { CommitInfo } from './commit-messages.ts';
 import type { Expected } from './condition-messages.ts';
 import type {
@@ -314,6 +315,7 @@ export interface BecomeFork {
 
 /** Every command of a branch. */
 export type BranchCommand =
+  | FeedCommand
   | CreateNode
   | UpdateNode
   | PatchNode
@@ -606,6 +608,7 @@ export interface ReadAtHead extends VersionedMessage {
 
 /** Every query of a branch except {@link ReadAtHead}, which contains one. */
 export type BranchQuery =
+  | FeedQuery
   | ReadNode
   | ReadProperty
   | ListChildren

@@ -1,19 +1,22 @@
 import type { RestoreRow } from '#runtime/actor/copies/restored-row.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { CommonTable } from '#runtime/commit/behaviour.ts';
+import { restoredConsumer } from '#runtime/feed/consumer-store.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import { movedAncestor } from '#runtime/tree/ancestry-store.ts';
 import { restoredHead } from '#runtime/tree/revision-store.ts';
 
 /**
- * Converts the rows of a branch for a restored repository. All rows stay; references to merged branches get the new
- * actor ids, and the change feed tells that the branch was restored.
+ * Converts the rows of a branch for a restored repository. References to merged branches get the new actor ids, the
+ * change feed tells that the branch was restored, and its consumers with effects elsewhere are left out. All other rows
+ * stay.
  *
  * @param moved id of an actor of the repository → its id in the restored repository
  */
 export function restoredBranchRow(moved: (actor: ActorId) => ActorId): RestoreRow {
   return ({ key, table, value }) => {
     if (table === BranchTable.ancestry) return movedAncestor(value, moved);
+    if (table === BranchTable.consumers) return restoredConsumer(value);
     return table === CommonTable.meta ? restoredHead({ key, value }) : value;
   };
 }

@@ -10,6 +10,7 @@ import {
   type Revision,
 } from '#runtime/content/revision.ts';
 import { bytesText, END } from '#runtime/shard/binary-key.ts';
+import { consumerNameIn } from '#runtime/feed/consumer-store.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import {
   auditRevision,
@@ -51,7 +52,7 @@ const nameOf = new Map(derivedTables.map((name) => [BranchTable[name] as number,
 const checksummed = [BranchTable.ancestry];
 
 /** Tables whose rows are verified one by one: their checksums, and that their keys match their values. */
-const namedTables = ['definitions', 'definitionVersions', 'manualVersions'] as const;
+const namedTables = ['definitions', 'definitionVersions', 'manualVersions', 'consumers'] as const;
 
 /** Revisions whose changes are cached: nodes are read by id, and ids rise with time. */
 const REVISIONS_KEPT = 64;
@@ -413,7 +414,10 @@ export function verifyBranchRow(table: number, { key, value }: Row): void {
     const { node_id: id, workspace: home } = decodeJsonRow(value) as AuditEntry;
     if (!key.startsWith(auditPrefix(home, id))) throw damagedRow(`it is about ${id} in ${home}`);
   } else if (table === BranchTable.feed) decodeFeedRow({ key, value });
-  else if (jsonTables.has(table)) decodeJsonRow(value);
+  else if (table === BranchTable.consumers) {
+    const name = consumerNameIn({ value });
+    if (name !== key) throw damagedRow(`it holds the consumer ${name}`);
+  } else if (jsonTables.has(table)) decodeJsonRow(value);
 }
 
 /** A stored definition as far as its key follows from it. */

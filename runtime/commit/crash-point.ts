@@ -47,6 +47,10 @@ export const crashPointNames = [
   'mid-job',
   /** A job has done all of its work, and the queue is not notified. */
   'before-job-complete',
+  /** A consumer of a feed has made the effects of a batch, and its position is not written. */
+  'mid-consume',
+  /** The effects of a batch are elsewhere, and the position of the consumer is the one before it. */
+  'before-consumer-move',
   /** A backup has copied some of the actors. */
   'mid-backup',
   /** A backup is complete and does not have its final name. */

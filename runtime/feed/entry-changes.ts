@@ -15,7 +15,12 @@ import type {
   NodeChange,
   RevisionRecord,
 } from '#runtime/tree/revision-record.ts';
-import { readChangePart, readRevision, revisionsBetween } from '#runtime/tree/revision-store.ts';
+import {
+  changePartCount,
+  readChangePart,
+  readRevision,
+  revisionsBetween,
+} from '#runtime/tree/revision-store.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { FeedEntry } from './read-feed.ts';
 
@@ -37,14 +42,40 @@ export interface EntryChanges {
  * Memory does not grow with the entry. The reader is asked for before each step, and no range is open between two of
  * them, so the caller may pause at any and continue with a later state of the branch.
  *
+ * @param skipped parts left out at the beginning; they are not read
  * @returns a generator; undefined where it only read
  * @throws {ServiceError} `DATA_CORRUPTED` when a revision is lost
  */
 export function* entryChanges(
   read: () => TableReader,
   entry: FeedEntry,
+  skipped = 0,
 ): Generator<EntryChanges | undefined, void> {
-  if (entry.kind === 'revision') yield* done(read, entry.record);
+  let left = skipped;
+  for (const step of stepsOf(read, entry)) {
+    if (step === undefined) {
+      yield undefined;
+      continue;
+    }
+    const { isUndone, record } = step;
+    const parts = changePartCount(record);
+    for (let part = Math.min(left, parts); part < parts; part++) {
+      const changes = readChangePart(read(), record, part) as readonly NodeChange[];
+      yield isUndone ? undonePart(record, part, changes) : entryPart(record, part, changes);
+    }
+    left = Math.max(left - parts, 0);
+    yield undefined;
+  }
+}
+
+/** A revision that an entry does or undoes. */
+interface Step {
+  readonly record: RevisionRecord;
+  readonly isUndone: boolean;
+}
+
+function* stepsOf(read: () => TableReader, entry: FeedEntry): Generator<Step | undefined, void> {
+  if (entry.kind === 'revision') yield { record: entry.record, isUndone: false };
   else if (entry.kind === 'fast_forwarded')
     yield* doneBetween(read, parseRevision(entry.previous), parseRevision(entry.revision));
   else if (entry.kind === 'head_moved') {
@@ -53,7 +84,7 @@ export function* entryChanges(
     const met = yield* meetingOf(read, from, to);
     for (let next = from; compareRevisions(next, met) > 0; ) {
       const record = recordOf(read(), next);
-      yield* undone(read, record);
+      yield { record, isUndone: true };
       next = parentOf(record);
     }
     yield* doneBetween(read, met, to);
@@ -71,11 +102,7 @@ function* meetingOf(read: () => TableReader, a: Revision, b: Revision): Generato
   return one;
 }
 
-function* doneBetween(
-  read: () => TableReader,
-  after: Revision,
-  upTo: Revision,
-): Generator<EntryChanges | undefined, void> {
+function* doneBetween(read: () => TableReader, after: Revision, upTo: Revision): Generator<Step, void> {
   const intervals = revisionsBetween(read(), after, upTo);
   if (intervals === undefined) throw lost(after);
   for (const { from, to } of intervals) {
@@ -83,7 +110,7 @@ function* doneBetween(
     for (let start = revisionKey(from); ; ) {
       const found = firstRecord(read(), start, end);
       if (found === undefined) break;
-      yield* done(read, found);
+      yield { record: found, isUndone: false };
       start = `${encodeRevision(parseRevision(found.revision))}\0`;
     }
   }
@@ -95,34 +122,26 @@ function firstRecord(reader: TableReader, start: string, end: string): RevisionR
   return undefined;
 }
 
-function* done(read: () => TableReader, record: RevisionRecord): Generator<EntryChanges, void> {
-  for (let part = 0; ; part++) {
-    const changes = readChangePart(read(), record, part);
-    if (changes === undefined) return;
-    yield entryPart(record, part, changes, record.definitions, false);
-  }
-}
-
-function* undone(read: () => TableReader, record: RevisionRecord): Generator<EntryChanges, void> {
-  const definitions = record.definitions.map((change) => ({
-    ...change,
-    operation: inverseOperation(change.operation),
-  }));
-  for (let part = 0; ; part++) {
-    const changes = readChangePart(read(), record, part);
-    if (changes === undefined) return;
-    yield entryPart(record, part, changes.map(inverse), definitions, true);
-  }
-}
-
 function entryPart(
-  { revision }: RevisionRecord,
+  { definitions, revision }: RevisionRecord,
   part: number,
   changes: readonly NodeChange[],
-  definitions: readonly DefinitionChange[],
-  isUndone: boolean,
 ): EntryChanges {
-  return { revision, isUndone, changes, definitions: part === 0 ? definitions : [] };
+  return { revision, isUndone: false, changes, definitions: part === 0 ? definitions : [] };
+}
+
+function undonePart(
+  { definitions, revision }: RevisionRecord,
+  part: number,
+  changes: readonly NodeChange[],
+): EntryChanges {
+  const inverted = part === 0 ? definitions : [];
+  return {
+    revision,
+    isUndone: true,
+    changes: changes.map(inverse),
+    definitions: inverted.map((change) => ({ ...change, operation: inverseOperation(change.operation) })),
+  };
 }
 
 const inverseKinds: Readonly<Record<ChangeKind, ChangeKind>> = {

@@ -50,6 +50,7 @@ const NUMBER_BYTES = 4;
  * | audit | workspace·id·rev number | JSON row of an audit entry |
  * | ancestry | rev | JSON row of parents and home of a revision that came in by a merge |
  * | feed | sequence (six bytes) | JSON row of an entry of the change feed |
+ * | consumers | name | JSON row of a consumer of the feed: its position and state |
  *
  * A version table holds superseded states only: the present state is in the head table, and moves to the version table
  * when it is replaced. So a create writes one copy, and a read at the head never reads history. `path` is in byte order
@@ -80,6 +81,7 @@ export const BranchTable = {
   parentVersions: 21,
   ancestry: 22,
   feed: 23,
+  consumers: 24,
 } as const;
 
 /** Names of the branch tables in the order of their numbers. */

@@ -241,6 +241,11 @@ export function readChangePart(
   return decodeJsonRow(bytes) as NodeChange[];
 }
 
+/** Number of parts that {@link readChangePart} has for a record; a record without changes has an empty one. */
+export function changePartCount({ changeCount, changes }: RevisionRecord): number {
+  return changes === undefined ? Math.ceil(changeCount / CHUNK_CHANGES) : 1;
+}
+
 /** All node changes of a record. */
 export function readChanges(reader: TableReader, record: RevisionRecord): readonly NodeChange[] {
   return [...readChangeParts(reader, record)].flat();

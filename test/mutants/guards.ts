@@ -3,6 +3,7 @@ import { damageGuards } from './damage-guards.ts';
 import type { GuardMutant } from './guard-mutant.ts';
 import { callGuards } from './call-guards.ts';
 import { directoryGuards } from './directory-guards.ts';
+import { feedGuards } from './feed-guards.ts';
 import { jobGuards } from './job-guards.ts';
 import { largeValueGuards } from './large-value-guards.ts';
 import { leaseGuards } from './lease-guards.ts';
@@ -652,5 +653,6 @@ export const guardMutants: readonly GuardMutant[] = [
   ...storageGuards,
   ...directoryGuards,
   ...callGuards,
+  ...feedGuards,
   ...jobGuards,
 ];

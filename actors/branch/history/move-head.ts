@@ -9,6 +9,7 @@ import {
 } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { forgetOutbox } from '#runtime/jobs/outbox.ts';
+import { forgetConsumers } from '#runtime/feed/consumer-store.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { HeadMovedAway } from '#runtime/tree/branch-events.ts';
 import { HeadRestorer, type NodeMove } from '#runtime/tree/head-restorer.ts';
@@ -74,6 +75,7 @@ export function* becomeFork(edit: EditScope, command: BecomeFork): Generator<und
   yield* restoreHead(edit, target);
   forgetOutcomes(turn);
   forgetOutbox(turn);
+  forgetConsumers(turn);
   const { lines, inherited } = readLineage(turn);
   const kept = lines.filter(({ start }) => compareRevisions(start, target) <= 0);
   // Rows written after the fork are still in the version tables, including orphaned rows of the source if it is a fork

@@ -1,99 +1,21 @@
 import { describe, expect, it } from 'vitest';
+import { change, FeedBranch } from '#test/support/feed-branch.ts';
 import { restoredBranchRow } from '#actors/branch/restored-rows.ts';
-import { policyFor } from '#runtime/access/policy.ts';
-import { systemRandom } from '#runtime/base/random.ts';
 import { checkBranch } from '#runtime/check/check-branch.ts';
 import { repairBranch } from '#runtime/check/repair-branch.ts';
 import { CommonTable } from '#runtime/commit/behaviour.ts';
-import { HybridClock } from '#runtime/commit/hybrid-clock.ts';
-import { Memtable } from '#runtime/commit/memtable.ts';
-import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
-import { TurnScope } from '#runtime/commit/turn-scope.ts';
-import { formatRevision, parseRevision, revisionZero } from '#runtime/content/revision.ts';
+import { parseRevision, revisionZero } from '#runtime/content/revision.ts';
 import { type EntryChanges, entryChanges } from '#runtime/feed/entry-changes.ts';
 import { readFeed } from '#runtime/feed/read-feed.ts';
-import { encodeJsonRow, decodeJsonRow } from '#runtime/shard/json-row.ts';
 import { BranchTable, branchTableNames, feedKey, revisionKey } from '#runtime/shard/key-layout.ts';
-import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
 import { forkedFeed, removeFeedRowsBefore } from '#runtime/tree/feed-store.ts';
-import type { NodeChange } from '#runtime/tree/revision-record.ts';
-import {
-  appendToFeed,
-  readBranchHead,
-  type RevisionFacts,
-  writeBranchHead,
-  writeRevision,
-} from '#runtime/tree/revision-store.ts';
-import { TestClock } from '#test/support/test-clock.ts';
-
-const principal = { kind: 'system', tenant: 't' } as const;
-const caller = { principal, policy: policyFor(principal, 't') };
-const facts: RevisionFacts = { actor: 'ada', message: 'step', isSystem: false };
-
-/** A branch in memory, which writes revisions as commands do. */
-class Branch {
-  readonly #clock = new TestClock();
-  readonly #memtable = new Memtable();
-  readonly #revisions = new HybridClock(this.#clock);
-  readonly reader = new MemtableReader(
-    () => [this.#memtable],
-    () => this.#shard,
-  );
-  readonly #shard = new MemoryShard(new MemoryDisk(), 40, this.#clock);
-
-  turn(): TurnScope {
-    return new TurnScope(
-      caller,
-      this.#clock.wallMs(),
-      this.reader,
-      this.#memtable,
-      this.#revisions,
-      systemRandom,
-    );
-  }
-
-  /** Writes a revision. @returns it */
-  commit(changes: readonly NodeChange[] = [change(0)], more: Partial<RevisionFacts> = {}): string {
-    const turn = this.turn();
-    writeRevision(turn, { ...facts, ...more }, changes, []);
-    return formatRevision(turn.revision);
-  }
-
-  get head(): string {
-    return formatRevision(readBranchHead(this.reader).head);
-  }
-
-  /** Kinds and numbers of the entries after a position. */
-  shown(after = 0, limit = 100): unknown {
-    const { entries, ...rest } = readFeed(this.reader, after, limit);
-    return { ...rest, entries: entries.map(({ kind, sequence }) => [sequence, kind]) };
-  }
-
-  /** Stores the head as a version without a feed does. */
-  forgetFeed(): void {
-    const [head, revisions, systemRevisions, tip] = decodeJsonRow(
-      this.reader.get(CommonTable.meta, 'head') as Uint8Array,
-    ) as unknown[];
-    this.turn().put(CommonTable.meta, 'head', encodeJsonRow([head, revisions, systemRevisions, tip]));
-  }
-}
-
-function change(number: number): NodeChange {
-  return {
-    node_id: `n${number}`,
-    workspace: 'content',
-    operation: 'added',
-    path: `/n${number}`,
-    node_type: 'svc:Page',
-    details: { kinds: ['created'] },
-  };
-}
+import { appendToFeed, readBranchHead, writeBranchHead } from '#runtime/tree/revision-store.ts';
 
 const whole = { isComplete: true, isCut: false };
 
 describe('the feed of a branch', () => {
   it('has an entry for each revision, with its record', () => {
-    const branch = new Branch();
+    const branch = new FeedBranch();
     expect(branch.shown()).toEqual({ ...whole, entries: [], last: 0 });
     const first = branch.commit();
     const second = branch.commit();
@@ -107,7 +29,7 @@ describe('the feed of a branch', () => {
   });
 
   it('is read in pages, which end after much that is stored inside the records', () => {
-    const branch = new Branch();
+    const branch = new FeedBranch();
     for (let number = 0; number < 5; number++) branch.commit();
     expect(branch.shown(1, 2)).toMatchObject({
       isComplete: false,
@@ -131,14 +53,14 @@ describe('the feed of a branch', () => {
   });
 
   it('tells a consumer whose position it does not have to start again', () => {
-    const branch = new Branch();
+    const branch = new FeedBranch();
     branch.commit();
     expect(branch.shown(2)).toEqual({ isComplete: true, isCut: true, entries: [], last: 1 });
-    expect(new Branch().shown(1)).toEqual({ isComplete: true, isCut: true, entries: [], last: 0 });
+    expect(new FeedBranch().shown(1)).toEqual({ isComplete: true, isCut: true, entries: [], last: 0 });
   });
 
   it('tells it also where an entry or its revision is lost, after what comes before', () => {
-    const branch = new Branch();
+    const branch = new FeedBranch();
     branch.commit();
     const lost = branch.commit();
     branch.commit();
@@ -158,7 +80,7 @@ describe('the feed of a branch', () => {
   });
 
   it('begins with the first commit of a branch that had none, and begins again after a version without one', () => {
-    const branch = new Branch();
+    const branch = new FeedBranch();
     branch.commit();
     branch.forgetFeed();
     branch.turn().remove(BranchTable.feed, feedKey(1));
@@ -195,7 +117,7 @@ describe('the feed of a branch', () => {
   });
 
   it('is repaired where entries are lost: it begins again, which consumers are told', () => {
-    const branch = new Branch();
+    const branch = new FeedBranch();
     for (let number = 0; number < 4; number++) branch.commit();
     const damage = (): readonly string[] => {
       const found: string[] = [];
@@ -235,7 +157,7 @@ describe('the feed of a branch', () => {
   });
 
   it('tells with the first commit after a restore that there was one', () => {
-    const branch = new Branch();
+    const branch = new FeedBranch();
     branch.commit();
     const key = 'head';
     const value = branch.reader.get(CommonTable.meta, key) as Uint8Array;
@@ -257,7 +179,7 @@ describe('the feed of a branch', () => {
   });
 
   it('of a fork continues the numbers and none of the entries of its source, which can be removed', () => {
-    const branch = new Branch();
+    const branch = new FeedBranch();
     for (let number = 0; number < 5; number++) branch.commit();
     const turn = branch.turn();
     const branchHead = readBranchHead(turn);
@@ -290,21 +212,26 @@ describe('the feed of a branch', () => {
 });
 
 describe('the changes of an entry', () => {
-  const parts = (branch: Branch, sequence: number): (EntryChanges | undefined)[] => {
+  const parts = (branch: FeedBranch, sequence: number): (EntryChanges | undefined)[] => {
     const { entries } = readFeed(branch.reader, sequence - 1, 1);
     return [...entryChanges(() => branch.reader, entries[0] as never)];
   };
 
   it('come in parts, however many there are', () => {
-    const branch = new Branch();
+    const branch = new FeedBranch();
     branch.commit(Array.from({ length: 5_500 }, (_, number) => change(number)));
-    const found = parts(branch, 1);
+    const found = parts(branch, 1).filter((part) => part !== undefined);
     expect(found.map((part) => part?.changes.length)).toEqual([1000, 1000, 1000, 1000, 1000, 500]);
     expect(found[3]?.changes[7]).toEqual(change(3_007));
+    const [entry] = readFeed(branch.reader, 0, 1).entries;
+    const rest = [...entryChanges(() => branch.reader, entry as never, 4)].filter(
+      (part) => part !== undefined,
+    );
+    expect(rest).toEqual(found.slice(4));
   });
 
   it('of a moved head are those it leaves, the newest first and inverted, and those it reaches', () => {
-    const branch = new Branch();
+    const branch = new FeedBranch();
     const start = branch.commit();
     const left = branch.commit([
       {
@@ -322,7 +249,7 @@ describe('the changes of an entry', () => {
       { ...change(2), operation: 'deleted', path: '/d', details: { kinds: ['deleted'], pathBefore: '/c' } },
     ]);
     const without = branch.commit([{ ...change(3), operation: 'reordered', details: undefined as never }]);
-    move(branch, start);
+    branch.move(start);
     expect(parts(branch, 4).filter((part) => part !== undefined)).toEqual([
       {
         revision: without,
@@ -352,7 +279,7 @@ describe('the changes of an entry', () => {
       },
     ]);
     const other = branch.commit();
-    move(branch, without);
+    branch.move(without);
     const ways = parts(branch, 6).filter((part) => part !== undefined);
     expect(ways.map(({ isUndone, revision }) => [revision, isUndone])).toEqual([
       [other, true],
@@ -362,7 +289,7 @@ describe('the changes of an entry', () => {
   });
 
   it('of a fast-forward are those of all its revisions', () => {
-    const branch = new Branch();
+    const branch = new FeedBranch();
     const start = branch.commit();
     const applied = [1, 2, 3].map(() => branch.commit([change(1)], { isReplayed: true }));
     const end = applied.at(-1) as string;
@@ -381,17 +308,9 @@ describe('the changes of an entry', () => {
   });
 
   it('of an entry at which a consumer starts are none', () => {
-    const branch = new Branch();
+    const branch = new FeedBranch();
     const turn = branch.turn();
     appendToFeed(turn, revisionZero, ['created', '0-0', 'main']);
     expect(parts(branch, 1)).toEqual([]);
   });
 });
-
-/** Moves the head of a branch whose content does not matter. */
-function move(branch: Branch, to: string): void {
-  const turn = branch.turn();
-  const branchHead = readBranchHead(turn);
-  writeBranchHead(turn, { ...branchHead, head: parseRevision(to) });
-  appendToFeed(turn, branchHead.head, ['head_moved', to, formatRevision(branchHead.head)]);
-}

@@ -1,0 +1,124 @@
+import { assert } from '#runtime/base/assert.ts';
+import type { Caller, Turn } from '#runtime/commit/behaviour.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { readBranchHead } from '#runtime/tree/revision-store.ts';
+import type { FeedConsumer, ShardConsumer } from './consumer.ts';
+import {
+  readConsumer,
+  readConsumers,
+  removeConsumer,
+  type StoredConsumer,
+  writeConsumer,
+} from './consumer-store.ts';
+import { type FeedBatch, type FeedPosition, readBatch } from './feed-batch.ts';
+import type {
+  ConsumeFeed,
+  ConsumerBatch,
+  ConsumerStatus,
+  ConsumerStep,
+  MoveConsumer,
+  ReadConsumerBatch,
+  RegisterConsumer,
+  RemoveConsumer,
+} from './feed-messages.ts';
+
+/** What a branch does for the consumers of its feed; it keeps nothing between messages. @see feed-messages.ts */
+export class BranchConsumers {
+  readonly #known: ReadonlyMap<string, FeedConsumer>;
+
+  constructor(consumers: readonly FeedConsumer[]) {
+    this.#known = new Map(consumers.map((consumer) => [consumer.name, consumer]));
+    assert(this.#known.size === consumers.length, 'consumers have names of their own');
+  }
+
+  register(turn: Turn, { name }: RegisterConsumer): void {
+    requireEngine(turn.caller);
+    const { effects } = this.#require(name);
+    if (readConsumer(turn, name) === undefined)
+      writeConsumer(turn, { name, effects, position: undefined, state: null });
+  }
+
+  remove(turn: Turn, { name }: RemoveConsumer): void {
+    requireEngine(turn.caller);
+    removeConsumer(turn, name);
+  }
+
+  /** The effects of a batch and the position behind it become durable together, or not at all. */
+  *consume(turn: Turn, { name }: ConsumeFeed): Generator<undefined, ConsumerStep> {
+    requireEngine(turn.caller);
+    const consumer = this.#require(name);
+    assert(consumer.effects === 'shard', 'effects elsewhere are not part of a commit');
+    const stored = this.#stored(turn, name);
+    if (stored === undefined) return { isRegistered: false, items: 0, isComplete: true };
+    const batch = yield* readBatch(turn, stored.position);
+    const state = yield* effectsOf(turn, consumer, batch, stored.state);
+    crashPoint('mid-consume');
+    if (batch.start !== undefined || batch.items.length > 0)
+      writeConsumer(turn, { ...stored, position: batch.position, state });
+    return { isRegistered: true, items: batch.items.length, isComplete: batch.isComplete };
+  }
+
+  move(turn: Turn, { from, name, to }: MoveConsumer): boolean {
+    requireEngine(turn.caller);
+    const stored = this.#stored(turn, name);
+    if (stored === undefined || !isSamePosition(stored.position ?? null, from)) return false;
+    writeConsumer(turn, { ...stored, position: to });
+    return true;
+  }
+
+  *batch(reader: TableReader, { name }: ReadConsumerBatch): Generator<undefined, ConsumerBatch> {
+    const stored = this.#stored(reader, name);
+    if (stored === undefined) return { batch: null, from: null };
+    return { batch: yield* readBatch(reader, stored.position), from: stored.position ?? null };
+  }
+
+  status(reader: TableReader): readonly ConsumerStatus[] {
+    const { first, last } = readBranchHead(reader).feed;
+    return readConsumers(reader).map(({ effects, name, position }) => {
+      const seen = Math.max(position?.sequence ?? 0, first - 1);
+      return { name, effects, position: position ?? null, lag: Math.max(last - seen, 0) };
+    });
+  }
+
+  /** A consumer that is everywhere needs no registration. */
+  #stored(reader: TableReader, name: string): StoredConsumer | undefined {
+    const stored = readConsumer(reader, name);
+    const known = this.#known.get(name);
+    if (stored !== undefined || known?.isEverywhere !== true) return stored;
+    return { name, effects: known.effects, position: undefined, state: null };
+  }
+
+  /** @throws {ServiceError} `VALIDATION_FAILED` for a consumer that this version does not know */
+  #require(name: string): FeedConsumer {
+    const consumer = this.#known.get(name);
+    if (consumer === undefined) throw invalid(`There is no consumer '${name}'`);
+    return consumer;
+  }
+}
+
+function* effectsOf(
+  turn: Turn,
+  consumer: ShardConsumer,
+  { items, start }: FeedBatch,
+  before: JsonValue,
+): Generator<undefined, JsonValue> {
+  if (start !== undefined) return yield* consumer.start(turn, start);
+  let state = before;
+  for (const item of items) {
+    state = yield* consumer.consume(turn, item, state);
+    yield;
+  }
+  return state;
+}
+
+function isSamePosition(a: FeedPosition | null, b: FeedPosition | null): boolean {
+  return a === b || (a !== null && b !== null && a.sequence === b.sequence && a.parts === b.parts);
+}
+
+/** @throws {ServiceError} `FORBIDDEN` */
+function requireEngine({ principal }: Caller): void {
+  if (principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
+}

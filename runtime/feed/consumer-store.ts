@@ -1,0 +1,78 @@
+import { assert } from '#runtime/base/assert.ts';
+import type { Turn } from '#runtime/commit/behaviour.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { decodeExactJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import { BranchTable } from '#runtime/shard/key-layout.ts';
+import type { Row, TableReader } from '#runtime/shard/shard.ts';
+import type { FeedConsumer } from './consumer.ts';
+import type { FeedPosition } from './feed-batch.ts';
+
+/** Limit of the stored state of a consumer, in bytes of JSON. */
+const STATE_BYTES_MAX = 64 * 1024;
+
+/** A consumer as a branch stores it. */
+export interface StoredConsumer {
+  readonly name: string;
+  readonly effects: FeedConsumer['effects'];
+  /** Undefined: it is registered and has not started. */
+  readonly position: FeedPosition | undefined;
+  readonly state: JsonValue;
+}
+
+type StoredRow = readonly [
+  name: string,
+  effects: FeedConsumer['effects'],
+  place: readonly [sequence: number, parts: number] | null,
+  state: JsonValue,
+];
+
+const everything = { start: '', end: '\u00ff' };
+
+/** The consumer of a name; undefined when the branch does not have it. */
+export function readConsumer(reader: TableReader, name: string): StoredConsumer | undefined {
+  const bytes = reader.get(BranchTable.consumers, name);
+  return bytes === undefined ? undefined : decodeConsumer(bytes);
+}
+
+/** All consumers of a branch, by name. There are few. */
+export function readConsumers(reader: TableReader): readonly StoredConsumer[] {
+  return [...reader.range(BranchTable.consumers, everything)].map(({ value }) => decodeConsumer(value));
+}
+
+function decodeConsumer(bytes: Uint8Array): StoredConsumer {
+  const [name, effects, place, state] = decodeExactJsonRow(bytes) as unknown as StoredRow;
+  const position = place === null ? undefined : { sequence: place[0], parts: place[1] };
+  return { name, effects, position, state };
+}
+
+/** Stores a consumer. */
+export function writeConsumer(turn: Turn, { effects, name, position, state }: StoredConsumer): void {
+  const place = position === undefined ? null : ([position.sequence, position.parts] as const);
+  const row: StoredRow = [name, effects, place, state];
+  const bytes = encodeJsonRow(row);
+  assert(bytes.length <= STATE_BYTES_MAX, 'the state of a consumer is small');
+  turn.put(BranchTable.consumers, name, bytes);
+}
+
+/** Removes a consumer. */
+export function removeConsumer(turn: Turn, name: string): void {
+  turn.remove(BranchTable.consumers, name);
+}
+
+/** Removes all consumers: those of a fork belong to its source. */
+export function forgetConsumers(turn: Turn): void {
+  for (const { name } of readConsumers(turn)) removeConsumer(turn, name);
+}
+
+/**
+ * The row of a consumer in a restored branch: rows of the branch are restored with the position they belong to, effects
+ * elsewhere are not.
+ */
+export function restoredConsumer(value: Uint8Array): Uint8Array | null {
+  return decodeConsumer(value).effects === 'shard' ? value : null;
+}
+
+/** @throws {ServiceError} `DATA_CORRUPTED` @returns the name that the key must be */
+export function consumerNameIn({ value }: Pick<Row, 'value'>): string {
+  return decodeConsumer(value).name;
+}

@@ -1,0 +1,108 @@
+import { formatRevision } from '#runtime/content/revision.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { readBranchHead } from '#runtime/tree/revision-store.ts';
+import { type EntryChanges, entryChanges } from './entry-changes.ts';
+import { type FeedEntry, readFeed } from './read-feed.ts';
+
+/** What a consumer has seen of a feed. */
+export interface FeedPosition {
+  /** The last entry it has seen completely; 0: none. */
+  readonly sequence: number;
+  /** Parts of the next entry that it has seen. */
+  readonly parts: number;
+}
+
+/** One step of a consumer: an entry with a part of its changes. */
+export interface FeedItem {
+  readonly entry: FeedEntry;
+  /** Undefined for an entry without changes. */
+  readonly changes: EntryChanges | undefined;
+  /** The position of a consumer that has seen it. It rises, so it recognizes what was seen before. */
+  readonly after: FeedPosition;
+}
+
+/** Where a consumer starts: it takes the content of the revision, and then what follows the position. */
+export interface FeedStart {
+  readonly revision: string;
+  readonly position: FeedPosition;
+  /**
+   * - `new`: the consumer has no position, as in a branch that was just forked;
+   * - `cut`: what follows its position is not in the feed: it was lost, or never written.
+   */
+  readonly reason: 'new' | 'cut';
+}
+
+/** Some steps of a consumer. */
+export interface FeedBatch {
+  readonly items: readonly FeedItem[];
+  /** Given instead of items when the consumer has to start. */
+  readonly start?: FeedStart;
+  /** The position behind the items or of the start. */
+  readonly position: FeedPosition;
+  /** The last entry of the branch; 0: there is none. */
+  readonly last: number;
+  /** Whether nothing follows. */
+  readonly isComplete: boolean;
+}
+
+/** Entries read at a time. */
+const ENTRIES_MAX = 64;
+
+/** Changes after which a batch takes no further item; a part has at most as many. */
+const CHANGES_MAX = 1_000;
+
+/** Where a consumer starts at the head. */
+export function startAtHead(reader: TableReader, reason: FeedStart['reason']): FeedStart {
+  const { feed, head } = readBranchHead(reader);
+  return { revision: formatRevision(head), position: { sequence: feed.last, parts: 0 }, reason };
+}
+
+/**
+ * The next steps of a consumer, bounded in entries and changes. They never contain an entry at which it has to start:
+ * it is told to start at the head then, where it has all that follows.
+ *
+ * @param position undefined: it has none
+ * @returns a generator that yields between entries and parts
+ */
+export function* readBatch(
+  reader: TableReader,
+  position: FeedPosition | undefined,
+): Generator<undefined, FeedBatch> {
+  if (position === undefined) return startingAt(reader, 'new');
+  const page = readFeed(reader, position.sequence, ENTRIES_MAX);
+  const { last } = page;
+  if (page.isCut) return startingAt(reader, 'cut');
+  const items: FeedItem[] = [];
+  let at = position;
+  let changes = 0;
+  for (const entry of page.entries) {
+    if (entry.kind === 'begun' || entry.kind === 'created') {
+      if (items.length > 0) break;
+      return startingAt(reader, 'cut');
+    }
+    const whole = { sequence: entry.sequence, parts: 0 };
+    let held: EntryChanges | undefined;
+    for (const part of entryChanges(() => reader, entry, at.parts)) {
+      yield;
+      if (part === undefined) continue;
+      if (held !== undefined) {
+        at = { sequence: at.sequence, parts: at.parts + 1 };
+        items.push({ entry, changes: held, after: at });
+        if (changes >= CHANGES_MAX) return { items, position: at, last, isComplete: false };
+      }
+      held = part;
+      changes += part.changes.length;
+    }
+    items.push({ entry, changes: held, after: whole });
+    at = whole;
+    if (changes >= CHANGES_MAX) break;
+    yield;
+  }
+  return { items, position: at, last, isComplete: at.sequence === last };
+}
+
+function startingAt(reader: TableReader, reason: FeedStart['reason']): FeedBatch {
+  const start = startAtHead(reader, reason);
+  const { position } = start;
+  return { items: [], start, position, last: position.sequence, isComplete: true };
+}

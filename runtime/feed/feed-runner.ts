@@ -1,0 +1,207 @@
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import type { ActorId, ActorLifecycle, Router } from '#runtime/actor/ports.ts';
+import { type Backoff, backoffMs } from '#runtime/base/time/backoff.ts';
+import type { Clock, Timer } from '#runtime/base/time/clock.ts';
+import type { Random } from '#runtime/base/random.ts';
+import { crashPoint } from '#runtime/commit/crash-point.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { Log } from '#runtime/telemetry/log-context.ts';
+import type { FeedConsumer, OutsideConsumer } from './consumer.ts';
+import type {
+  ConsumeFeed,
+  ConsumerBatch,
+  ConsumerStep,
+  MoveConsumer,
+  ReadConsumerBatch,
+} from './feed-messages.ts';
+
+/** Waits after a failed batch. */
+const RETRIES: Backoff = { firstMs: 250, factor: 2, mostMs: 60_000 };
+
+/** Batches of all branches that are worked on at a time: this many are in memory at most. */
+const BATCHES_MAX = 4;
+
+/** Told of the work of consumers. */
+export interface FeedObserver {
+  consumed(consumer: string, items: number): void;
+  failed(consumer: string): void;
+}
+
+/** Dependencies of the runner. */
+export interface FeedRunnerEnvironment {
+  readonly router: Router;
+  readonly lifecycle: Pick<ActorLifecycle, 'exists'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly consumers: readonly FeedConsumer[];
+  readonly observer: FeedObserver;
+}
+
+/** A consumer in one branch that is not known to have seen everything. */
+interface Follower {
+  readonly branch: ActorId;
+  readonly consumer: FeedConsumer;
+  /** Whether entries may have come since its present batch was read. */
+  isBehind: boolean;
+  failures: number;
+  error: unknown;
+  retry: Timer | undefined;
+}
+
+type StepDone = Pick<ConsumerStep, 'items' | 'isComplete'>;
+
+/** A consumer that is not known to have seen everything. */
+export interface FollowerStatus {
+  readonly branch: ActorId;
+  readonly consumer: string;
+  /** Failures since its last batch. */
+  readonly failures: number;
+  readonly error: unknown;
+}
+
+/**
+ * Lets consumers follow the feeds of branches on the member that owns them. It must be told of branches whose feed has
+ * new entries, and at a start or after a failover of those that may have some.
+ *
+ * Batches are taken in turn by all consumers that are behind, a few at a time, each bounded: a consumer that is far
+ * behind, slow or failing holds neither others nor memory. Who has seen everything is forgotten. After a failure the
+ * batch is repeated later, at intervals that rise to a minute.
+ */
+export class FeedRunner {
+  readonly #environment: FeedRunnerEnvironment;
+  readonly #followers = new Map<string, Follower>();
+  /** Those that wait for their next batch, in order. */
+  readonly #waiting = new Set<Follower>();
+  readonly #batches = new Set<Promise<void>>();
+  readonly #engine = engineCaller('');
+  readonly #ending = new AbortController();
+
+  constructor(environment: FeedRunnerEnvironment) {
+    this.#environment = environment;
+  }
+
+  /** Consumers that have not seen everything, as far as is known here. */
+  get behind(): readonly FollowerStatus[] {
+    return [...this.#followers.values()].map(({ branch, consumer, error, failures }) => {
+      return { branch, consumer: consumer.name, error, failures };
+    });
+  }
+
+  /** A branch may have entries that consumers have not seen, or was deleted. */
+  notice(branch: ActorId): void {
+    if (this.#ending.signal.aborted) return;
+    for (const consumer of this.#environment.consumers) {
+      const key = `${consumer.name}\0${branch}`;
+      const known = this.#followers.get(key);
+      if (known !== undefined) {
+        known.isBehind = true;
+        continue;
+      }
+      const fresh = { isBehind: true, failures: 0, error: undefined, retry: undefined };
+      const follower: Follower = { branch, consumer, ...fresh };
+      this.#followers.set(key, follower);
+      this.#waiting.add(follower);
+    }
+    this.#run();
+  }
+
+  /** Takes no more batches and waits for those in progress, whose consumers are asked to stop. */
+  async close(): Promise<void> {
+    this.#ending.abort();
+    for (const { retry } of this.#followers.values()) retry?.cancel();
+    this.#waiting.clear();
+    await Promise.all(this.#batches);
+    this.#followers.clear();
+  }
+
+  #run(): void {
+    for (const follower of this.#waiting) {
+      if (this.#batches.size >= BATCHES_MAX) return;
+      this.#waiting.delete(follower);
+      const batch: Promise<void> = this.#batch(follower).finally(() => {
+        this.#batches.delete(batch);
+        this.#run();
+      });
+      this.#batches.add(batch);
+    }
+  }
+
+  /** One batch of a consumer. Never rejects. */
+  async #batch(follower: Follower): Promise<void> {
+    const { clock, observer } = this.#environment;
+    const startedMs = clock.monotonicMs();
+    follower.isBehind = false;
+    try {
+      const { isComplete, items } = await this.#step(follower);
+      follower.failures = 0;
+      follower.error = undefined;
+      if (items > 0) observer.consumed(follower.consumer.name, items);
+      if (this.#ending.signal.aborted) return;
+      if (isComplete && !follower.isBehind) {
+        this.#followers.delete(`${follower.consumer.name}\0${follower.branch}`);
+        return;
+      }
+      // As much time as the batch took is for others.
+      const restMs = clock.monotonicMs() - startedMs;
+      follower.retry = clock.after(restMs, () => this.#again(follower));
+    } catch (error) {
+      this.#fail(follower, error);
+    }
+  }
+
+  async #step(follower: Follower): Promise<StepDone> {
+    const { branch, consumer } = follower;
+    const { lifecycle, router } = this.#environment;
+    try {
+      if (consumer.effects === 'elsewhere') return await this.#outside(branch, consumer);
+      const command: ConsumeFeed = { type: 'ConsumeFeed', name: consumer.name };
+      return (await router.command(branch, command, { caller: this.#engine })) as ConsumerStep;
+    } catch (error) {
+      const mayBeGone = error instanceof ServiceError && error.code === 'NOT_FOUND';
+      if (!mayBeGone || (await lifecycle.exists(branch))) throw error;
+      // Deleted, with everything its consumers kept there.
+      if (consumer.effects === 'elsewhere') await consumer.ended(branch);
+      return { items: 0, isComplete: true };
+    }
+  }
+
+  async #outside(branch: ActorId, consumer: OutsideConsumer): Promise<StepDone> {
+    const { router } = this.#environment;
+    const { name } = consumer;
+    const { signal } = this.#ending;
+    const query: ReadConsumerBatch = { type: 'ReadConsumerBatch', name };
+    const { batch, from } = (await router.query(branch, query, this.#engine)) as ConsumerBatch;
+    if (batch === null) return { items: 0, isComplete: true };
+    const { isComplete, items, position, start } = batch;
+    if (start !== undefined) await consumer.start(branch, start, signal);
+    else if (items.length > 0) await consumer.consume(branch, items, signal);
+    else return { items: 0, isComplete };
+    crashPoint('before-consumer-move');
+    const move: MoveConsumer = { type: 'MoveConsumer', name, from, to: position };
+    await router.command(branch, move, { caller: this.#engine });
+    return { items: items.length, isComplete };
+  }
+
+  #again(follower: Follower): void {
+    follower.retry = undefined;
+    this.#waiting.add(follower);
+    this.#run();
+  }
+
+  #fail(follower: Follower, error: unknown): void {
+    const { clock, log, observer, random } = this.#environment;
+    if (this.#ending.signal.aborted) return;
+    const { branch, consumer, failures } = follower;
+    follower.error = error;
+    follower.failures = failures + 1;
+    observer.failed(consumer.name);
+    log.warn('a consumer of a change feed failed; it tries again', {
+      consumer: consumer.name,
+      actor: branch,
+      failures: follower.failures,
+      error,
+    });
+    follower.retry = clock.after(backoffMs(RETRIES, failures, random), () => this.#again(follower));
+  }
+}

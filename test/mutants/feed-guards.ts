@@ -1,0 +1,51 @@
+import type { GuardMutant } from './guard-mutant.ts';
+
+const feedTests = ['test/runtime/feed/read-feed.test.ts'];
+const batchTests = ['test/runtime/feed/feed-batch.test.ts'];
+const runnerTests = ['test/runtime/feed/feed-runner.test.ts'];
+
+/** The safety guards of the change feed and its consumers. */
+export const feedGuards: readonly GuardMutant[] = [
+  {
+    guard: 'a change is told from the state before its commit, however often the commit writes the node',
+    file: 'runtime/tree/tree-writer.ts',
+    from: 'details: changeDetails(before, record),',
+    to: 'details: changeDetails(old, record),',
+    tests: ['test/runtime/tree/tree-model.fuzz.test.ts'],
+  },
+  {
+    guard: 'a feed never uses a number again, also after a version that did not know it',
+    file: 'runtime/tree/feed-store.ts',
+    from: 'last = lastFeedSequence(turn);',
+    to: 'last = 0;',
+    tests: feedTests,
+  },
+  {
+    guard: 'a missing entry is not passed over',
+    file: 'runtime/feed/read-feed.ts',
+    from: 'sequence === next ? entryOf(reader, sequence, row) : undefined',
+    to: 'entryOf(reader, sequence, row)',
+    tests: feedTests,
+  },
+  {
+    guard: 'a consumer whose position the feed does not have starts again',
+    file: 'runtime/feed/feed-batch.ts',
+    from: "if (page.isCut) return startingAt(reader, 'cut');",
+    to: '',
+    tests: batchTests,
+  },
+  {
+    guard: 'the position of a consumer moves with its effects',
+    file: 'runtime/feed/branch-consumers.ts',
+    from: 'writeConsumer(turn, { ...stored, position: batch.position, state });',
+    to: 'writeConsumer(turn, { ...stored, state });',
+    tests: runnerTests,
+  },
+  {
+    guard: 'the consumers of a branch are not those of its fork',
+    file: 'actors/branch/history/move-head.ts',
+    from: '  forgetConsumers(turn);\n',
+    to: '',
+    tests: runnerTests,
+  },
+];

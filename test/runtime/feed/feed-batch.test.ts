@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
+import { type FeedBatch, type FeedPosition, readBatch } from '#runtime/feed/feed-batch.ts';
+import { BranchTable, feedKey } from '#runtime/shard/key-layout.ts';
+import { change, FeedBranch } from '#test/support/feed-branch.ts';
+
+function many(count: number): ReturnType<typeof change>[] {
+  return Array.from({ length: count }, (_, number) => change(number));
+}
+
+function batch(branch: FeedBranch, position: FeedPosition | undefined): FeedBatch {
+  return atOnce(readBatch(branch.reader, position));
+}
+
+/** Positions and numbers of changes of all items behind a position, batch by batch. */
+function walk(branch: FeedBranch, from: FeedPosition): (readonly [number, number, number])[][] {
+  const batches: (readonly [number, number, number])[][] = [];
+  for (let at = from; ; ) {
+    const { isComplete, items, position } = batch(branch, at);
+    batches.push(
+      items.map(({ after, changes }) => [after.sequence, after.parts, changes?.changes.length ?? 0] as const),
+    );
+    expect(items.at(-1)?.after ?? at).toEqual(position);
+    at = position;
+    if (isComplete) return batches;
+  }
+}
+
+const start = { sequence: 0, parts: 0 };
+
+describe('the batches of a consumer', () => {
+  it('have all items in order, and a large entry in parts over several of them', () => {
+    const branch = new FeedBranch();
+    branch.commit();
+    branch.commit(many(2_500));
+    branch.commit([]);
+    expect(walk(branch, start)).toEqual([
+      [
+        [1, 0, 1],
+        [1, 1, 1_000],
+      ],
+      [[1, 2, 1_000]],
+      [
+        [2, 0, 500],
+        [3, 0, 0],
+      ],
+    ]);
+    expect(walk(branch, { sequence: 1, parts: 2 })).toEqual([
+      [
+        [2, 0, 500],
+        [3, 0, 0],
+      ],
+    ]);
+    expect(walk(branch, { sequence: 3, parts: 0 })).toEqual([[]]);
+  });
+
+  it('take the parts of a moved head and of a fast-forward one by one', () => {
+    const branch = new FeedBranch();
+    const first = branch.commit();
+    branch.commit(many(1_500));
+    branch.commit();
+    branch.move(first);
+    const undone = [
+      [3, 1, 1],
+      [3, 2, 1_000],
+    ];
+    expect(walk(branch, { sequence: 3, parts: 0 })).toEqual([undone, [[4, 0, 500]]]);
+    expect(walk(branch, { sequence: 3, parts: 1 })).toEqual([[[3, 2, 1_000]], [[4, 0, 500]]]);
+  });
+
+  it('tell a consumer to start at the head: without a position, and where entries are missing', () => {
+    const branch = new FeedBranch();
+    branch.commit();
+    branch.commit();
+    const revision = branch.head;
+    const position = { sequence: 2, parts: 0 };
+    const whole = { items: [], position, last: 2, isComplete: true };
+    expect(batch(branch, undefined)).toEqual({ ...whole, start: { revision, position, reason: 'new' } });
+    const cut = { ...whole, start: { revision, position, reason: 'cut' } };
+    expect(batch(branch, { sequence: 7, parts: 0 })).toEqual(cut);
+    branch.turn().remove(BranchTable.feed, feedKey(1));
+    expect(batch(branch, start)).toEqual(cut);
+    expect(batch(branch, { sequence: 1, parts: 0 }).items).toHaveLength(1);
+  });
+
+  it('end before an entry at which a consumer has to start again', () => {
+    const branch = new FeedBranch();
+    branch.commit();
+    branch.commit();
+    branch.forgetFeed();
+    branch.commit();
+    const { items, isComplete, position } = batch(branch, { sequence: 2, parts: 0 });
+    expect([items, isComplete]).toEqual([[], true]);
+    expect(position).toEqual({ sequence: 4, parts: 0 });
+    expect(batch(branch, { sequence: 2, parts: 0 }).start).toMatchObject({ reason: 'cut' });
+    expect(batch(branch, { sequence: 3, parts: 0 }).items).toHaveLength(1);
+  });
+});

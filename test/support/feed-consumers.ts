@@ -1,0 +1,147 @@
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
+import { parseRevision } from '#runtime/content/revision.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { OutsideConsumer, ShardConsumer } from '#runtime/feed/consumer.ts';
+import type { FeedItem, FeedPosition, FeedStart } from '#runtime/feed/feed-batch.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { NodeChange } from '#runtime/tree/revision-record.ts';
+import { nodesAt } from './feed-reader.ts';
+import { CONTENT } from './test-branch.ts';
+
+const PREFIX = 'tally\0';
+
+/** What {@link PathTally} knows of a node: its path, and how many changes of it it has seen. */
+export interface Tallied {
+  readonly path: string;
+  readonly seen: number;
+}
+
+/** A consumer that keeps, in the branch, the path of every node and how often it was changed. */
+export class PathTally implements ShardConsumer {
+  readonly effects = 'shard';
+  readonly name: string;
+  readonly isEverywhere: boolean;
+  /** Told before each item; may throw. */
+  readonly #before: (item: FeedItem) => void;
+
+  constructor(name = 'tally', isEverywhere = true, before: (item: FeedItem) => void = () => {}) {
+    this.name = name;
+    this.isEverywhere = isEverywhere;
+    this.#before = before;
+  }
+
+  *start(turn: Turn, { reason, revision }: FeedStart): Generator<undefined, JsonValue> {
+    for (const key of this.rows(turn).keys()) turn.remove(CommonTable.meta, this.#key(key));
+    const nodes = revision === '0-0' ? [] : nodesAt(turn, revision, [CONTENT]);
+    for (const [key, { header }] of nodes) {
+      this.#put(turn, key, { path: header.path, seen: 0 });
+      yield;
+    }
+    return { starts: [reason], items: 0 };
+  }
+
+  *consume(turn: Turn, item: FeedItem, state: JsonValue): Generator<undefined, JsonValue> {
+    this.#before(item);
+    for (const change of item.changes?.changes ?? []) {
+      this.#count(turn, change);
+      yield;
+    }
+    const { items, starts } = state as { readonly items: number; readonly starts: readonly string[] };
+    return { starts, items: items + 1 };
+  }
+
+  /** What it has written. */
+  rows(reader: TableReader): Map<string, Tallied> {
+    const start = this.#key('');
+    const rows = reader.range(CommonTable.meta, { start, end: `${start}\u00ff` });
+    return new Map(
+      [...rows].map(({ key, value }) => [key.slice(start.length), decodeJsonRow(value) as Tallied]),
+    );
+  }
+
+  #count(turn: Turn, change: NodeChange): void {
+    const key = `${change.workspace} ${change.node_id}`;
+    const bytes = turn.get(CommonTable.meta, this.#key(key));
+    const seen = bytes === undefined ? 0 : (decodeJsonRow(bytes) as Tallied).seen;
+    if (change.details?.kinds.includes('deleted') === true) turn.remove(CommonTable.meta, this.#key(key));
+    else this.#put(turn, key, { path: change.path, seen: seen + 1 });
+  }
+
+  #put(turn: Turn, key: string, row: Tallied): void {
+    turn.put(CommonTable.meta, this.#key(key), encodeJsonRow(row));
+  }
+
+  #key(key: string): string {
+    return `${PREFIX}${this.name}\0${key}`;
+  }
+}
+
+/** What {@link FileConsumer} writes of an item or a start. */
+export interface Noted {
+  readonly branch: ActorId;
+  readonly start?: FeedStart;
+  readonly after?: FeedPosition;
+  readonly ids?: readonly string[];
+  readonly ended?: true;
+}
+
+/** A consumer that writes what it is given into a file. */
+export class FileConsumer implements OutsideConsumer {
+  readonly effects = 'elsewhere';
+  readonly isEverywhere: boolean;
+  readonly name: string;
+  readonly #file: string;
+  readonly #before: () => void | Promise<void>;
+
+  constructor(
+    file: string,
+    { isEverywhere = true, name = 'file', before = (): void | Promise<void> => {} } = {},
+  ) {
+    this.#file = file;
+    this.name = name;
+    this.isEverywhere = isEverywhere;
+    this.#before = before;
+  }
+
+  async start(branch: ActorId, start: FeedStart): Promise<void> {
+    await this.#before();
+    this.#note({ branch, start });
+  }
+
+  async consume(branch: ActorId, items: readonly FeedItem[]): Promise<void> {
+    await this.#before();
+    for (const { after, changes } of items)
+      this.#note({ branch, after, ids: changes?.changes.map(({ node_id }) => node_id) ?? [] });
+  }
+
+  async ended(branch: ActorId): Promise<void> {
+    await this.#before();
+    this.#note({ branch, ended: true });
+  }
+
+  /** Everything it has been given, also more than once. */
+  get noted(): readonly Noted[] {
+    if (!existsSync(this.#file)) return [];
+    const lines = readFileSync(this.#file, 'utf8').split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as Noted);
+  }
+
+  #note(noted: Noted): void {
+    appendFileSync(this.#file, `${JSON.stringify(noted)}\n`);
+  }
+}
+
+/** The path of every node at a revision, by `workspace id`. */
+export function pathsAt(reader: TableReader, revision: string): Map<string, string> {
+  parseRevision(revision);
+  const nodes = [...nodesAt(reader, revision, [CONTENT])];
+  return new Map(nodes.map(([key, { header }]) => [key, header.path] as const).sort(byKey));
+}
+
+/** Sorts entries of a map. */
+export function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
+}

@@ -82,6 +82,12 @@ export function findsEqual({ pending, properties }: IndexFields, name: string, v
   return pending?.upgrading.includes(name) === true && olderIndexKey(value) === indexKey(value);
 }
 
+/** Whether nodes of a type may have rows in the index of a property. */
+export function hasRows({ pending, properties }: IndexFields, name: string): boolean {
+  if (properties.includes(name)) return true;
+  return [pending?.building, pending?.upgrading, pending?.dropping].some((names) => names?.includes(name));
+}
+
 /** Whether the indexes of a type are those that it declares, or become them in the background. */
 export function becomes(fields: IndexFields, wanted: IndexFields): boolean {
   return fields === wanted || (sameNames(kept(fields), wanted.properties) && hasSameUniques(fields, wanted));

@@ -103,8 +103,8 @@ export const branchGuards: readonly GuardMutant[] = [
   {
     guard: 'a query does not use an index that is being built',
     file: 'runtime/tree/index-catalog.ts',
-    from: 'if (properties.includes(name)) return true;',
-    to: 'if (properties.includes(name) || pending?.building.includes(name) === true) return true;',
+    from: 'return pending?.upgrading.includes(name) === true &&',
+    to: 'if (pending?.building.includes(name) === true) return true;\n  return pending?.upgrading.includes(name) === true &&',
     tests: ['test/runtime/tree/index-build.fuzz.test.ts'],
   },
   {
@@ -120,5 +120,19 @@ export const branchGuards: readonly GuardMutant[] = [
     from: '    this.#adopt(workspace, after.nodeType);\n',
     to: '',
     tests: ['test/runtime/tree/index-build.fuzz.test.ts'],
+  },
+  {
+    guard: 'nodes whose texts were cut in an index are sorted by the texts',
+    file: 'actors/branch/query/index-source.ts',
+    from: 'part: orderedPart(value)',
+    to: 'part: value',
+    tests: ['test/actors/branch/query/index-source.test.ts'],
+  },
+  {
+    guard: 'matches are counted by their keys only where the caller sees all of them',
+    file: 'actors/branch/query/dsl-query.ts',
+    from: 'window.limit !== null && nodes.seesAll && isTypeAlone(filter)',
+    to: 'window.limit !== null && isTypeAlone(filter)',
+    tests: ['test/actors/branch/query/dsl-index.fuzz.test.ts'],
   },
 ];

@@ -2,15 +2,21 @@ import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
-import { type KeyRange, keyRanges } from '#runtime/index/key-range.ts';
-import { BranchTable, propertyPrefix, readPropertyKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { findsEqual, type IndexFields, readTypeCount } from '#runtime/tree/index-catalog.ts';
+import { readTypeCount } from '#runtime/tree/index-catalog.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
-import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import { childrenInBatches } from '../reads/batched-rows.ts';
 import { BestMatches, type Sortable } from './best-matches.ts';
 import type { BranchState } from '../branch-state.ts';
+import {
+  countRows,
+  type IndexedNode,
+  type IndexRows,
+  indexedNodes,
+  indexSize,
+  narrowedIndexes,
+  orderedIndex,
+} from './index-source.ts';
 import { type Condition, type DslQuery, parseDslQuery, type Term } from './dsl-filter.ts';
 import { type FilterWeight, filterWeight, matchesInSlices } from './dsl-match.ts';
 import { compareSortKeys, DslRow, keyCharacters, type SortKeys, sortKeys } from './dsl-row.ts';
@@ -30,12 +36,20 @@ import { UnreadNode, type VisibleNode, VisibleNodes } from '../reads/visible-nod
 /** Reading a key costs about an eighth of reading a node. */
 const KEYS_PER_NODE = 8;
 
-/** Ids of nodes that may match the filter; undefined where the walk may pause. */
-interface Candidates {
-  readonly ids: Iterable<string | undefined>;
-  /** Whether the ids are in path order. */
-  readonly inPathOrder: boolean;
-}
+/** Where the nodes come from that may match the filter. */
+type Source =
+  | {
+      /** Ids; undefined where the walk may pause. */
+      readonly ids: Iterable<string | undefined>;
+      /** Whether the ids are in path order. */
+      readonly inPathOrder: boolean;
+    }
+  | {
+      /** Nodes in the order of the first field to sort by; undefined where the walk may pause. */
+      readonly ordered: Iterable<IndexedNode | undefined>;
+      /** Number of matches, if it is known. */
+      readonly total: number | undefined;
+    };
 
 /** The boolean query over the nodes at the root of a workspace. @see messages.ts, RunDslQuery */
 export function runDslQuery(state: BranchState, context: QueryContext, query: RunDslQuery): JsonAnswer {
@@ -43,15 +57,16 @@ export function runDslQuery(state: BranchState, context: QueryContext, query: Ru
   const dsl = parseDslQuery(query.filter);
   return answerText(context, (reader) => {
     const nodes = new VisibleNodes(state, context, reader, query);
-    const found = (source: Candidates): Generator<Piece, void> => {
+    const found = (source: Source): Generator<Piece, void> => {
       const filter = new NodeFilter(nodes, dsl);
+      if ('ordered' in source) return orderedText(filter, source.ordered, source.total);
       return source.inPathOrder && dsl.order.length === 0
         ? foundText(filter, source.ids)
         : sortedText(filter, source.ids);
     };
     if (query.at !== undefined) return found({ ids: rootChildren(nodes), inPathOrder: false });
     if (holdsForAll(dsl.filter) && dsl.order.length === 0) return allText(reader, nodes, dsl.window);
-    return silentlyThen(candidates(reader, nodes.workspace, dsl.filter, nodes.budget), found);
+    return silentlyThen(sourceOf(reader, nodes, dsl), found);
   });
 }
 
@@ -93,10 +108,23 @@ class NodeFilter {
     this.#weight = filterWeight(dsl.filter);
   }
 
+  /** Collects matches in the order of the query. */
+  bestMatches(window: QueryWindow): BestMatches<Match> {
+    const { order } = this.dsl;
+    const byOrder = (a: Match, b: Match): number =>
+      compareSortKeys(order, a.keys, b.keys) || byPathThenId(a, b);
+    return new BestMatches<Match>(window, byOrder, this.budget);
+  }
+
+  /** A visible node. */
+  *read(id: string): Generator<undefined, VisibleNode | undefined> {
+    const found = this.nodes.find(id);
+    return found instanceof UnreadNode ? yield* this.nodes.readInSteps(found) : found;
+  }
+
   /** A visible root-level node that matches the filter. */
   *find(id: string): Generator<undefined, { node: VisibleNode; row: DslRow } | undefined> {
-    const found = this.nodes.find(id);
-    const node = found instanceof UnreadNode ? yield* this.nodes.readInSteps(found) : found;
+    const node = yield* this.read(id);
     if (node === undefined) return undefined;
     const { record } = node;
     // An index has nodes of every depth.
@@ -129,10 +157,8 @@ function* foundText(filter: NodeFilter, ids: Iterable<string | undefined>): Gene
 
 /** The candidates that match the filter, in the requested order; those in the window are read again. */
 function* sortedText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<Piece, void> {
-  const { nodes, dsl, budget } = filter;
-  const byOrder = (a: Match, b: Match): number =>
-    compareSortKeys(dsl.order, a.keys, b.keys) || byPathThenId(a, b);
-  const best = new BestMatches<Match>(dsl.window, byOrder, budget);
+  const { nodes, dsl } = filter;
+  const best = filter.bestMatches(dsl.window);
   try {
     for (const id of ids) {
       const match = id === undefined ? undefined : yield* silently(filter.match(id));
@@ -146,36 +172,168 @@ function* sortedText(filter: NodeFilter, ids: Iterable<string | undefined>): Gen
   }
 }
 
+/**
+ * The candidates that match the filter, from an index that has them in the order of the first field. Only nodes whose
+ * values it does not tell apart are sorted.
+ *
+ * @param total number of matches, if it is known: then the walk ends with the window
+ */
+function* orderedText(
+  filter: NodeFilter,
+  ordered: Iterable<IndexedNode | undefined>,
+  total: number | undefined,
+): Generator<Piece, void> {
+  const page = new PageText(filter.dsl.window);
+  let group: OrderedGroup | undefined;
+  try {
+    for (const candidate of ordered) {
+      if (candidate !== undefined) {
+        if (group === undefined || group.part !== candidate.part) {
+          if (group !== undefined) yield* group.text(page);
+          if (total !== undefined && page.isFull) break;
+          group = new OrderedGroup(filter, candidate.part, page.left);
+        }
+        yield* silently(group.add(candidate.id));
+      }
+      yield '';
+    }
+    if (group !== undefined) yield* group.text(page);
+    yield page.end(total);
+  } finally {
+    group?.close();
+  }
+}
+
+/** Matches whose first values are equal, or not told apart by their keys. */
+class OrderedGroup {
+  readonly part: string;
+  readonly #filter: NodeFilter;
+  readonly #best: BestMatches<Match>;
+
+  /** @param most matches that may be shown */
+  constructor(filter: NodeFilter, part: string, most: number | null) {
+    this.#filter = filter;
+    this.part = part;
+    this.#best = filter.bestMatches({ limit: most, offset: 0 });
+  }
+
+  /** Adds a node if it matches. */
+  *add(id: string): Generator<undefined, void> {
+    const match = yield* this.#filter.match(id);
+    if (match !== undefined) yield* this.#best.add(match);
+  }
+
+  /** The text of the matches; nothing may be added after it. */
+  *text(page: PageText): Generator<Piece, void> {
+    const sorted = yield* silently(this.#best.sorted());
+    for (const { id } of sorted) {
+      if (!page.isInside) {
+        page.pass(1);
+        continue;
+      }
+      const node = yield* silently(this.#filter.read(id));
+      if (node !== undefined) yield* page.next(this.#filter.nodes, node);
+    }
+    page.pass(this.#best.count - sorted.length);
+    this.#best.close();
+  }
+
+  close(): void {
+    this.#best.close();
+  }
+}
+
 /** Ids of the root-level nodes at any revision. */
 function* rootChildren({ tree, workspace }: VisibleNodes): Generator<string | undefined, void> {
   for (const entry of childrenInBatches(tree, workspace, ROOT_ID)) yield entry?.id;
 }
 
 /**
- * The smallest source that has all nodes that may match the filter. Index results are then checked against the stored
- * node.
+ * The cheapest source that has all nodes that may match the filter. Every node is then compared with the filter.
  *
  * @returns yields undefined where the work may pause
  */
-function* candidates(
+function* sourceOf(
   reader: TableReader,
-  workspace: string,
-  filter: Condition,
-  budget: RequestBudget,
-): Generator<undefined, Candidates> {
+  nodes: VisibleNodes,
+  { filter, order, window }: DslQuery,
+): Generator<undefined, Source> {
+  const { budget, workspace } = nodes;
   const rootCount = parentEntry(reader, workspace, ROOT_ID)?.count ?? 0;
   const terms = conjunction(filter);
   const nodeType = wantedType(terms);
-  if (nodeType !== undefined) {
-    const catalog = isNodeTypeName(nodeType) ? readTypeCount(reader, workspace, nodeType) : undefined;
-    if (catalog === undefined) return { ids: [], inPathOrder: true };
-    const ids = yield* indexedIds(reader, workspace, terms, catalog.fields, rootCount);
-    if (ids !== undefined) return { ids, inPathOrder: false };
-    if (catalog.count <= rootCount * KEYS_PER_NODE) {
-      return { ids: rootNodesOfType(reader, workspace, nodeType), inPathOrder: true };
-    }
+  if (nodeType === undefined) return { ids: rootIds(reader, workspace, budget), inPathOrder: true };
+  const catalog = isNodeTypeName(nodeType) ? readTypeCount(reader, workspace, nodeType) : undefined;
+  if (catalog === undefined) return { ids: [], inPathOrder: true };
+
+  const narrowed = narrowedIndexes(terms, catalog.fields);
+  const ordered = orderedIndex(order, catalog.fields, narrowed);
+  const isDescending = order[0]?.descending === true;
+  if (ordered !== undefined && window.limit !== null && nodes.seesAll && isTypeAlone(filter)) {
+    const total = yield* countRootNodes(reader, workspace, nodeType);
+    // About so many rows are read before the window is full.
+    const rows = indexSize(reader, workspace, ordered.property);
+    if (rows * Math.min((window.offset + window.limit) / total, 1) <= total)
+      return { ordered: indexedNodes(reader, workspace, ordered, isDescending), total };
   }
-  return { ids: rootIds(reader, workspace, budget), inPathOrder: true };
+  let least = Math.min(rootCount, catalog.count);
+  let smallest: IndexRows | undefined;
+  for (const rows of narrowed) {
+    const count = yield* countRows(reader, workspace, rows, least);
+    if (count > least) continue;
+    least = count;
+    smallest = rows;
+  }
+  if (ordered !== undefined && (yield* isCheap(reader, workspace, ordered, narrowed, least)))
+    return { ordered: indexedNodes(reader, workspace, ordered, isDescending), total: undefined };
+  if (smallest !== undefined) return { ids: idsOf(reader, workspace, smallest), inPathOrder: false };
+  return catalog.count <= rootCount * KEYS_PER_NODE
+    ? { ids: rootNodesOfType(reader, workspace, nodeType), inPathOrder: true }
+    : { ids: rootIds(reader, workspace, budget), inPathOrder: true };
+}
+
+/** Whether an index with the order has no more rows than the smallest source. */
+function* isCheap(
+  reader: TableReader,
+  workspace: string,
+  ordered: IndexRows,
+  narrowed: readonly IndexRows[],
+  least: number,
+): Generator<undefined, boolean> {
+  if (!narrowed.includes(ordered)) return indexSize(reader, workspace, ordered.property) <= least;
+  return (yield* countRows(reader, workspace, ordered, least)) <= least;
+}
+
+/** Whether a filter asks for the nodes of one type, and nothing else. */
+function isTypeAlone(filter: Condition): boolean {
+  return conjunction(filter).length === 1 && !hasOtherParts(filter);
+}
+
+function hasOtherParts(filter: Condition): boolean {
+  if (filter.kind === 'term') return false;
+  return filter.kind === 'and' ? filter.parts.some(hasOtherParts) : true;
+}
+
+/** Number of nodes of a type at the root, by keys alone. */
+function* countRootNodes(
+  reader: TableReader,
+  workspace: string,
+  nodeType: string,
+): Generator<undefined, number> {
+  let count = 0;
+  for (const found of nodesOfType(reader, workspace, nodeType)) {
+    if (found === undefined) yield undefined;
+    else if (isRootLevel(found.path)) count += 1;
+  }
+  return count;
+}
+
+function* idsOf(
+  reader: TableReader,
+  workspace: string,
+  rows: IndexRows,
+): Generator<string | undefined, void> {
+  for (const node of indexedNodes(reader, workspace, rows, false)) yield node?.id;
 }
 
 function* rootNodesOfType(
@@ -208,37 +366,6 @@ function wantedType(terms: readonly Term[]): string | undefined {
     if (term.operator !== 'eq' || field.kind !== 'column' || field.name !== 'node_type') continue;
     // A value that is not a text is the type of no node, and neither is the empty name.
     return typeof term.value === 'string' ? term.value : '';
-  }
-  return undefined;
-}
-
-/**
- * Ids from the property index, if it supports a comparison.
- *
- * @param fields the indexes of the type, from the catalog
- * @param most above this number of rows the index is not worth its cost
- */
-function* indexedIds(
-  reader: TableReader,
-  workspace: string,
-  terms: readonly Term[],
-  fields: IndexFields,
-  most: number,
-): Generator<undefined, readonly string[] | undefined> {
-  for (const term of terms) {
-    const { field } = term;
-    if (term.operator !== 'eq' || field.kind !== 'property' || field.keys.length !== 1) continue;
-    const name = field.keys[0] as string;
-    if (!findsEqual(fields, name, term.value)) continue;
-    const ids: string[] = [];
-    const prefix = propertyPrefix(workspace, name);
-    const [{ start, end }] = keyRanges({ operator: 'eq', value: term.value }) as [KeyRange];
-    const range = { start: prefix + start, end: prefix + end };
-    for (const { key } of rowsInBatches(reader, BranchTable.properties, range, most + 1)) {
-      ids.push(readPropertyKey(key).id);
-      if (ids.length % KEYS_PER_NODE === 0) yield undefined;
-    }
-    if (ids.length <= most) return ids;
   }
   return undefined;
 }

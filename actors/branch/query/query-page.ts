@@ -62,7 +62,12 @@ export class PageText {
     return this.#matched >= this.#from && this.#matched < this.#to;
   }
 
-  /** Skips matches before the window. */
+  /** Number of matches up to the end of the window; null when it has no end. */
+  get left(): number | null {
+    return this.#window.limit === null ? null : Math.max(this.#to - this.#matched, 0);
+  }
+
+  /** Skips matches outside the window. */
   pass(count: number): void {
     this.#matched += count;
   }

@@ -1,4 +1,5 @@
-import { isInScope, type ReadScope } from '#runtime/access/policy.ts';
+import { isInScope, type ReadScope, wholeScope } from '#runtime/access/policy.ts';
+import { assert } from '#runtime/base/assert.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
@@ -127,6 +128,25 @@ export function* scan(
     yield undefined;
   }
   return undefined;
+}
+
+/**
+ * Number of nodes of a source at the head, by its places alone: no node is read.
+ *
+ * @returns yields where the work may pause
+ */
+export function* countPlaces(moment: Moment, source: ScanSource): Generator<undefined, number> {
+  assert(moment.at === undefined, 'at a revision a place need not have a node');
+  const places = placesOf(moment, source, wholeScope);
+  let count = 0;
+  let after: string | undefined;
+  do {
+    const part = yield* places.part({ after, reverse: false, most: PART_MAX });
+    count += part.places.length;
+    after = part.next;
+    yield undefined;
+  } while (after !== undefined);
+  return count;
 }
 
 /** Whether a source has nodes of one type only, and that is not in the scope. */

@@ -2,10 +2,10 @@ import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
+import type { ScanSource } from '#runtime/scan/scan.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readTypeCount } from '#runtime/tree/index-catalog.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
-import { childrenInBatches } from '../reads/batched-rows.ts';
 import { BestMatches, type Sortable } from './best-matches.ts';
 import type { BranchState } from '../branch-state.ts';
 import {
@@ -22,16 +22,9 @@ import { type FilterWeight, filterWeight, matchesInSlices } from './dsl-match.ts
 import { compareSortKeys, DslRow, keyCharacters, type SortKeys, sortKeys } from './dsl-row.ts';
 import { answerText, type Piece, silently } from '../long-answer.ts';
 import type { JsonAnswer, RunDslQuery } from '../messages.ts';
-import {
-  byPathThenId,
-  childrenByPath,
-  type FoundNode,
-  isRootLevel,
-  nodesOfType,
-} from '../reads/path-order.ts';
-import { PageText, type QueryWindow, windowText } from './query-page.ts';
-import { rootPlace } from '../reads/require-parent.ts';
-import { UnreadNode, type VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
+import { byPathThenId, type FoundNode } from './found-node.ts';
+import { PageText, type QueryWindow, sourceText, windowText } from './query-page.ts';
+import { type VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
 
 /** Reading a key costs about an eighth of reading a node. */
 const KEYS_PER_NODE = 8;
@@ -39,9 +32,9 @@ const KEYS_PER_NODE = 8;
 /** Where the nodes come from that may match the filter. */
 type Source =
   | {
-      /** Ids; undefined where the walk may pause. */
-      readonly ids: Iterable<string | undefined>;
-      /** Whether the ids are in path order. */
+      /** Visible nodes; undefined where the walk may pause. */
+      readonly nodes: Iterable<VisibleNode | undefined>;
+      /** Whether they are in path order. */
       readonly inPathOrder: boolean;
     }
   | {
@@ -61,10 +54,10 @@ export function runDslQuery(state: BranchState, context: QueryContext, query: Ru
       const filter = new NodeFilter(nodes, dsl);
       if ('ordered' in source) return orderedText(filter, source.ordered, source.total);
       return source.inPathOrder && dsl.order.length === 0
-        ? foundText(filter, source.ids)
-        : sortedText(filter, source.ids);
+        ? foundText(filter, source.nodes)
+        : sortedText(filter, source.nodes);
     };
-    if (query.at !== undefined) return found({ ids: rootChildren(nodes), inPathOrder: false });
+    if (query.at !== undefined) return found(rootNodes(nodes));
     if (holdsForAll(dsl.filter) && dsl.order.length === 0) return allText(reader, nodes, dsl.window);
     return silentlyThen(sourceOf(reader, nodes, dsl), found);
   });
@@ -85,8 +78,16 @@ function holdsForAll(filter: Condition): boolean {
 /** Every root-level node at the head. */
 function allText(reader: TableReader, nodes: VisibleNodes, window: QueryWindow): Generator<Piece, void> {
   const total = parentEntry(reader, nodes.workspace, ROOT_ID)?.count ?? 0;
-  const found = childrenByPath(reader, nodes.workspace, rootPlace, nodes.budget);
-  return windowText(nodes, found, window, nodes.seesAll ? total : undefined);
+  return sourceText(nodes, rootSource(nodes), window, nodes.seesAll ? total : undefined);
+}
+
+/** The nodes at the root of the workspace in path order, of one type or of all. */
+function rootSource({ workspace }: VisibleNodes, nodeType?: string): ScanSource {
+  return { kind: 'paths', workspace, isChildren: true, nodeType };
+}
+
+function rootNodes(nodes: VisibleNodes, nodeType?: string): Source {
+  return { nodes: nodes.rows(rootSource(nodes, nodeType)), inPathOrder: true };
 }
 
 /** A node that matches the filter. */
@@ -116,52 +117,47 @@ class NodeFilter {
     return new BestMatches<Match>(window, byOrder, this.budget);
   }
 
-  /** A visible node. */
-  *read(id: string): Generator<undefined, VisibleNode | undefined> {
-    const found = this.nodes.find(id);
-    return found instanceof UnreadNode ? yield* this.nodes.readInSteps(found) : found;
-  }
-
-  /** A visible root-level node that matches the filter. */
-  *find(id: string): Generator<undefined, { node: VisibleNode; row: DslRow } | undefined> {
-    const node = yield* this.read(id);
-    if (node === undefined) return undefined;
-    const { record } = node;
+  /** The row of a root-level node that matches the filter. */
+  *find({ record }: VisibleNode): Generator<undefined, DslRow | undefined> {
     // An index has nodes of every depth.
     if (record.header.parentId !== ROOT_ID) return undefined;
     const row = new DslRow(record, () => this.nodes.type(record.header.nodeType));
-    const isMatch = yield* matchesInSlices(this.dsl.filter, this.#weight, row, this.budget);
-    return isMatch ? { node, row } : undefined;
+    return (yield* matchesInSlices(this.dsl.filter, this.#weight, row, this.budget)) ? row : undefined;
   }
 
-  *match(id: string): Generator<undefined, Match | undefined> {
-    const found = yield* this.find(id);
-    if (found === undefined) return undefined;
-    const { path } = found.node.record.header;
-    const keys = sortKeys(this.dsl.order, found.row);
+  *match(node: VisibleNode): Generator<undefined, Match | undefined> {
+    const row = yield* this.find(node);
+    if (row === undefined) return undefined;
+    const { id, path } = node.record.header;
+    const keys = sortKeys(this.dsl.order, row);
     return { id, path, keys, characters: id.length + path.length + keyCharacters(keys) };
   }
 }
 
 /** The candidates that match the filter, in the order of the candidates: none is kept in memory. */
-function* foundText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<Piece, void> {
-  const { nodes, dsl } = filter;
-  const page = new PageText(dsl.window);
-  for (const id of ids) {
-    const found = id === undefined ? undefined : yield* silently(filter.find(id));
-    if (found === undefined) yield '';
-    else yield* page.next(nodes, found.node);
+function* foundText(
+  filter: NodeFilter,
+  candidates: Iterable<VisibleNode | undefined>,
+): Generator<Piece, void> {
+  const page = new PageText(filter.dsl.window);
+  for (const node of candidates) {
+    const isMatch = node !== undefined && (yield* silently(filter.find(node))) !== undefined;
+    if (isMatch) yield* page.next(filter.nodes, node);
+    else yield '';
   }
   yield page.end();
 }
 
 /** The candidates that match the filter, in the requested order; those in the window are read again. */
-function* sortedText(filter: NodeFilter, ids: Iterable<string | undefined>): Generator<Piece, void> {
+function* sortedText(
+  filter: NodeFilter,
+  candidates: Iterable<VisibleNode | undefined>,
+): Generator<Piece, void> {
   const { nodes, dsl } = filter;
   const best = filter.bestMatches(dsl.window);
   try {
-    for (const id of ids) {
-      const match = id === undefined ? undefined : yield* silently(filter.match(id));
+    for (const node of candidates) {
+      const match = node === undefined ? undefined : yield* silently(filter.match(node));
       if (match !== undefined) yield* silently(best.add(match));
       yield '';
     }
@@ -219,7 +215,8 @@ class OrderedGroup {
 
   /** Adds a node if it matches. */
   *add(id: string): Generator<undefined, void> {
-    const match = yield* this.#filter.match(id);
+    const node = yield* this.#filter.nodes.read(id);
+    const match = node === undefined ? undefined : yield* this.#filter.match(node);
     if (match !== undefined) yield* this.#best.add(match);
   }
 
@@ -231,7 +228,7 @@ class OrderedGroup {
         page.pass(1);
         continue;
       }
-      const node = yield* silently(this.#filter.read(id));
+      const node = yield* silently(this.#filter.nodes.read(id));
       if (node !== undefined) yield* page.next(this.#filter.nodes, node);
     }
     page.pass(this.#best.count - sorted.length);
@@ -241,11 +238,6 @@ class OrderedGroup {
   close(): void {
     this.#best.close();
   }
-}
-
-/** Ids of the root-level nodes at any revision. */
-function* rootChildren({ tree, workspace }: VisibleNodes): Generator<string | undefined, void> {
-  for (const entry of childrenInBatches(tree, workspace, ROOT_ID)) yield entry?.id;
 }
 
 /**
@@ -258,19 +250,19 @@ function* sourceOf(
   nodes: VisibleNodes,
   { filter, order, window }: DslQuery,
 ): Generator<undefined, Source> {
-  const { budget, workspace } = nodes;
+  const { workspace } = nodes;
   const rootCount = parentEntry(reader, workspace, ROOT_ID)?.count ?? 0;
   const terms = conjunction(filter);
   const nodeType = wantedType(terms);
-  if (nodeType === undefined) return { ids: rootIds(reader, workspace, budget), inPathOrder: true };
+  if (nodeType === undefined) return rootNodes(nodes);
   const catalog = isNodeTypeName(nodeType) ? readTypeCount(reader, workspace, nodeType) : undefined;
-  if (catalog === undefined) return { ids: [], inPathOrder: true };
+  if (catalog === undefined) return { nodes: [], inPathOrder: true };
 
   const narrowed = narrowedIndexes(terms, catalog.fields);
   const ordered = orderedIndex(order, catalog.fields, narrowed);
   const isDescending = order[0]?.descending === true;
   if (ordered !== undefined && window.limit !== null && nodes.seesAll && isTypeAlone(filter)) {
-    const total = yield* countRootNodes(reader, workspace, nodeType);
+    const total = yield* nodes.count(rootSource(nodes, nodeType));
     // About so many rows are read before the window is full.
     const rows = indexSize(reader, workspace, ordered.property);
     if (rows * Math.min((window.offset + window.limit) / total, 1) <= total)
@@ -286,10 +278,8 @@ function* sourceOf(
   }
   if (ordered !== undefined && (yield* isCheap(reader, workspace, ordered, narrowed, least)))
     return { ordered: indexedNodes(reader, workspace, ordered, isDescending), total: undefined };
-  if (smallest !== undefined) return { ids: idsOf(reader, workspace, smallest), inPathOrder: false };
-  return catalog.count <= rootCount * KEYS_PER_NODE
-    ? { ids: rootNodesOfType(reader, workspace, nodeType), inPathOrder: true }
-    : { ids: rootIds(reader, workspace, budget), inPathOrder: true };
+  if (smallest !== undefined) return { nodes: indexedVisible(reader, nodes, smallest), inPathOrder: false };
+  return rootNodes(nodes, catalog.count <= rootCount * KEYS_PER_NODE ? nodeType : undefined);
 }
 
 /** Whether an index with the order has no more rows than the smallest source. */
@@ -314,44 +304,14 @@ function hasOtherParts(filter: Condition): boolean {
   return filter.kind === 'and' ? filter.parts.some(hasOtherParts) : true;
 }
 
-/** Number of nodes of a type at the root, by keys alone. */
-function* countRootNodes(
+/** The visible nodes of rows of an index. */
+function* indexedVisible(
   reader: TableReader,
-  workspace: string,
-  nodeType: string,
-): Generator<undefined, number> {
-  let count = 0;
-  for (const found of nodesOfType(reader, workspace, nodeType)) {
-    if (found === undefined) yield undefined;
-    else if (isRootLevel(found.path)) count += 1;
-  }
-  return count;
-}
-
-function* idsOf(
-  reader: TableReader,
-  workspace: string,
+  nodes: VisibleNodes,
   rows: IndexRows,
-): Generator<string | undefined, void> {
-  for (const node of indexedNodes(reader, workspace, rows, false)) yield node?.id;
-}
-
-function* rootNodesOfType(
-  reader: TableReader,
-  workspace: string,
-  nodeType: string,
-): Generator<string | undefined, void> {
-  for (const found of nodesOfType(reader, workspace, nodeType)) {
-    yield found !== undefined && isRootLevel(found.path) ? found.id : undefined;
-  }
-}
-
-function* rootIds(
-  reader: TableReader,
-  workspace: string,
-  budget: RequestBudget,
-): Generator<string | undefined, void> {
-  for (const found of childrenByPath(reader, workspace, rootPlace, budget)) yield found?.id;
+): Generator<VisibleNode | undefined, void> {
+  for (const indexed of indexedNodes(reader, nodes.workspace, rows, false))
+    yield indexed === undefined ? undefined : yield* nodes.read(indexed.id);
 }
 
 /** The comparisons that every match must satisfy. */

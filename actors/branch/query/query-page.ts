@@ -1,8 +1,8 @@
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { ScanSource } from '#runtime/scan/scan.ts';
 import { type Piece, silently } from '../long-answer.ts';
-import type { FoundNode } from '../reads/path-order.ts';
-import { UnreadNode, type VisibleNode, type VisibleNodes } from '../reads/visible-nodes.ts';
+import type { FoundNode } from './found-node.ts';
+import type { VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
 
 /** The range of matches to return. */
 export interface QueryWindow {
@@ -117,33 +117,23 @@ export function* sourceText(
 }
 
 /**
- * The text `{items, page}` of nodes that arrive in the order of the answer. If every node is visible and the total is
- * known, nodes outside the window are skipped by their keys and the walk ends with the window.
+ * The text `{items, page}` of matches that were found and sorted.
  *
- * @param found undefined where the walk pauses
- * @param known number of matches, if all are visible
+ * @param sorted the matches up to the end of the window
+ * @param total number of matches
  */
 export function* windowText(
   nodes: VisibleNodes,
-  found: Iterable<FoundNode | undefined>,
+  sorted: readonly FoundNode[],
   window: QueryWindow,
-  known: number | undefined,
+  total: number,
 ): Generator<Piece, void> {
   const page = new PageText(window);
-  for (const entry of found) {
-    if (known !== undefined && page.isFull) break;
-    if (entry === undefined) {
-      yield '';
-      continue;
-    }
-    if (known !== undefined && !page.isInside) {
-      page.pass(1);
-      continue;
-    }
-    const found = nodes.find(entry.id);
-    const node = found instanceof UnreadNode ? yield* silently(nodes.readInSteps(found)) : found;
+  page.pass(window.offset);
+  for (const { id } of sorted.slice(window.offset)) {
+    const node = yield* silently(nodes.read(id));
     if (node === undefined) yield '';
     else yield* page.next(nodes, node);
   }
-  yield page.end(known);
+  yield page.end(total);
 }

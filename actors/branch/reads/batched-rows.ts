@@ -28,14 +28,3 @@ export function* childrenInBatches(
     yield undefined;
   }
 }
-
-/** The first items of a sequence, which is then closed. */
-export function take<T>(items: Iterable<T>, most: number): T[] {
-  const taken: T[] = [];
-  if (most <= 0) return taken;
-  for (const item of items) {
-    taken.push(item);
-    if (taken.length >= most) break;
-  }
-  return taken;
-}

@@ -11,7 +11,7 @@ import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { Moment } from '#runtime/scan/moment.ts';
-import { type ScanRequest, type ScanRow, type ScanSource, scan } from '#runtime/scan/scan.ts';
+import { countPlaces, type ScanRequest, type ScanRow, type ScanSource, scan } from '#runtime/scan/scan.ts';
 import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { nodeTag } from '#runtime/tree/node-tag.ts';
@@ -52,15 +52,6 @@ export interface VisibleNode {
 
 /** A visible node at its position in a source. */
 export type VisibleRow = ScanRow;
-
-/** A large node that has not been read: in one step that takes too long. */
-export class UnreadNode {
-  readonly id: string;
-
-  constructor(id: string) {
-    this.id = id;
-  }
-}
 
 /**
  * Looks up and renders the nodes of one answer; omits nodes that the caller may not read or that are hidden in the
@@ -133,22 +124,20 @@ export class VisibleNodes {
     return this.#policy.unrestricted && this.#chain.length === 0;
   }
 
-  /**
-   * A node found through an index table.
-   *
-   * @returns undefined when it is not visible; an {@link UnreadNode} when it is large
-   * @throws {ServiceError} `DATA_CORRUPTED`
-   */
-  find(id: string): VisibleNode | UnreadNode | undefined {
-    const found = this.tree.quickById(this.workspace, id);
-    if (found instanceof LargeValue) return new UnreadNode(id);
-    assert(found !== undefined, `node ${id} is listed but not stored`);
-    return this.visible(found, id);
+  /** Number of nodes of a source at the head, visible or not, by keys alone. */
+  count(source: ScanSource): Generator<undefined, number> {
+    return countPlaces(this.#moment, source);
   }
 
-  /** A node that {@link find} did not read. Undefined when it is not visible. */
-  *readInSteps({ id }: UnreadNode): Generator<undefined, VisibleNode | undefined> {
-    const record = yield* this.tree.byIdInSteps(this.workspace, id);
+  /**
+   * A node found through an index table. Yields only for a large one.
+   *
+   * @returns undefined when it is not visible
+   * @throws {ServiceError} `DATA_CORRUPTED`
+   */
+  *read(id: string): Generator<undefined, VisibleNode | undefined> {
+    const found = this.tree.quickById(this.workspace, id);
+    const record = found instanceof LargeValue ? yield* this.tree.byIdInSteps(this.workspace, id) : found;
     assert(record !== undefined, `node ${id} is listed but not stored`);
     return this.visible(record, id);
   }

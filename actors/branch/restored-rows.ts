@@ -2,14 +2,15 @@ import type { RestoreRow } from '#runtime/actor/copies/restored-row.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { CommonTable } from '#runtime/commit/behaviour.ts';
 import { restoredConsumer } from '#runtime/feed/consumer-store.ts';
+import { isOutboxKey } from '#runtime/jobs/outbox.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import { movedAncestor } from '#runtime/tree/ancestry-store.ts';
 import { restoredHead } from '#runtime/tree/revision-store.ts';
 
 /**
  * Converts the rows of a branch for a restored repository. References to merged branches get the new actor ids, the
- * change feed tells that the branch was restored, and its consumers with effects elsewhere are left out. All other rows
- * stay.
+ * change feed tells that the branch was restored, and its consumers with effects elsewhere are left out. Jobs in its outbox
+ * are enqueued again. All other rows stay.
  *
  * @param moved id of an actor of the repository → its id in the restored repository
  */
@@ -17,6 +18,7 @@ export function restoredBranchRow(moved: (actor: ActorId) => ActorId): RestoreRo
   return ({ key, table, value }) => {
     if (table === BranchTable.ancestry) return movedAncestor(value, moved);
     if (table === BranchTable.consumers) return restoredConsumer(value);
-    return table === CommonTable.meta ? restoredHead({ key, value }) : value;
+    if (table !== CommonTable.meta) return value;
+    return isOutboxKey(key) ? null : restoredHead({ key, value });
   };
 }

@@ -81,6 +81,19 @@ export abstract class ActorQueue implements Queue {
     return this.#lifecycle.create(actorOf(scope));
   }
 
+  async prepareSource(scope: JobScope, actor: ActorId): Promise<void> {
+    await this.prepare(scope);
+    await this.tell<QueueReply>(scope, { type: 'NoteSource', actor });
+  }
+
+  async sources(scope: JobScope): Promise<readonly ActorId[]> {
+    return ((await this.ask(scope, { type: 'ListSources' }, this.engine)) ?? []) as readonly ActorId[];
+  }
+
+  async forgetSource(scope: JobScope, actor: ActorId): Promise<void> {
+    await this.tell<QueueReply>(scope, { type: 'ForgetSource', actor });
+  }
+
   async enqueue(scope: JobScope, job: NewJob): Promise<JobRecord> {
     checkJob(job);
     const answer = await this.tell<JobEnqueued>(scope, { type: 'EnqueueJob', job });

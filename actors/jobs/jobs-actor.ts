@@ -16,6 +16,7 @@ import {
   statusOf,
   statusOfTypes,
 } from './job-store.ts';
+import { forgetSource, noteSource, readSources } from './job-sources.ts';
 import {
   cancel,
   claim,
@@ -96,6 +97,12 @@ class JobsActor implements ActorBehaviour {
       case 'RecoverJobs':
         recover(command.worker, turn, queue);
         return { status: statusOf(turn) };
+      case 'NoteSource':
+        noteSource(turn, command.actor);
+        return { status: statusOf(turn) };
+      case 'ForgetSource':
+        forgetSource(turn, command.actor);
+        return { status: statusOf(turn) };
       case 'CleanJobs':
         clean(turn);
         return { status: statusOf(turn) };
@@ -122,6 +129,9 @@ class JobsActor implements ActorBehaviour {
       case 'ListActiveJobs':
         requireEngine(caller);
         return activeIds(view);
+      case 'ListSources':
+        requireEngine(caller);
+        return readSources(view);
       default:
         return unknownMessage(query);
     }
@@ -159,6 +169,7 @@ export function jobsActor(limits: JobsLimits): ActorKind {
       'CancelJob',
       'RemoveJob',
       'RemoveJobs',
+      'ForgetSource',
     ]),
     create: () => new JobsActor(limits),
   });

@@ -159,7 +159,19 @@ export type JobsCommand =
   | CleanJobs
   | CancelJob
   | RemoveJob
-  | RemoveJobs;
+  | RemoveJobs
+  | NoteSource;
+
+/** Keeps that an actor may enqueue jobs, or not any more; for the engine only. Result: {@link QueueReply}. */
+export interface NoteSource {
+  readonly type: 'NoteSource' | 'ForgetSource';
+  readonly actor: string;
+}
+
+/** Reads the actors of {@link NoteSource}; for the engine only. Answer: array of their ids. */
+export interface ListSources {
+  readonly type: 'ListSources';
+}
 
 /** Reads a job by its id. Answer: {@link JobRecord} or undefined. */
 export interface FindJob {
@@ -183,4 +195,4 @@ export interface ListActiveJobs {
 }
 
 /** The queries of the jobs actor. */
-export type JobsQuery = FindJob | ListJobs | CountJobs | ListActiveJobs;
+export type JobsQuery = FindJob | ListJobs | CountJobs | ListActiveJobs | ListSources;

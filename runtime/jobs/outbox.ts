@@ -1,3 +1,4 @@
+import { actorKindOf } from '#runtime/actor/actor-id.ts';
 import { CommonTable } from '#runtime/commit/behaviour.ts';
 import type {
   ActorBehaviour,
@@ -10,6 +11,7 @@ import type {
 } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { AFTER_END, END } from '#runtime/shard/binary-key.ts';
+import { hasRow } from '#runtime/shard/has-row.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { JOB_PAYLOAD_BYTES_MAX, JOB_TEXT_CHARACTERS_MAX, type JobRequest, type NewJob } from './job.ts';
@@ -18,6 +20,9 @@ import type { JobScope } from './ports.ts';
 
 /** Rows of committed jobs that may not be in the queue yet, in the actor's meta table. */
 const OUTBOX_PREFIX = `outbox${END}`;
+
+/** Present when the queue of the repository knows the actor as a source of jobs, in the actor's meta table. */
+const KNOWN_KEY = 'outbox_known';
 
 const outboxRange = { start: OUTBOX_PREFIX, end: `outbox${AFTER_END}` };
 
@@ -32,6 +37,14 @@ export interface ReadOutbox {
   readonly type: 'ReadOutbox';
 }
 
+/**
+ * Lets the commands of an actor enqueue jobs; internal to the engine. The queue must have been told of the actor before,
+ * see {@link Queue.prepareSource}: a start reads only the outboxes that it knows. Result: undefined.
+ */
+export interface AllowJobs {
+  readonly type: 'AllowJobs';
+}
+
 /** Removes jobs from the outbox that the queue has stored; internal to the engine. Result: undefined. */
 export interface EmptyOutbox {
   readonly type: 'EmptyOutbox';
@@ -41,14 +54,18 @@ export interface EmptyOutbox {
 /**
  * Enqueues a job as part of the running command: the job exists exactly when the command is committed, whatever
  * crashes. The queue of the repository must have been prepared, see {@link Queue.prepare}, and the actor must be of a
- * kind {@link withOutbox}.
+ * kind {@link withOutbox}. An actor other than the repository actor must have been prepared itself, see
+ * {@link AllowJobs}; without it the command fails.
  *
  * @param actor id of the actor of this command; it must belong to a repository
  * @returns the id of the job, unless an active job with the same key replaces it
- * @throws {ServiceError} `PAYLOAD_TOO_LARGE`, `VALIDATION_FAILED`
+ * @throws {ServiceError} `PAYLOAD_TOO_LARGE`, `VALIDATION_FAILED`; `INTERNAL_SERVER_ERROR` for an actor that was not
+ *   prepared
  */
 export function enqueueJob(turn: Turn, actor: string, request: JobRequest): string {
   checkJob(request);
+  if (actorKindOf(actor) !== 'repository' && !hasRow(turn, CommonTable.meta, KNOWN_KEY))
+    throw new ServiceError('INTERNAL_SERVER_ERROR', `No start would find the outbox of ${actor}`);
   const repositoryPart = decodeURIComponent(scopeOf(actor).split('/')[1] as string);
   const job: NewJob = { ...request, id: jobIdOf(turn.newId(), repositoryPart) };
   turn.put(CommonTable.meta, OUTBOX_PREFIX + job.id, encodeJsonRow(job));
@@ -75,15 +92,16 @@ export function checkJob({ about, key = '', payload, type }: JobRequest): void {
   }
 }
 
-/** Clears the outbox of a copied actor, because the source delivers its own jobs. */
+/** Clears the outbox of a copied actor, because the source delivers its own jobs. The queue does not know the copy. */
 export function forgetOutbox(turn: Turn): void {
+  turn.remove(CommonTable.meta, KNOWN_KEY);
   const keys = [...turn.range(CommonTable.meta, outboxRange)].map(({ key }) => key);
   for (const key of keys) turn.remove(CommonTable.meta, key);
 }
 
-/** Whether a row of an actor's meta table is a job in its outbox. */
+/** Whether a row of an actor's meta table belongs to its outbox. */
 export function isOutboxKey(key: string): boolean {
-  return key.startsWith(OUTBOX_PREFIX);
+  return key === KNOWN_KEY || key.startsWith(OUTBOX_PREFIX);
 }
 
 /** All jobs in an outbox, oldest first. @throws {ServiceError} `DATA_CORRUPTED` */
@@ -93,8 +111,8 @@ export function outboxJobs(reader: TableReader): readonly NewJob[] {
 }
 
 /**
- * A kind of actor whose commands may call {@link enqueueJob}: it answers {@link ReadOutbox} and {@link EmptyOutbox} in
- * addition to its own messages.
+ * A kind of actor whose commands may call {@link enqueueJob}: it answers {@link ReadOutbox}, {@link EmptyOutbox} and
+ * {@link AllowJobs} in addition to its own messages.
  */
 export function withOutbox(kind: ActorKind): ActorKind {
   return Object.freeze({
@@ -133,7 +151,20 @@ class OutboxBehaviour implements ActorBehaviour {
     this.#inner.close?.();
   }
 
-  execute(command: EmptyOutbox, turn: Turn): unknown {
+  shorten(result: unknown, wholeMax: number): unknown {
+    return this.#inner.shorten === undefined ? result : this.#inner.shorten(result, wholeMax);
+  }
+
+  *recall(kept: unknown, command: never, view: TableReader): Generator<undefined, unknown> {
+    return this.#inner.recall === undefined ? kept : yield* this.#inner.recall(kept, command, view);
+  }
+
+  execute(command: EmptyOutbox | AllowJobs, turn: Turn): unknown {
+    if (command.type === 'AllowJobs') {
+      requireEngine(turn.caller);
+      turn.put(CommonTable.meta, KNOWN_KEY, encodeJsonRow(true));
+      return undefined;
+    }
     if (command.type !== 'EmptyOutbox') return this.#inner.execute(command as never, turn);
     requireEngine(turn.caller);
     for (const id of command.ids) turn.remove(CommonTable.meta, OUTBOX_PREFIX + id);

@@ -1,4 +1,4 @@
-import type { Delivery } from '#runtime/actor/ports.ts';
+import type { ActorId, Delivery } from '#runtime/actor/ports.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { JobPriority, JobRecord, NewJob } from './job.ts';
@@ -62,6 +62,15 @@ export interface JobPage {
 export interface Queue {
   /** Creates the queue of a repository if there is none. Call it before the first commit that enqueues. */
   prepare(scope: JobScope): Promise<void>;
+  /**
+   * As {@link prepare}, and keeps that an actor of the repository may enqueue jobs, so that a start finds its outbox
+   * without opening others. Not needed for the repository actor. Call it before the actor is sent `AllowJobs`.
+   */
+  prepareSource(scope: JobScope, actor: ActorId): Promise<void>;
+  /** The actors of {@link prepareSource}; none where there is no queue. */
+  sources(scope: JobScope): Promise<readonly ActorId[]>;
+  /** Removes an actor that does not exist any more from {@link sources}. */
+  forgetSource(scope: JobScope, actor: ActorId): Promise<void>;
   /**
    * Enqueues a job, or answers the active job with the same key.
    *

@@ -120,7 +120,7 @@ class RepositoryMaker {
     if (record === undefined) throw damaged(reader.name, `it has nothing of ${this.#from}/repository`);
     for (const copy of copies) {
       const kind = actorKindOf(copy.actor);
-      if (kind === 'branch') await this.#import(copy, restoredBranchRow(this.#moved));
+      if (kind === 'branch') await this.#importBranch(copy);
       else if (kind === 'locks') await this.#importLocks(copy);
       else if (kind === 'jobs') await this.#with(copy, (shard) => this.#noteJobs(unfinishedJobs(shard)));
       else if (copy !== record) throw damaged(reader.name, `${copy.actor} is of an unknown kind`);
@@ -129,6 +129,11 @@ class RepositoryMaker {
     const floor = await this.#importRecord(record, nameFloor);
     await this.#enqueueJobs();
     return floor;
+  }
+
+  async #importBranch(copy: BackupActor): Promise<void> {
+    await this.#with(copy, (shard) => this.#noteJobs(outboxJobs(shard)));
+    await this.#import(copy, restoredBranchRow(this.#moved));
   }
 
   async #importLocks(copy: BackupActor): Promise<void> {

@@ -7,6 +7,7 @@ import { tenantActor } from '#actors/tenant/tenant-actor.ts';
 import { heapShare } from '#runtime/base/process/heap-share.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import type { Limits } from '#runtime/config/options.ts';
+import { withOutbox } from '#runtime/jobs/outbox.ts';
 import { jobsLimits } from './host-limits.ts';
 
 /**
@@ -35,11 +36,13 @@ export function actorKinds(limits: Limits): readonly ActorKind[] {
   return Object.freeze([
     tenantActor,
     repositoryActor,
-    branchActor({
-      commitNodesMax: commitNodesMax(limits.commitNodesMax, heapBytes),
-      pathBytesMax: limits.pathBytesMax,
-      jsonValuesMax: limits.jsonValuesMax,
-    }),
+    withOutbox(
+      branchActor({
+        commitNodesMax: commitNodesMax(limits.commitNodesMax, heapBytes),
+        pathBytesMax: limits.pathBytesMax,
+        jsonValuesMax: limits.jsonValuesMax,
+      }),
+    ),
     locksActor,
     jobsActor(jobsLimits(limits)),
   ]);

@@ -1,13 +1,14 @@
 import { LocalQueue } from '#actors/jobs/local-queue.ts';
 import { SharedQueue } from '#actors/jobs/shared-queue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, ActorLifecycle, Router } from '#runtime/actor/ports.ts';
 import type { Clock, Timer } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobRequest } from '#runtime/jobs/job.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';
-import { scopeOf } from '#runtime/jobs/outbox.ts';
+import { type AllowJobs, scopeOf } from '#runtime/jobs/outbox.ts';
 import { OutboxRelay } from '#runtime/jobs/outbox-relay.ts';
 import type { JobScope, Queue } from '#runtime/jobs/ports.ts';
 import type { JobTickets } from '#runtime/jobs/tickets.ts';
@@ -47,6 +48,7 @@ export class MemberJobs {
   readonly #announced: AnnouncedJobs;
   readonly #runner: JobRunner;
   readonly #router: Router;
+  readonly #lifecycle: ActorLifecycle;
   readonly #log: Log;
   #recovery: Promise<void> = Promise.resolve();
   /** Filters for the actors that this member took over since the last recovery began. */
@@ -59,6 +61,7 @@ export class MemberJobs {
   constructor(environment: MemberJobsEnvironment) {
     const { clock, handlers = [], log, random, router, workers } = environment;
     this.#router = router;
+    this.#lifecycle = environment.lifecycle;
     this.#clock = clock;
     this.#log = log;
     this.#queue = openQueue(environment);
@@ -90,6 +93,16 @@ export class MemberJobs {
     return this.#queue.prepare(scope);
   }
 
+  /**
+   * Lets the commits of a branch enqueue jobs; before the first one that does. The queue of its repository keeps the
+   * branch first, so that a start always finds its outbox.
+   */
+  async prepareSource(branch: ActorId): Promise<void> {
+    await this.#queue.prepareSource(scopeOf(branch), branch);
+    const allow: AllowJobs = { type: 'AllowJobs' };
+    await this.#router.command(branch, allow, { caller: engineCaller('') });
+  }
+
   /** Delivers an actor's committed jobs to the queue, see {@link OutboxRelay.deliver}. */
   deliver(actor: ActorId): Promise<void> {
     return this.#relay.deliver(actor);
@@ -118,8 +131,8 @@ export class MemberJobs {
 
   /**
    * Recovers in the background the pending jobs of repositories whose actors this member took over: for every
-   * repository that has ever had a job, its queue and the outbox of its repository actor, the only actor that
-   * enqueues.
+   * repository that has ever had a job, its queue and the outboxes of its repository actor and of the branches that may
+   * enqueue.
    */
   takeUp(isMine: (actor: ActorId) => boolean): void {
     this.#taken.push(isMine);
@@ -178,7 +191,13 @@ export class MemberJobs {
   /** @returns whether it was recovered */
   async #recoverRepository(scope: JobScope): Promise<boolean> {
     try {
-      if (await this.#queue.recover(scope)) await this.#relay.deliver(`${scope}/repository`);
+      if (!(await this.#queue.recover(scope))) return true;
+      await this.#relay.deliver(`${scope}/repository`);
+      for (const actor of await this.#queue.sources(scope)) {
+        if (this.#isDraining) return true;
+        if (await this.#lifecycle.exists(actor)) await this.#relay.deliver(actor);
+        else await this.#queue.forgetSource(scope, actor);
+      }
       return true;
     } catch (error) {
       this.#log.error('jobs of a repository could not be resumed; it is tried again', {

@@ -25,4 +25,18 @@ export const jobGuards: readonly GuardMutant[] = [
     to: '',
     tests: actorTest,
   },
+  {
+    guard: 'a commit enqueues only where a start finds its outbox',
+    file: 'runtime/jobs/outbox.ts',
+    from: "actorKindOf(actor) !== 'repository' && !hasRow(turn, CommonTable.meta, KNOWN_KEY)",
+    to: 'false',
+    tests: ['test/server/jobs/branch-jobs.test.ts'],
+  },
+  {
+    guard: 'a start delivers the outboxes of branches',
+    file: 'server/jobs/member-jobs.ts',
+    from: 'if (await this.#lifecycle.exists(actor)) await this.#relay.deliver(actor);',
+    to: 'if (await this.#lifecycle.exists(actor)) continue;',
+    tests: ['test/server/jobs/branch-jobs.test.ts'],
+  },
 ];

@@ -83,7 +83,12 @@ beforeEach(async () => {
   refusal = undefined;
   await open();
   await engine.host.create(actor);
+  await allow();
 });
+
+function allow(): Promise<unknown> {
+  return engine.host.command(actor, { type: 'AllowJobs' }, { caller: engineUser });
+}
 
 afterEach(async () => {
   await close();

@@ -103,12 +103,16 @@ it('a fork hands over no job that waits in the outbox of its source', async () =
     const fork = actorId('default', 'site~1', 'dev~1', 'branch');
     const waiting = (actor: string) => fixture.query<NewJob[]>(actor, { type: 'ReadOutbox' }, callers.engine);
     await fixture.host.create(source);
+    await expect(fixture.command(source, { type: 'Order' })).rejects.toThrow();
+    await fixture.command(source, { type: 'AllowJobs' });
     await fixture.command(source, { type: 'Order' });
     await fixture.host.fork(source, fork);
     expect(await waiting(fork)).toHaveLength(1);
     const become = { type: 'BecomeFork', sourceName: 'main' };
     await fixture.command(fork, become);
     expect([(await waiting(source)).length, await waiting(fork)]).toEqual([1, []]);
+    // The queue does not know the fork.
+    await expect(fixture.command(fork, { type: 'Order' })).rejects.toThrow();
   } finally {
     await fixture.close();
   }

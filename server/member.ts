@@ -5,6 +5,9 @@ import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { Bus } from '#runtime/bus/ports.ts';
 import type { Options } from '#runtime/config/options.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import type { FollowerStatus } from '#runtime/feed/feed-runner.ts';
+import type { FeedConsumer } from '#runtime/feed/consumer.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
@@ -23,6 +26,8 @@ export interface MemberEnvironment {
   readonly files?: FileSystem;
   /** Handlers of background jobs besides the built-in ones. */
   readonly jobHandlers?: readonly JobHandler[];
+  /** Consumers of the change feeds of branches. */
+  readonly feedConsumers?: readonly FeedConsumer[];
   /** Returns the number of output lines that were dropped because they were not read. */
   readonly linesDropped?: () => number;
   /** Whether to add metrics of the process and its memory. */
@@ -35,6 +40,14 @@ export interface MemberEnvironment {
   readonly registryTimes?: RegistryTimes;
 }
 
+/** The consumers of change feeds on a member. */
+export interface FeedConsumers {
+  /** Lets a consumer of the member follow a branch. */
+  register(branch: ActorId, name: string): Promise<void>;
+  /** Those that have not seen everything, as far as this member knows. */
+  readonly behind: readonly FollowerStatus[];
+}
+
 /** A running member. */
 export interface Member {
   readonly port: number;
@@ -43,6 +56,8 @@ export interface Member {
   readonly status: MemberStatus;
   /** Accepts background jobs. */
   readonly queue: Queue;
+  /** Registers consumers of change feeds. */
+  readonly feeds: FeedConsumers;
   /** Publishes committed changes. */
   readonly bus: Bus;
   /**

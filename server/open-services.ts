@@ -1,6 +1,7 @@
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { RoutedCopies } from '#runtime/actor/copies/routed-copies.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
@@ -9,6 +10,7 @@ import { MemberChecks } from '#server/check/member-checks.ts';
 import type { MemberEngine } from '#server/engine/engine.ts';
 import { actorKinds } from '#server/host/actor-kinds.ts';
 import { backupFolder } from '#server/host/backup-folder.ts';
+import { MemberFeeds } from '#server/feed/member-feeds.ts';
 import { MemberJobs } from '#server/jobs/member-jobs.ts';
 import { MemberLocks } from '#server/provisioning/branch-locks.ts';
 import { MemberBranches } from '#server/provisioning/branch-provisioning.ts';
@@ -22,6 +24,7 @@ import type { MemberResources } from './open-resources.ts';
 export interface MemberServices {
   readonly upgrades: LazyUpgrades;
   readonly jobs: MemberJobs;
+  readonly feeds: MemberFeeds;
   readonly backups: MemberBackups;
   readonly checks: MemberChecks;
   readonly provisioning: MemberProvisioning;
@@ -40,9 +43,21 @@ export function openServices(
 ): MemberServices {
   const { clock, log, options, random } = environment;
   const { secrets, slices, space } = resources;
-  const { lifecycle, router, unsettled } = engine;
-  const jobs = openJobs(environment, engine, resources.metrics);
+  const { router, unsettled } = engine;
+  const jobs = openJobs(environment, engine, resources.metrics, (branch) => feeds.notice(branch));
   closers.add(() => jobs.drain(0));
+  const feeds = new MemberFeeds({
+    router,
+    lifecycle: engine.lifecycle,
+    clock,
+    random,
+    log,
+    metrics: resources.metrics,
+    consumers: environment.feedConsumers ?? [],
+    queue: jobs.queue,
+  });
+  closers.add(() => feeds.close());
+  const { lifecycle } = feeds;
   const backups = openBackups(environment, resources, engine, jobs.queue);
   closers.add(() => backups.close());
   const checks = new MemberChecks({
@@ -61,6 +76,7 @@ export function openServices(
   return {
     upgrades: new LazyUpgrades(router, clock, log),
     jobs,
+    feeds,
     backups,
     checks,
     provisioning: new MemberProvisioning(router, lifecycle, random, unsettled, requireNew),
@@ -75,6 +91,7 @@ function openJobs(
   { clock, jobHandlers, log, options, random }: MemberEnvironment,
   { lifecycle, router, tickets }: MemberEngine,
   metrics: Metrics,
+  onSource: (branch: ActorId) => void,
 ): MemberJobs {
   return new MemberJobs({
     router,
@@ -83,6 +100,7 @@ function openJobs(
     random,
     log,
     metrics,
+    onSource,
     workers: options.limits.jobWorkers,
     ...(tickets === undefined ? {} : { tickets }),
     ...(jobHandlers === undefined ? {} : { handlers: jobHandlers }),

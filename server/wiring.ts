@@ -101,6 +101,7 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
       return status();
     },
     queue: services.jobs.queue,
+    feeds: services.feeds,
     bus: engine.bus,
     drain(graceMs) {
       parts.state = 'draining';
@@ -135,6 +136,7 @@ function engineEnvironment(
   const { clock, log, options, random, registryTimes, version } = environment;
   const { files, folders, lock, metrics, secrets, slices, space } = resources;
   const observer = hostObserver(metrics, log, {
+    onFeedWritten: (branch) => parts.services?.feeds.notice(branch),
     onHeadMoved: (actor) => parts.services?.upgrades.forget(actor),
     onIndexesPending: (actor, since) => parts.services?.jobs.announced(actor, propertyIndexJob(actor, since)),
     onJobsEnqueued: (actor) => void parts.services?.jobs.deliver(actor),
@@ -153,7 +155,7 @@ function engineEnvironment(
     space,
     folders,
     key: directoryKey(secrets),
-    kinds: actorKinds(options.limits),
+    kinds: actorKinds(options.limits, environment.feedConsumers),
     observer: tellingEvents(observer, () => parts.bus),
     state: () => parts.state,
     requestsInFlight: () => parts.http?.inFlightCount ?? 0,
@@ -207,7 +209,7 @@ async function start(
 async function drain(
   { clock, log }: MemberEnvironment,
   engine: MemberEngine,
-  { backups, jobs, locks }: MemberServices,
+  { backups, feeds, jobs, locks }: MemberServices,
   http: HttpServer,
   closers: Closers,
   graceMs: number,
@@ -223,6 +225,7 @@ async function drain(
       engine.drain(requestsMs, closeMs),
       http.drain(requestsMs),
       jobs.drain(requestsMs),
+      feeds.close(),
       backups.close(),
     ]);
     await closers.run();

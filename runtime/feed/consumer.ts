@@ -43,7 +43,7 @@ export interface OutsideConsumer extends Consumer {
   /** As {@link ShardConsumer.start}. */
   start(branch: ActorId, start: FeedStart, signal: AbortSignal): Promise<void>;
   consume(branch: ActorId, items: readonly FeedItem[], signal: AbortSignal): Promise<void>;
-  /** The branch was deleted, and nothing more comes of it. */
+  /** The branch was deleted, and nothing more comes of it. It may be one of which the consumer has seen nothing. */
   ended(branch: ActorId): Promise<void>;
 }
 

@@ -7,7 +7,7 @@ import type { FileSystem, OpenFile } from '#runtime/base/files/file-system.ts';
 import type { JournalEvent } from '#runtime/embedded/journal-events.ts';
 import { isJobWaiting } from '#runtime/jobs/job-waiting.ts';
 import { jobEnqueued } from '#runtime/jobs/outbox.ts';
-import { isIndexesPending } from '#runtime/tree/branch-events.ts';
+import { isBranchEvent, isIndexesPending } from '#runtime/tree/branch-events.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import type { LogEvent } from '#cluster/replication/log-events.ts';
 import type { HttpRouteMetrics, Metrics } from '#runtime/telemetry/metrics.ts';
@@ -21,6 +21,8 @@ const movesHead: ReadonlySet<string> = new Set(['HeadMoved', 'RevisionsAdopted']
 export interface HostListeners {
   /** A branch has moved to another of its revisions. */
   readonly onHeadMoved: (actor: ActorId) => void;
+  /** The change feed of a branch has new entries. */
+  readonly onFeedWritten: (branch: ActorId) => void;
   /** An actor has committed background jobs, which wait in its outbox. */
   readonly onJobsEnqueued: (actor: ActorId) => void;
   /** A branch has pending property indexes. */
@@ -33,7 +35,7 @@ export interface HostListeners {
 export function hostObserver(
   metrics: Metrics,
   log: Log,
-  { onHeadMoved, onIndexesPending, onJobsEnqueued, onJobsWaiting }: HostListeners,
+  { onFeedWritten, onHeadMoved, onIndexesPending, onJobsEnqueued, onJobsWaiting }: HostListeners,
 ): HostObserver {
   const events = metrics.counter('svc_events_total', 'Events of durable commands.');
   const failures = metrics.counter('svc_apply_failures_total', 'Applications to a shard that failed.');
@@ -47,6 +49,7 @@ export function hostObserver(
     events(actor, happened) {
       events.add(happened.length);
       if (happened.some(({ type }) => movesHead.has(type))) onHeadMoved(actor);
+      if (happened.some(isBranchEvent)) onFeedWritten(actor);
       if (happened.includes(jobEnqueued)) onJobsEnqueued(actor);
       for (const event of happened) if (isIndexesPending(event)) onIndexesPending(actor, event.since);
       const waiting = happened.filter(isJobWaiting);

@@ -7,6 +7,7 @@ import { tenantActor } from '#actors/tenant/tenant-actor.ts';
 import { heapShare } from '#runtime/base/process/heap-share.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import type { Limits } from '#runtime/config/options.ts';
+import type { FeedConsumer } from '#runtime/feed/consumer.ts';
 import { withOutbox } from '#runtime/jobs/outbox.ts';
 import { jobsLimits } from './host-limits.ts';
 
@@ -30,18 +31,21 @@ export function commitNodesMax(configured: number, heapBytes: number): number {
   return Math.max(1, Math.min(configured, fitting));
 }
 
-/** Every kind of actor of the product. */
-export function actorKinds(limits: Limits): readonly ActorKind[] {
+/** Every kind of actor of the product. @param consumers of the change feeds of branches */
+export function actorKinds(limits: Limits, consumers: readonly FeedConsumer[] = []): readonly ActorKind[] {
   const heapBytes = getHeapStatistics().heap_size_limit;
   return Object.freeze([
     tenantActor,
     repositoryActor,
     withOutbox(
-      branchActor({
-        commitNodesMax: commitNodesMax(limits.commitNodesMax, heapBytes),
-        pathBytesMax: limits.pathBytesMax,
-        jsonValuesMax: limits.jsonValuesMax,
-      }),
+      branchActor(
+        {
+          commitNodesMax: commitNodesMax(limits.commitNodesMax, heapBytes),
+          pathBytesMax: limits.pathBytesMax,
+          jsonValuesMax: limits.jsonValuesMax,
+        },
+        consumers,
+      ),
     ),
     locksActor,
     jobsActor(jobsLimits(limits)),

@@ -48,4 +48,11 @@ export const feedGuards: readonly GuardMutant[] = [
     to: '',
     tests: runnerTests,
   },
+  {
+    guard: 'a start lets registered consumers continue',
+    file: 'server/jobs/member-jobs.ts',
+    from: 'this.#onSource?.(actor);',
+    to: '',
+    tests: ['test/scenarios/feed-consumers.test.ts'],
+  },
 ];

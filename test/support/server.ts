@@ -10,6 +10,7 @@ import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { loadOptions } from '#runtime/config/load-options.ts';
+import type { FeedConsumer } from '#runtime/feed/consumer.ts';
 import type { JobHandler } from '#runtime/jobs/job-handler.ts';
 import { createLog } from '#runtime/telemetry/log-context.ts';
 import { HttpClient, type TestRequest, type TestResponse } from './http-client.ts';
@@ -29,6 +30,7 @@ export interface TestServerOptions {
   readonly clock?: Clock;
   /** Does background jobs besides those of the product. */
   readonly jobHandlers?: readonly JobHandler[];
+  readonly feedConsumers?: readonly FeedConsumer[];
   readonly files?: FileSystem;
 }
 
@@ -130,7 +132,7 @@ class InProcessServer implements TestServer {
   }
 
   #start(clusterEnv: Readonly<Record<string, string>>): Promise<Member> {
-    const { env, config = '', clock = systemClock, files, jobHandlers } = this.#settings;
+    const { env, config = '', clock = systemClock, feedConsumers, files, jobHandlers } = this.#settings;
     const text = this.#natsUrl === undefined ? config : `${config}\n${this.#clusterConfig()}`;
     const options = loadOptions(
       {
@@ -158,6 +160,7 @@ class InProcessServer implements TestServer {
       registryTimes,
       ...(files === undefined ? {} : { files }),
       ...(jobHandlers === undefined ? {} : { jobHandlers }),
+      ...(feedConsumers === undefined ? {} : { feedConsumers }),
     });
   }
 

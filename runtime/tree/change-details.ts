@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { Relation } from '#runtime/content/content-node.ts';
 import { differingLocales } from './net-change.ts';
-import { TABLE_ENTRY_BYTES } from './record/layout.ts';
+import { TABLE_ENTRY_BYTES } from './record/record-layout.ts';
 import type { NodeRecord } from './record/node-record.ts';
 import type { PropertyBytes } from './record/property-bytes.ts';
 import type { ChangeDetails, ChangeKind } from './revision-record.ts';

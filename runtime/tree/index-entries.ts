@@ -8,7 +8,7 @@ import { uniqueValue, uniqueValueInSteps } from '#runtime/index/unique-value.ts'
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, propertyKey, referenceKey, typeKey, uniqueKey } from '#runtime/shard/key-layout.ts';
 import type { IndexFields } from './index-catalog.ts';
-import { STEP_BYTES } from './record/check-record.ts';
+import { STEP_BYTES } from './record/steps.ts';
 import type { NodeRecord } from './record/node-record.ts';
 
 /** One row of a node in an index. */

@@ -33,7 +33,7 @@ import {
   type Stretch,
   stretch,
 } from './node-reader.ts';
-import { STEP_BYTES } from './record/check-record.ts';
+import { STEP_BYTES } from './record/steps.ts';
 import { NodeRecord, recordInSteps } from './record/node-record.ts';
 import { StateAt } from './state-at.ts';
 

@@ -4,7 +4,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { JOURNAL_FORMAT } from '#runtime/embedded/segments/journal-format.ts';
 import { JSON_ROW_FORMAT } from '#runtime/shard/json-row.ts';
 import { SHARD_FORMAT } from '#runtime/shard/lmdb-tables.ts';
-import { NODE_RECORD_FORMAT } from '#runtime/tree/record/layout.ts';
+import { NODE_RECORD_FORMAT } from '#runtime/tree/record/formats.ts';
 
 /** Numbers of everything that is stored with a format. A recording is wanted for every combination released. */
 export interface Formats {

@@ -8,6 +8,7 @@ import { jobGuards } from './job-guards.ts';
 import { largeValueGuards } from './large-value-guards.ts';
 import { leaseGuards } from './lease-guards.ts';
 import { openingGuards } from './opening-guards.ts';
+import { recordGuards } from './record-guards.ts';
 import { sealGuards } from './seal-guards.ts';
 import { snapshotGuards } from './snapshot-guards.ts';
 import { storageGuards } from './storage-guards.ts';
@@ -646,6 +647,7 @@ export const guardMutants: readonly GuardMutant[] = [
   ...branchGuards,
   ...damageGuards,
   ...largeValueGuards,
+  ...recordGuards,
   ...leaseGuards,
   ...openingGuards,
   ...sealGuards,

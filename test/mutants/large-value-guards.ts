@@ -146,13 +146,6 @@ export const largeValueGuards: readonly GuardMutant[] = [
     tests: shardTests,
   },
   {
-    guard: 'a large record that was read in steps is verified',
-    file: 'runtime/tree/record/check-record.ts',
-    from: 'if (crc === new DataView(bytes.buffer, bytes.byteOffset).getUint32(CRC_AT)) verified',
-    to: 'verified',
-    tests: ['test/runtime/tree/record/node-record.test.ts'],
-  },
-  {
     guard: 'what was read of a value counts only while the node has that value',
     file: 'actors/branch/pair/pair-queries.ts',
     from: 'if (reading?.large.number !== found.number) reading = new PartRead(found);',

@@ -5,6 +5,7 @@ import { RECORD_FORMAT } from '#cluster/replication/record-format.ts';
 import { BACKUP_FORMAT } from '#runtime/backup/manifest.ts';
 import { JOURNAL_FORMAT } from '#runtime/embedded/segments/journal-format.ts';
 import { SHARD_FORMAT } from '#runtime/shard/lmdb-tables.ts';
+import { NODE_RECORD_FORMAT } from '#runtime/tree/record/formats.ts';
 import { projectRoot } from '#test/tidy/source-file.ts';
 
 describe('the page on upgrading', () => {
@@ -16,6 +17,7 @@ describe('the page on upgrading', () => {
     expect(rows.map(([, what, format, reads]) => [what, format, reads])).toEqual([
       row('Journal of a single member', JOURNAL_FORMAT),
       row('Shards (`data.mdb`)', SHARD_FORMAT),
+      row('Nodes in a shard', NODE_RECORD_FORMAT),
       row('Backups', BACKUP_FORMAT),
       row('Log of a partition in NATS', RECORD_FORMAT),
     ]);

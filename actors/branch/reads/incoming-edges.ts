@@ -17,7 +17,7 @@ import type { StoredValue } from '#runtime/shard/large-value.ts';
 import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
 import { rowsInBatches, storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { STEP_BYTES } from '#runtime/tree/record/check-record.ts';
+import { STEP_BYTES } from '#runtime/tree/record/steps.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 
 /** A node by its id. */

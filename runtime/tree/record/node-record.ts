@@ -2,23 +2,16 @@ import { Buffer } from 'node:buffer';
 import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/text/exact-json.ts';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import { type JsonObject, type JsonValue, setKey } from '#runtime/content/values/json-value.ts';
-import { checkRecord, STEP_BYTES, verifyInSteps } from './check-record.ts';
-import type { InnerFields, WireNode } from './header-text.ts';
-import { TABLE_ENTRY_BYTES } from './layout.ts';
-import { parseValue, type PropertyBytes } from './property-bytes.ts';
+import { checkedLayout, verifyInSteps } from './check-record.ts';
+import { format2 } from './format-2.ts';
+import { headerText } from './header-text.ts';
+import { parseValue, type PropertyBytes, refers, refersInSteps } from './property-bytes.ts';
+import { findProperty, wantedProperty } from './property-table.ts';
 import { RecordParts } from './record-parts.ts';
+import { Column, TABLE_ENTRY_BYTES, type TextColumn } from './record-layout.ts';
 import { type DerivedFields, renderRecord, renderRecordInSteps } from './render-record.ts';
-
-/** The stored key of a reference. */
-const REFERENCE_KEY = '"svc:ref"';
-
-const OPENING_BRACKET = 0x5b;
-
-/** The end of the inner fields of a node without translations. */
-const NO_TRANSLATIONS = ',null]';
-
-/** Length of the part of the inner fields that holds the revision: a server-made id, the revision, and more. */
-const INNER_START_BYTES = 128;
+import { STEP_BYTES } from './steps.ts';
+import { readUint32 } from './uint32.ts';
 
 /** One stored state of a node. Only the checksum is verified at once; everything else is decoded on demand. */
 export class NodeRecord extends RecordParts {
@@ -38,46 +31,131 @@ export class NodeRecord extends RecordParts {
   constructor(bytes: Uint8Array, header?: NodeHeader, properties?: JsonObject) {
     const buffer =
       bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    if (header === undefined) checkRecord(bytes, buffer);
-    super(buffer);
+    super(buffer, header === undefined ? checkedLayout(bytes, buffer) : format2);
     this.#header = header;
     this.#properties = properties;
   }
 
-  /** The revision that wrote this state, without decoding the header. */
-  get revision(): string {
-    if (this.#header !== undefined) return this.#header.revision;
-    const innerAt = this.textAt + this.backEnd;
-    const inner = this.bytes.latin1Slice(innerAt, Math.min(innerAt + INNER_START_BYTES, this.bytes.length));
-    // `["parent id","revision",…`
-    let idEnd = 2;
-    while (idEnd < inner.length && inner[idEnd] !== '"') idEnd += inner[idEnd] === '\\' ? 2 : 1;
-    const start = idEnd + 3;
-    const end = inner.indexOf('"', start);
-    return end < 0 ? this.header.revision : inner.slice(start, end);
+  /** The id of the node. */
+  get id(): string {
+    return this.#text(Column.id) as string;
   }
 
-  /** Whether the node has relations, without decoding the header. */
+  /** Its name, the last part of its path. */
+  get name(): string {
+    return this.#text(Column.name) as string;
+  }
+
+  /** Its path. */
+  get path(): string {
+    return this.#text(Column.path) as string;
+  }
+
+  /** The id of its parent. */
+  get parentId(): string {
+    return this.#text(Column.parentId) as string;
+  }
+
+  /** Its type. */
+  get nodeType(): string {
+    return this.#text(Column.nodeType) as string;
+  }
+
+  /** Its archetype. */
+  get archetype(): string | null {
+    return this.#text(Column.archetype);
+  }
+
+  /** Its place among its siblings. */
+  get orderKey(): string {
+    return this.#text(Column.orderKey) as string;
+  }
+
+  /** The id of its owner. */
+  get ownerId(): string | null {
+    return this.#text(Column.ownerId);
+  }
+
+  /** When it was created. */
+  get createdAt(): string {
+    return this.#text(Column.createdAt) as string;
+  }
+
+  /** Who created it. */
+  get createdBy(): string {
+    return this.#text(Column.createdBy) as string;
+  }
+
+  /** When this state was written. */
+  get updatedAt(): string {
+    return this.#text(Column.updatedAt) as string;
+  }
+
+  /** Who wrote it. */
+  get updatedBy(): string {
+    return this.#text(Column.updatedBy) as string;
+  }
+
+  /** When it was published. */
+  get publishedAt(): string | null {
+    return this.#text(Column.publishedAt);
+  }
+
+  /** Who published it. */
+  get publishedBy(): string | null {
+    return this.#text(Column.publishedBy);
+  }
+
+  /** The number of writes of the node. */
+  get version(): number {
+    if (this.#header === undefined && this.layout.placesColumns)
+      return this.layout.version(this.bytes, this.bytes.length);
+    return this.header.version;
+  }
+
+  /** The revision that wrote this state. */
+  get revision(): string {
+    return this.#header === undefined
+      ? this.layout.revision(this.bytes, this.bytes.length)
+      : this.#header.revision;
+  }
+
+  /** {@link revision} as bytes that sort like it. @see encodeRevision */
+  get sinceKey(): string {
+    return this.layout.sinceKey(this.bytes, this.bytes.length);
+  }
+
+  /** Whether the node has relations. */
   get hasRelations(): boolean {
-    // The node object ends with `"relations":[…]`.
-    return this.bytes[this.textAt + this.backEnd - 2] !== OPENING_BRACKET;
+    return this.layout.hasRelations(this.bytes);
+  }
+
+  /** Whether the node has translations. */
+  get hasTranslations(): boolean {
+    return this.layout.hasTranslations(this.bytes, this.bytes.length);
+  }
+
+  /** A column: without decoding the header, where the format allows it. */
+  #text(column: TextColumn): string | null {
+    if (this.#header === undefined && this.layout.placesColumns)
+      return this.layout.text(this.bytes, this.bytes.length, column);
+    return headerText(this.header, column);
   }
 
   /** All fields except the properties. */
   get header(): NodeHeader {
-    this.#header ??= this.#decodeHeader();
+    this.#header ??= this.layout.header(this.bytes, this.bytes.length);
     return this.#header;
   }
 
   /** The properties as JSON text of an object. */
   get propertiesText(): string {
-    return `{${this.slice(this.propertiesAt, this.frontEnd)}}`;
+    return `{${this.slice(this.propertiesAt, this.propertiesEnd)}}`;
   }
 
   /** As {@link propertiesText}, in steps. */
   *propertiesTextInSteps(): Generator<undefined, string> {
-    const from = this.propertiesAt;
-    return yield* this.sliceInSteps(from, this.frontEnd, '{', '}');
+    return yield* this.sliceInSteps(this.propertiesAt, this.propertiesEnd, '{', '}');
   }
 
   /** All properties. Must not be modified. */
@@ -98,23 +176,26 @@ export class NodeRecord extends RecordParts {
 
   /** Decodes in steps what {@link indexedProperties} needs of a large record. */
   *prepareIndexed(): Generator<undefined, void> {
-    if (!this.isLarge) return;
-    if (this.#refers === undefined) {
-      let found = false;
-      for (let from = this.textAt; from < this.bytes.length && !found; from += STEP_BYTES) {
-        found = this.bytes
-          .subarray(from, from + STEP_BYTES + REFERENCE_KEY.length - 1)
-          .includes(REFERENCE_KEY);
-        yield undefined;
-      }
-      this.#refers = found;
-    }
-    if (this.#refers) yield* this.decode();
+    if (this.isLarge && (yield* this.mayReferInSteps())) yield* this.decode();
   }
 
-  /** Takes the result of the search for references from a record with the same properties. */
-  refersAs(record: NodeRecord): void {
-    this.#refers = record.#refers;
+  /** Whether the properties may contain a reference. */
+  get mayRefer(): boolean {
+    this.#refers ??=
+      this.layout.mayRefer(this.bytes) ?? refers(this.bytes, this.propertiesAt, this.propertiesEnd);
+    return this.#refers;
+  }
+
+  /** As {@link mayRefer}, in steps where the properties have to be searched. */
+  *mayReferInSteps(): Generator<undefined, boolean> {
+    this.#refers ??=
+      this.layout.mayRefer(this.bytes) ??
+      (yield* refersInSteps(this.bytes, this.propertiesAt, this.propertiesEnd));
+    return this.#refers;
+  }
+
+  /** Shares the index texts of a record with the same properties. */
+  shareIndexTexts(record: NodeRecord): void {
     this.#indexTexts = record.#indexTexts;
   }
 
@@ -137,18 +218,13 @@ export class NodeRecord extends RecordParts {
    * large record nothing else is decoded.
    */
   indexedProperties(names: readonly string[]): JsonObject {
-    if (this.#properties !== undefined || !this.isLarge || this.#mayRefer) return this.properties;
+    if (this.#properties !== undefined || !this.isLarge || this.mayRefer) return this.properties;
     const found: Record<string, JsonValue> = {};
     for (const name of names) {
       const value = this.property(name);
       if (value !== undefined) setKey(found, name, value);
     }
     return found;
-  }
-
-  get #mayRefer(): boolean {
-    this.#refers ??= this.bytes.includes(REFERENCE_KEY, this.textAt);
-    return this.#refers;
   }
 
   /** One top-level property, without decoding the others; undefined when absent. */
@@ -159,21 +235,21 @@ export class NodeRecord extends RecordParts {
 
   /** The JSON text of one top-level property. */
   propertyText(name: string): string | undefined {
-    const place = this.#placeOf(name);
-    return place === undefined ? undefined : this.slice(place.from, place.to);
+    const entry = this.#entryOf(name);
+    return entry < 0 ? undefined : this.slice(this.#valueAt(entry), this.#valueEnd(entry));
   }
 
   /** The stored texts of selected top-level properties, `"key":value,…`, in stored order. */
   propertyTexts(isWanted: (name: string) => boolean): string {
     const from = this.propertiesAt;
+    const { tableEnd } = this;
     const texts: string[] = [];
-    let start = 0;
-    for (let entry = this.tableAt; entry < this.textAt; entry += TABLE_ENTRY_BYTES) {
-      const keyEnd = this.bytes.readUInt32BE(entry);
-      const valueEnd = this.bytes.readUInt32BE(entry + 4);
-      const key = this.slice(from + start, from + keyEnd);
+    let start = from;
+    for (let entry = this.tableAt; entry < tableEnd; entry += TABLE_ENTRY_BYTES) {
+      const key = this.slice(start, from + readUint32(this.bytes, entry));
+      const valueEnd = this.#valueEnd(entry);
       const name = key.includes('\\') ? (JSON.parse(key) as string) : key.slice(1, -1);
-      if (isWanted(name)) texts.push(this.slice(from + start, from + valueEnd));
+      if (isWanted(name)) texts.push(this.slice(start, valueEnd));
       // Every key but the first follows a comma.
       start = valueEnd + 1;
     }
@@ -182,24 +258,22 @@ export class NodeRecord extends RecordParts {
 
   /** Length of the stored text of one top-level property; 0 when absent. */
   propertyTextBytes(name: string): number {
-    const place = this.#placeOf(name);
-    return place === undefined ? 0 : place.to - place.from;
+    const entry = this.#entryOf(name);
+    return entry < 0 ? 0 : this.#valueEnd(entry) - this.#valueAt(entry);
   }
 
-  #placeOf(name: string): { readonly from: number; readonly to: number } | undefined {
-    const wanted = JSON.stringify(name);
-    const from = this.propertiesAt;
-    let start = 0;
-    for (let entry = this.tableAt; entry < this.textAt; entry += TABLE_ENTRY_BYTES) {
-      const keyEnd = this.bytes.readUInt32BE(entry);
-      const valueEnd = this.bytes.readUInt32BE(entry + 4);
-      if (this.slice(from + start, from + keyEnd) === wanted) {
-        return { from: from + keyEnd + 1, to: from + valueEnd };
-      }
-      // Every key but the first follows a comma.
-      start = valueEnd + 1;
-    }
-    return undefined;
+  /** The entry of a property in the table; -1 when it is absent. */
+  #entryOf(name: string): number {
+    return findProperty(this.bytes, this.propertiesAt, this.tableAt, this.tableEnd, wantedProperty(name));
+  }
+
+  /** Where a value begins: behind its key and a colon. */
+  #valueAt(entry: number): number {
+    return this.propertiesAt + readUint32(this.bytes, entry) + 1;
+  }
+
+  #valueEnd(entry: number): number {
+    return this.propertiesAt + readUint32(this.bytes, entry + TABLE_ENTRY_BYTES / 2);
   }
 
   /** Whether the stored texts of all properties are equal byte for byte. */
@@ -209,11 +283,10 @@ export class NodeRecord extends RecordParts {
 
   /** The stored properties, for use in another record. */
   propertyBytes(): PropertyBytes {
-    const from = this.textAt + this.propertiesAt;
     return {
       count: this.count,
-      table: this.bytes.subarray(this.tableAt, this.textAt),
-      text: this.bytes.subarray(from, this.textAt + this.frontEnd),
+      table: this.bytes.subarray(this.tableAt, this.tableEnd),
+      text: this.bytes.subarray(this.propertiesAt, this.propertiesEnd),
     };
   }
 
@@ -225,39 +298,6 @@ export class NodeRecord extends RecordParts {
   /** As {@link render}, in steps: yields only for a large record. */
   *renderInSteps(derived: DerivedFields): Generator<undefined, string> {
     return this.isLarge ? yield* renderRecordInSteps(this, derived) : renderRecord(this, derived);
-  }
-
-  #decodeHeader(): NodeHeader {
-    const frontEnd = this.frontEnd;
-    const backEnd = this.backEnd;
-    const front = this.slice(0, this.propertiesAt);
-    const node = JSON.parse(`${front}},${this.slice(frontEnd, backEnd)}}`) as WireNode;
-    const text = this.bytes.utf8Slice(this.textAt + backEnd, this.bytes.length);
-    // Only translations contain numbers, and most nodes have none.
-    const inner: unknown = text.endsWith(NO_TRANSLATIONS) ? JSON.parse(text) : parseExactJson(text);
-    const [parentId, revision, operation, changedLocale, translations] = inner as InnerFields;
-    return {
-      id: node.id,
-      name: node.name,
-      path: node.path,
-      nodeType: node.node_type,
-      archetype: node.archetype,
-      parentId,
-      orderKey: node.order_key,
-      version: node.version,
-      createdAt: node.created_at,
-      createdBy: node.created_by,
-      updatedAt: node.updated_at,
-      updatedBy: node.updated_by,
-      publishedAt: node.published_at,
-      publishedBy: node.published_by,
-      ownerId: node.owner_id,
-      translations,
-      relations: node.relations,
-      revision,
-      operation,
-      changedLocale,
-    };
   }
 }
 

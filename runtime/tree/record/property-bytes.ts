@@ -2,7 +2,13 @@ import { Buffer } from 'node:buffer';
 import { parseExactJson } from '#runtime/base/text/exact-json.ts';
 import { jsonPieces } from '#runtime/base/text/sliced-json.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
-import { TABLE_ENTRY_BYTES } from './layout.ts';
+import { STEP_BYTES } from './steps.ts';
+import { readUint32, writeUint32 } from './uint32.ts';
+import { quoted } from './quoted.ts';
+import { TABLE_ENTRY_BYTES } from './record-layout.ts';
+
+/** The stored key of a reference. */
+const REFERENCE_KEY = '"svc:ref"';
 
 /** Property texts in stored order, with the table of their offsets. */
 export interface PropertyBytes {
@@ -14,26 +20,46 @@ export interface PropertyBytes {
 }
 
 /** As {@link PropertyBytes}, with the text in pieces. */
-export interface PropertyPieces extends Omit<PropertyBytes, 'text'> {
+export interface PropertyPieces extends Pick<PropertyBytes, 'table'> {
   readonly pieces: readonly Uint8Array[];
 }
 
+/** Properties that were just encoded. */
+export interface EncodedProperties extends PropertyBytes {
+  /** Whether they may contain a reference. */
+  readonly mayRefer: boolean;
+}
+
+/** Whether the text of properties may contain a reference. */
+export function refers(bytes: Buffer, from: number, to: number): boolean {
+  return bytes.subarray(from, to).includes(REFERENCE_KEY);
+}
+
+/** As {@link refers}, in steps. */
+export function* refersInSteps(bytes: Buffer, from: number, to: number): Generator<undefined, boolean> {
+  for (let at = from; at < to; at += STEP_BYTES) {
+    if (refers(bytes, at, Math.min(at + STEP_BYTES + REFERENCE_KEY.length - 1, to))) return true;
+    yield undefined;
+  }
+  return false;
+}
+
 /** The stored form of properties. */
-export function encodeProperties(properties: JsonObject): PropertyBytes {
+export function encodeProperties(properties: JsonObject): EncodedProperties {
   const keys = Object.keys(properties);
   const table = Buffer.allocUnsafe(keys.length * TABLE_ENTRY_BYTES);
   let text = '';
   for (let index = 0; index < keys.length; index++) {
     const key = keys[index] as string;
-    text += `${index === 0 ? '' : ','}${JSON.stringify(key)}`;
-    table.writeUInt32BE(text.length, index * TABLE_ENTRY_BYTES);
+    text += `${index === 0 ? '' : ','}${quoted(key)}`;
+    writeUint32(table, index * TABLE_ENTRY_BYTES, text.length);
     text += `:${valueJson(properties[key] as JsonValue)}`;
-    table.writeUInt32BE(text.length, index * TABLE_ENTRY_BYTES + 4);
+    writeUint32(table, index * TABLE_ENTRY_BYTES + 4, text.length);
   }
   const bytes = Buffer.from(text);
   // Offsets are in bytes. In a text that is all ASCII, as most are, they equal the number of characters.
   if (bytes.length !== text.length) countBytes(table, text);
-  return { count: keys.length, table, text: bytes };
+  return { count: keys.length, table, mayRefer: text.includes(REFERENCE_KEY), text: bytes };
 }
 
 /** Converts the offsets of a table from characters to bytes. */
@@ -41,10 +67,10 @@ function countBytes(table: Buffer, text: string): void {
   let from = 0;
   let bytes = 0;
   for (let at = 0; at < table.length; at += TABLE_ENTRY_BYTES / 2) {
-    const end = table.readUInt32BE(at);
+    const end = readUint32(table, at);
     bytes += Buffer.byteLength(text.slice(from, end));
     from = end;
-    table.writeUInt32BE(bytes, at);
+    writeUint32(table, at, bytes);
   }
 }
 
@@ -62,13 +88,9 @@ export function parseValue(text: string): JsonValue {
 /** Length from which a string is long: JSON.stringify is slower than necessary for it. */
 const LONG_TEXT = 4_096;
 
-/** Characters that `JSON.stringify` may escape; surrogate pairs are left to it as well. */
-const mayNeedEscape = /["\\\u0000-\u001f\ud800-\udfff]/;
-
 /** As `JSON.stringify`, but much faster for a long string without characters to escape. */
 function valueJson(value: JsonValue): string {
-  const isPlain = typeof value === 'string' && value.length > LONG_TEXT && !mayNeedEscape.test(value);
-  return isPlain ? `"${value}"` : JSON.stringify(value);
+  return typeof value === 'string' && value.length > LONG_TEXT ? quoted(value) : JSON.stringify(value);
 }
 
 /** As {@link encodeProperties}, in steps; the text comes in pieces. */
@@ -83,14 +105,14 @@ export function* encodePropertiesInSteps(properties: JsonObject): Generator<unde
     bytes += piece.length;
   };
   for (const [index, key] of keys.entries()) {
-    add(`${index === 0 ? '' : ','}${JSON.stringify(key)}`);
-    table.writeUInt32BE(bytes, index * TABLE_ENTRY_BYTES);
+    add(`${index === 0 ? '' : ','}${quoted(key)}`);
+    writeUint32(table, index * TABLE_ENTRY_BYTES, bytes);
     add(':');
     for (const piece of jsonPieces(properties[key])) {
       add(piece);
       yield undefined;
     }
-    table.writeUInt32BE(bytes, index * TABLE_ENTRY_BYTES + 4);
+    writeUint32(table, index * TABLE_ENTRY_BYTES + 4, bytes);
   }
-  return { count: keys.length, table, pieces };
+  return { table, pieces };
 }

@@ -1,64 +1,51 @@
 import type { Buffer } from 'node:buffer';
-import { STEP_BYTES } from './check-record.ts';
-import {
-  BACK_END_AT,
-  COUNT_AT,
-  FRONT_END_AT,
-  MIDDLE_END_AT,
-  PROPERTIES_AT,
-  TABLE_ENTRY_BYTES,
-  TYPE_AT,
-  TYPE_LENGTH_AT,
-} from './layout.ts';
+import { type RecordLayout, TABLE_ENTRY_BYTES } from './record-layout.ts';
+import { STEP_BYTES } from './steps.ts';
 
 /** The bytes of a record and where its parts are in them. Nothing is decoded. */
 export class RecordParts {
   readonly bytes: Buffer;
-  /** Offset of the table of the properties. */
-  readonly tableAt: number;
-  /** Offset of the text, from which its parts are counted. */
-  readonly textAt: number;
+  readonly layout: RecordLayout;
 
-  /** @param bytes of a record whose checksum is right */
-  constructor(bytes: Buffer) {
+  /** @param layout of these bytes, whose checksum is right */
+  constructor(bytes: Buffer, layout: RecordLayout) {
     this.bytes = bytes;
-    this.tableAt = TYPE_AT + (bytes[TYPE_LENGTH_AT] as number);
-    this.textAt = this.tableAt + bytes.readUInt32BE(COUNT_AT) * TABLE_ENTRY_BYTES;
-  }
-
-  /** The node type, without decoding the header. */
-  get nodeType(): string {
-    return this.bytes.latin1Slice(TYPE_AT, this.tableAt);
+    this.layout = layout;
   }
 
   /** Number of properties. */
   get count(): number {
-    return this.bytes.readUInt32BE(COUNT_AT);
+    return this.layout.count(this.bytes, this.bytes.length);
   }
 
-  /** Where the properties begin in the text. */
+  /** Where the table of the properties begins. */
+  get tableAt(): number {
+    return this.layout.tableAt(this.bytes);
+  }
+
+  /** Where the table of the properties ends. */
+  get tableEnd(): number {
+    return this.tableAt + this.count * TABLE_ENTRY_BYTES;
+  }
+
+  /** Where the node object begins. */
+  get frontAt(): number {
+    return this.layout.frontAt(this.bytes);
+  }
+
+  /** Where the properties begin. */
   get propertiesAt(): number {
-    return this.bytes.readUInt32BE(PROPERTIES_AT);
+    return this.layout.propertiesAt(this.bytes);
   }
 
-  /** Where *front* ends in the text, and the properties with it. */
-  get frontEnd(): number {
-    return this.bytes.readUInt32BE(FRONT_END_AT);
-  }
-
-  /** Where *middle* ends in the text. */
-  get middleEnd(): number {
-    return this.bytes.readUInt32BE(MIDDLE_END_AT);
-  }
-
-  /** Where *back* ends in the text. */
-  get backEnd(): number {
-    return this.bytes.readUInt32BE(BACK_END_AT);
+  /** Where the properties end. */
+  get propertiesEnd(): number {
+    return this.layout.propertiesEnd(this.bytes);
   }
 
   /** A stretch of the text. */
   slice(start: number, end: number): string {
-    return this.bytes.utf8Slice(this.textAt + start, this.textAt + end);
+    return this.bytes.utf8Slice(start, end);
   }
 
   /**
@@ -70,7 +57,7 @@ export class RecordParts {
     for (let from = start; from < end; ) {
       let to = Math.min(from + STEP_BYTES, end);
       // Do not cut a character in two.
-      while (to < end && ((this.bytes[this.textAt + to] as number) & 0xc0) === 0x80) to -= 1;
+      while (to < end && ((this.bytes[to] as number) & 0xc0) === 0x80) to -= 1;
       pieces.push(this.slice(from, to));
       yield undefined;
       from = to;

@@ -1,7 +1,7 @@
 import { jsonPieces } from '#runtime/base/text/sliced-json.ts';
-import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
+import type { Relation } from '#runtime/content/content-node.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
-import { quoted, stampsText } from './header-text.ts';
+import { Column } from './record-layout.ts';
 import type { RecordParts } from './record-parts.ts';
 
 /** Fields of a node object that are not in its record. */
@@ -22,29 +22,29 @@ export interface DerivedFields {
   readonly children?: string;
 }
 
-/** A record that is rendered. */
-export interface Rendered extends RecordParts {
-  /** Decoded only for a part of a node. */
-  readonly header: NodeHeader;
-}
-
 /** The node object of an answer as JSON text. */
-export function renderRecord(record: Rendered, derived: DerivedFields): string {
+export function renderRecord(record: RecordParts, derived: DerivedFields): string {
   const { isPart, properties, text } = derived;
   const shown = text ?? (properties === undefined ? undefined : JSON.stringify(properties));
-  const stored = record.slice(0, shown === undefined ? record.frontEnd : record.propertiesAt);
+  const stored = record.slice(
+    record.frontAt,
+    shown === undefined ? record.propertiesEnd : record.propertiesAt,
+  );
   return isPart === true
     ? renderPart(record, stored, shown as string, derived)
     : renderBehind(record, stored, shown, derived);
 }
 
 /** As {@link renderRecord}, in steps, for a large record. */
-export function* renderRecordInSteps(record: Rendered, derived: DerivedFields): Generator<undefined, string> {
+export function* renderRecordInSteps(
+  record: RecordParts,
+  derived: DerivedFields,
+): Generator<undefined, string> {
   const { properties, text } = derived;
   // The large part of it exists already.
   if (text !== undefined) return renderRecord(record, derived);
   if (properties === undefined) {
-    const stored = yield* record.sliceInSteps(0, record.frontEnd);
+    const stored = yield* record.sliceInSteps(record.frontAt, record.propertiesEnd);
     return renderBehind(record, stored, undefined, derived);
   }
   const pieces: string[] = [];
@@ -52,7 +52,7 @@ export function* renderRecordInSteps(record: Rendered, derived: DerivedFields): 
     pieces.push(piece);
     yield undefined;
   }
-  return renderBehind(record, record.slice(0, record.propertiesAt), pieces.join(''), derived);
+  return renderBehind(record, record.slice(record.frontAt, record.propertiesAt), pieces.join(''), derived);
 }
 
 /**
@@ -60,44 +60,33 @@ export function* renderRecordInSteps(record: Rendered, derived: DerivedFields): 
  * @param shown JSON of the properties that replace the stored ones
  */
 function renderBehind(
-  record: Rendered,
+  record: RecordParts,
   before: string,
   shown: string | undefined,
   derived: DerivedFields,
 ): string {
-  const { frontEnd, middleEnd } = record;
+  const { bytes, layout } = record;
+  const { children, hasChildren, relations, workspace } = derived;
   const front = shown === undefined ? before : before + shown.slice(1, -1);
-  const isEmpty = shown === undefined ? record.textAt === record.tableAt : shown === '{}';
-  const middle = record.slice(frontEnd, middleEnd);
-  const stored = record.slice(middleEnd, record.backEnd);
-  const back = derived.relations === undefined ? stored : withRelations(stored, derived.relations);
-  const typeText = derived.typeText(record.nodeType);
-  const children = derived.children === undefined ? '' : `,"children":${derived.children}`;
+  const isEmpty = shown === undefined ? record.count === 0 : shown === '{}';
+  const fields = layout.fieldsText(bytes, bytes.length, relations);
+  const type = derived.typeText(layout.text(bytes, bytes.length, Column.nodeType) as string);
   return (
-    `${front}${isEmpty ? '' : ','}${typeText}},${middle},"has_children":${derived.hasChildren}` +
-    `,"workspace":"${derived.workspace}"${back}${children}}`
+    `${front}${isEmpty ? '' : ','}${type}},"has_children":${hasChildren},"workspace":"${workspace}"` +
+    `,${fields}${children === undefined ? '' : `,"children":${children}`}}`
   );
 }
 
 /** @param stored the text up to the properties @param shown JSON of the properties that replace the stored ones */
 function renderPart(
-  record: Rendered,
+  { bytes, layout }: RecordParts,
   stored: string,
   shown: string,
   { children, hasChildren, workspace }: DerivedFields,
 ): string {
-  const { header } = record;
-  const middle = record.slice(record.frontEnd, record.middleEnd);
   return (
-    `${stored}${shown.slice(1)},${middle},"has_children":${hasChildren},"workspace":"${workspace}"` +
-    `${stampsText(header)},"owner_id":${quoted(header.ownerId)}` +
+    `${stored}${shown.slice(1)},"has_children":${hasChildren},"workspace":"${workspace}"` +
+    `,${layout.shortFieldsText(bytes, bytes.length)}` +
     `${children === undefined ? '' : `,"children":${children}`}}`
   );
-}
-
-/** The last part of a node object with other relations, which are its last field. */
-function withRelations(back: string, relations: readonly Relation[]): string {
-  // Inside a string a quote follows a backslash.
-  const at = back.lastIndexOf(',"relations":[');
-  return `${back.slice(0, at)},"relations":${JSON.stringify(relations)}`;
 }

@@ -143,7 +143,7 @@ class BranchCheck {
         return;
       }
       try {
-        parentPath = new NodeRecord(bytes).header.path;
+        parentPath = new NodeRecord(bytes).path;
       } catch {
         // Damage to it is reported with its own row.
         return;
@@ -360,7 +360,7 @@ export function followsFromNode(
   if (name === 'paths' || name === 'children') {
     const record = recordOf(reader, workspace, decodeBinding(value).id);
     if (record === undefined) return false;
-    const { orderKey, parentId, path } = record.header;
+    const { orderKey, parentId, path } = record;
     return key === (name === 'paths' ? pathKey(workspace, path) : childKey(workspace, parentId, orderKey));
   }
   const bytes = Buffer.from(value).toString('latin1');
@@ -369,7 +369,7 @@ export function followsFromNode(
       ? [parts[3] ?? '', parts[4] ?? '']
       : [workspace, name === 'properties' ? (parts.at(-1) as string) : bytes];
   const record = recordOf(reader, home, bytesText(id));
-  const fields = record && fieldsOf(countKey(home, record.header.nodeType));
+  const fields = record && fieldsOf(countKey(home, record.nodeType));
   if (record === undefined || fields === undefined) return false;
   const table = BranchTable[name];
   return indexEntries(home, fields, record.header, record.properties, 'possible').some(
@@ -398,7 +398,7 @@ const jsonTables: ReadonlySet<number> = new Set([...checksummed, BranchTable.rev
 export function verifyBranchRow(table: number, { key, value }: Row): void {
   const workspace = key.slice(0, key.indexOf(END));
   if (table === BranchTable.nodes) {
-    const { id, path } = new NodeRecord(value).header;
+    const { id, path } = new NodeRecord(value);
     if (nodeKey(workspace, id) !== key) throw damagedRow(`it holds the node ${id} (${path})`);
   } else if (table === BranchTable.nodeVersions) verifyVersion(key, value);
   else if (table === BranchTable.revisions) {

@@ -80,7 +80,7 @@ export function* removeUnconfirmed(
     for (const { key, value } of reader.range(table, everyKey)) {
       if (value.length === 0) continue;
       const workspace = key.slice(0, key.indexOf(END));
-      const { id, path, revision } = new NodeRecord(value).header;
+      const { id, path, revision } = new NodeRecord(value);
       const named = changed.of(revision);
       if (named?.has(`${workspace} ${id}`) === true) continue;
       const bytes = reader.get(BranchTable.paths, pathKey(workspace, path));
@@ -260,7 +260,7 @@ function guessedFields(reader: TableReader): ReadonlyMap<string, IndexFields> {
     const bytes = reader.get(BranchTable.nodes, workspace + END + id);
     return bytes === undefined
       ? undefined
-      : readOrNothing(() => countKey(workspace, new NodeRecord(bytes).header.nodeType));
+      : readOrNothing(() => countKey(workspace, new NodeRecord(bytes).nodeType));
   };
   for (const { key } of reader.range(BranchTable.properties, everyKey)) {
     const parts = key.split(END);

@@ -119,7 +119,7 @@ export class PathPlaces implements PlaceSource {
       const record = yield* tree.byIdInSteps(this.#selection.workspace, id);
       if (index % GROUP_STEP === GROUP_STEP - 1) yield;
       if (record === undefined) continue;
-      const position = textBytes(record.header.path);
+      const position = textBytes(record.path);
       const isBehind = after === undefined || (reverse ? position < after : position > after);
       const isListed = position.startsWith(this.#base) && this.#childAbove(position) === undefined;
       if (isBehind && isListed) places.push({ position, id });

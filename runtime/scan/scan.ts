@@ -190,6 +190,6 @@ function* recordAt(
 
 function isReadable(scope: ReadScope, id: string, record: NodeRecord): boolean {
   if (scope.isAll) return true;
-  const { nodeType, path } = record.header;
+  const { nodeType, path } = record;
   return isInScope(scope, { id, nodeType, path });
 }

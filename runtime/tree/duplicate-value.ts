@@ -16,7 +16,7 @@ export function duplicateValue(
   { ids, property, workspace }: Omit<UniqueClash, 'operation'>,
 ): ServiceError {
   const nodes = ids.flatMap((id) => {
-    const path = sees(workspace, id) ? tree.byId(workspace, id)?.header.path : undefined;
+    const path = sees(workspace, id) ? tree.byId(workspace, id)?.path : undefined;
     return path === undefined ? [] : [{ id, path }];
   });
   const [one, other] = nodes.map(({ path }) => `'${path}'`);

@@ -62,8 +62,8 @@ export class HeadRestorer {
     const now = yield* this.#head.byIdInSteps(workspace, id);
     const then = yield* past.byIdInSteps(workspace, id);
     if (now === undefined && then === undefined) return undefined;
-    if (now?.header.revision === then?.header.revision) return undefined;
-    for (const parentId of new Set([now?.header.parentId, then?.header.parentId])) {
+    if (now?.revision === then?.revision) return undefined;
+    for (const parentId of new Set([now?.parentId, then?.parentId])) {
       if (parentId === undefined) continue;
       const key = `${workspace}\0${parentId}`;
       if (!this.#parents.has(key)) this.#parents.set(key, past.parentSince(workspace, parentId));
@@ -72,11 +72,8 @@ export class HeadRestorer {
       workspace,
       present: now,
       past: then,
-      path: then === undefined ? undefined : past.bindingAt(workspace, then.header.path),
-      place:
-        then === undefined
-          ? undefined
-          : past.placementAt(workspace, then.header.parentId, then.header.orderKey),
+      path: then === undefined ? undefined : past.bindingAt(workspace, then.path),
+      place: then === undefined ? undefined : past.placementAt(workspace, then.parentId, then.orderKey),
     };
   }
 

@@ -93,15 +93,15 @@ export class IndexWriter {
 
   /** Adds the rows of a new node. @throws {ServiceError} `VALIDATION_FAILED` when a unique property is taken */
   add(workspace: string, record: NodeRecord): void {
-    const { id, nodeType } = record.header;
+    const { id, nodeType } = record;
     this.#count(workspace, nodeType, 1);
     for (const entry of this.#entries(workspace, record, 'written')) this.#putEntry(workspace, entry, id);
   }
 
   /** Replaces the rows of a node. @throws {ServiceError} `VALIDATION_FAILED` when a unique property is taken */
   replace(workspace: string, old: NodeRecord, next: NodeRecord): void {
-    const before = old.header;
-    const after = next.header;
+    const before = old;
+    const after = next;
     this.#adopt(workspace, after.nodeType);
     const possible = this.#entries(workspace, old, 'possible');
     this.#replaceEntries(workspace, possible, this.#entries(workspace, next, 'written'), after.id);
@@ -112,7 +112,7 @@ export class IndexWriter {
 
   /** Removes the rows of a node. */
   remove(workspace: string, old: NodeRecord): void {
-    const { id, nodeType } = old.header;
+    const { id, nodeType } = old;
     for (const entry of this.#entries(workspace, old, 'possible')) this.#removeEntry(workspace, entry, id);
     this.#count(workspace, nodeType, -1);
   }
@@ -217,7 +217,7 @@ export class IndexWriter {
     const properties = indexedProperties(record, fields, wanted);
     const old = recordEntries(workspace, fields, record, 'possible', properties);
     const next = recordEntries(workspace, wanted, record, 'written', properties);
-    this.#replaceEntries(workspace, old, next, record.header.id);
+    this.#replaceEntries(workspace, old, next, record.id);
   }
 
   /** The node that a row of `types` names. */
@@ -233,7 +233,7 @@ export class IndexWriter {
   }
 
   #entries(workspace: string, record: NodeRecord, selection: EntrySelection): readonly IndexEntry[] {
-    return recordEntries(workspace, this.#fieldsOf(workspace, record.header.nodeType), record, selection);
+    return recordEntries(workspace, this.#fieldsOf(workspace, record.nodeType), record, selection);
   }
 
   #fieldsOf(workspace: string, nodeType: string): IndexFields {

@@ -46,8 +46,7 @@ export function netChange(
     return { workspace, nodeId, operation, before, after, isNode: true, locales, isReordered: false };
   }
   const isNode = !sameNode(before, after);
-  const isReordered =
-    before.header.parentId === after.header.parentId && before.header.orderKey !== after.header.orderKey;
+  const isReordered = before.parentId === after.parentId && before.orderKey !== after.orderKey;
   const isModified = isNode || locales.length > 0;
   if (!isModified && !isReordered) return undefined;
   const operation = isModified ? 'modified' : 'reordered';
@@ -71,16 +70,15 @@ export function sameContent(a: NodeRecord | undefined, b: NodeRecord | undefined
  * relations in any order, owner, and whether the node is published (not by whom and when).
  */
 export function sameNode(a: NodeRecord, b: NodeRecord): boolean {
-  return a.header.path === b.header.path && sameOwnContent(a, b);
+  return a.path === b.path && sameOwnContent(a, b);
 }
 
 /**
  * Whether two states of a node differ only in the path, because an ancestor was moved or renamed.
  */
 export function isTakenAlong(a: NodeRecord, b: NodeRecord): boolean {
-  const { name, orderKey, parentId, path } = a.header;
-  if (path === b.header.path || parentId !== b.header.parentId || name !== b.header.name) return false;
-  return orderKey === b.header.orderKey && sameOwnContent(a, b) && differingLocales(a, b).length === 0;
+  if (a.path === b.path || a.parentId !== b.parentId || a.name !== b.name) return false;
+  return a.orderKey === b.orderKey && sameOwnContent(a, b) && differingLocales(a, b).length === 0;
 }
 
 /** As {@link sameNode}, without comparing paths. */

@@ -221,9 +221,9 @@ export function* hasNode(tree: NodeReader, workspace: string, id: string): Gener
 export function* nodeInPlaceOf(
   tree: NodeReader,
   workspace: string,
-  { header: { name, parentId } }: NodeRecord,
+  { name, parentId }: NodeRecord,
 ): Generator<undefined, NodeRecord | undefined> {
-  const above = parentId === ROOT_ID ? '/' : (yield* tree.byIdInSteps(workspace, parentId))?.header.path;
+  const above = parentId === ROOT_ID ? '/' : (yield* tree.byIdInSteps(workspace, parentId))?.path;
   const id = above === undefined ? undefined : tree.idAt(workspace, joinPath(above, name));
   return id === undefined ? undefined : yield* tree.byIdInSteps(workspace, id);
 }

@@ -172,8 +172,7 @@ class OrphanRemover {
     this.#removePlaces(workspace, yield* recordInSteps(yield* wholeInSteps(this.#turn, value)));
   }
 
-  #removePlaces(workspace: string, { header }: NodeRecord): void {
-    const { orderKey, parentId, path } = header;
+  #removePlaces(workspace: string, { orderKey, parentId, path }: NodeRecord): void {
     this.#removeVersions(BranchTable.pathVersions, (at) => pathVersionsUpTo(workspace, path, at));
     this.#removeVersions(BranchTable.childVersions, (at) =>
       childVersionsUpTo(workspace, parentId, orderKey, at),

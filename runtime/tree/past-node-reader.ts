@@ -2,6 +2,7 @@ import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import {
   compareRevisions,
+  decodeRevision,
   decodeRevisionDescending,
   parseRevision,
   REVISION_BYTES,
@@ -285,6 +286,7 @@ export class PastNodeReader implements NodeReader {
 }
 
 function sinceOf(record: Written | undefined): Revision | undefined {
+  if (record instanceof NodeRecord) return decodeRevision(record.sinceKey, 0);
   return record === undefined ? undefined : parseRevision(record.revision);
 }
 

@@ -2,7 +2,12 @@ import { Buffer } from 'node:buffer';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import { formatRevision, parseRevision, type Revision, compareRevisions } from '#runtime/content/revision.ts';
+import {
+  compareRevisions,
+  decodeRevision,
+  formatRevision,
+  type Revision,
+} from '#runtime/content/revision.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import {
@@ -191,9 +196,9 @@ export class TreeWriter {
   }
 
   #keepVersion(workspace: string, old: NodeRecord): void {
-    const since = parseRevision(old.header.revision);
+    const since = decodeRevision(old.sinceKey, 0);
     if (compareRevisions(since, this.revision) === 0) return;
-    this.#turn.put(BranchTable.nodeVersions, nodeVersionKey(workspace, old.header.id, since), old.bytes);
+    this.#turn.put(BranchTable.nodeVersions, nodeVersionKey(workspace, old.id, since), old.bytes);
   }
 
   #bindPath(workspace: string, path: string, id: string): void {

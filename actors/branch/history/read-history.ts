@@ -59,8 +59,8 @@ function* historyText(reader: TableReader, states: Iterable<PastState | undefine
     const made = readRevision(reader, parseRevision(revision));
     const entry = {
       revision,
-      updated_at: record?.header.updatedAt ?? made?.timestamp ?? null,
-      updated_by: record?.header.updatedBy ?? made?.actor ?? null,
+      updated_at: record?.updatedAt ?? made?.timestamp ?? null,
+      updated_by: record?.updatedBy ?? made?.actor ?? null,
       deleted: record === undefined,
       message: made?.message ?? null,
       is_system: made?.isSystem ?? false,
@@ -118,7 +118,6 @@ function* presentState(
   intervals: readonly Interval[],
 ): Generator<undefined, PastState | undefined> {
   const record = yield* new HeadNodeReader(reader).byIdInSteps(workspace, id);
-  if (record === undefined || !isWithin(reader, intervals, parseRevision(record.header.revision)))
-    return undefined;
-  return { revision: record.header.revision, record };
+  if (record === undefined || !isWithin(reader, intervals, parseRevision(record.revision))) return undefined;
+  return { revision: record.revision, record };
 }

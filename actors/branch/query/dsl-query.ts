@@ -120,15 +120,15 @@ class NodeFilter {
   /** The row of a root-level node that matches the filter. */
   *find({ record }: VisibleNode): Generator<undefined, DslRow | undefined> {
     // An index has nodes of every depth.
-    if (record.header.parentId !== ROOT_ID) return undefined;
-    const row = new DslRow(record, () => this.nodes.type(record.header.nodeType));
+    if (record.parentId !== ROOT_ID) return undefined;
+    const row = new DslRow(record, () => this.nodes.type(record.nodeType));
     return (yield* matchesInSlices(this.dsl.filter, this.#weight, row, this.budget)) ? row : undefined;
   }
 
   *match(node: VisibleNode): Generator<undefined, Match | undefined> {
     const row = yield* this.find(node);
     if (row === undefined) return undefined;
-    const { id, path } = node.record.header;
+    const { id, path } = node.record;
     const keys = sortKeys(this.dsl.order, row);
     return { id, path, keys, characters: id.length + path.length + keyCharacters(keys) };
   }

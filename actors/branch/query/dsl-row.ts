@@ -52,38 +52,38 @@ export class DslRow {
   }
 }
 
-function columnValue({ header }: NodeRecord, column: Column): JsonValue {
+function columnValue(record: NodeRecord, column: Column): JsonValue {
   switch (column) {
     case 'id':
-      return header.id;
+      return record.id;
     case 'name':
-      return header.name;
+      return record.name;
     case 'path':
-      return header.path;
+      return record.path;
     case 'node_type':
-      return header.nodeType;
+      return record.nodeType;
     case 'parent':
-      return parentName(header.path);
+      return parentName(record.path);
     case 'archetype':
-      return header.archetype;
+      return record.archetype;
     case 'version':
-      return header.version;
+      return record.version;
     case 'order_key':
-      return header.orderKey;
+      return record.orderKey;
     case 'owner_id':
-      return header.ownerId;
+      return record.ownerId;
     case 'created_at':
-      return header.createdAt;
+      return record.createdAt;
     case 'created_by':
-      return header.createdBy;
+      return record.createdBy;
     case 'updated_at':
-      return header.updatedAt;
+      return record.updatedAt;
     case 'updated_by':
-      return header.updatedBy;
+      return record.updatedBy;
     case 'published_at':
-      return header.publishedAt;
+      return record.publishedAt;
     case 'published_by':
-      return header.publishedBy;
+      return record.publishedBy;
   }
 }
 

@@ -98,5 +98,5 @@ function* findParent(nodes: VisibleNodes, text: string): Generator<undefined, Pa
     (yield* tree.byIdInSteps(workspace, text)) ??
     (text.startsWith('/') ? yield* tree.byPathInSteps(workspace, parsePath(text)) : undefined);
   if (record === undefined || nodes.visible(record) === undefined) return undefined;
-  return { id: record.header.id, path: record.header.path };
+  return { id: record.id, path: record.path };
 }

@@ -92,7 +92,7 @@ class Sources {
   *#read({ id, workspace }: NodeName): Generator<undefined, Source | undefined> {
     const record = yield* this.#tree.byIdInSteps(workspace, id);
     if (record === undefined) return undefined;
-    const { name, nodeType, path } = record.header;
+    const { name, nodeType, path } = record;
     if (!this.#policy.allows('read', { workspace, path, nodeType })) return undefined;
     return { record, text: JSON.stringify({ id, workspace, path, name, node_type: nodeType }) };
   }

@@ -35,8 +35,8 @@ export function* localizedProperties(
   record: NodeRecord,
   chain: readonly string[],
 ): Generator<undefined, JsonObject | undefined> {
-  // Without a locale, the header need not be decoded.
-  if (chain.length === 0) return undefined;
+  // The header need not be decoded.
+  if (chain.length === 0 || !record.hasTranslations) return undefined;
   const { translations } = record.header;
   if (translations === null) return undefined;
   const stored = yield* record.decode();

@@ -157,7 +157,7 @@ function* incomingAt(
     const relations = record === undefined ? [] : relationsTo(record, workspace, id);
     return record === undefined || relations.length === 0
       ? undefined
-      : { workspace: source, id: record.header.id, relations };
+      : { workspace: source, id: record.id, relations };
   };
   for (const { key, value } of storedRowsInBatches(reader, BranchTable.nodes, everything))
     yield names(yield* wholeInSteps(reader, value)) ? yield* look(key) : undefined;

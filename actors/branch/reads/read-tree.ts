@@ -124,7 +124,7 @@ const arrayForm: TreeForm = {
     for (const child of childrenOf(nodes, node.id)) {
       if (child === undefined) yield '';
       else {
-        yield opening + JSON.stringify(child.record.header.name);
+        yield opening + JSON.stringify(child.record.name);
         opening = ',';
       }
     }
@@ -138,6 +138,6 @@ const mapForm: TreeForm = {
   close: '}',
   end: '}',
   *node(nodes, node, isLast) {
-    yield `${JSON.stringify(node.record.header.name)}:{"node":${yield* nodes.text(node)},"children":${isLast ? '{}' : ''}`;
+    yield `${JSON.stringify(node.record.name)}:{"node":${yield* nodes.text(node)},"children":${isLast ? '{}' : ''}`;
   },
 };

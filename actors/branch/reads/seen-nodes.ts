@@ -8,7 +8,7 @@ export function seenNodes(tree: NodeReader, policy: Policy): SeesNode {
   return function* (workspace, id) {
     const record = yield* tree.byIdInSteps(workspace, id);
     if (record === undefined) return false;
-    const { path, nodeType } = record.header;
+    const { path, nodeType } = record;
     return policy.allows('read', { workspace, path, nodeType });
   };
 }

@@ -46,7 +46,7 @@ export interface NodeSelection {
 /** A node that the caller may see. */
 export interface VisibleNode {
   readonly record: NodeRecord;
-  /** The id, if the node was looked up by id; this saves decoding the header. */
+  /** The id, if the node was looked up by id; this saves reading it. */
   readonly id?: string;
 }
 
@@ -145,10 +145,10 @@ export class VisibleNodes {
   /** A stored node, or undefined when it is not visible. @param id if it is known */
   visible(record: NodeRecord, id?: string): VisibleNode | undefined {
     if (!this.#policy.unrestricted) {
-      const { path, nodeType } = record.header;
+      const { path, nodeType } = record;
       if (!this.#policy.allows('read', { workspace: this.workspace, path, nodeType })) return undefined;
     }
-    if (isHidden(record, this.#chain)) return undefined;
+    if (record.hasTranslations && isHidden(record, this.#chain)) return undefined;
     return id === undefined ? { record } : { record, id };
   }
 
@@ -201,7 +201,7 @@ export class VisibleNodes {
     const type = this.type(record.nodeType);
     const facts: RenderFacts = {
       workspace: this.workspace,
-      hasChildren: this.tree.hasChildren(this.workspace, id ?? record.header.id),
+      hasChildren: this.tree.hasChildren(this.workspace, id ?? record.id),
       type,
       // A node with selected fields has no relations.
       relations:

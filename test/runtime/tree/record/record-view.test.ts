@@ -1,8 +1,12 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import { PIECE_BYTES } from '#runtime/shard/large-value.ts';
 import {
   COLUMN_ENDS_AT,
@@ -272,6 +276,49 @@ describe('a plain number', () => {
 
   it.each(['', '-', '"1"', '1e5', 'true', 'null', '[1]', '1.2.3', '1-2'])('is not %s', (text) => {
     expect(parsed(text)).toBeUndefined();
+  });
+});
+
+describe('a view of memory of LMDB', () => {
+  let folder: string;
+  let shard: LmdbShard;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'record-view-'));
+    shard = new LmdbShard(folder, ['nodes']);
+  });
+
+  afterEach(async () => {
+    await shard.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('reads one record after the other, and keeps copies of them', async () => {
+    const rows = Array.from({ length: 200 }, (_, index) => ({
+      header: headerOf({ id: `n${index}`, path: `/one/ü${index}`, ownerId: index % 3 === 0 ? '"' : null }),
+      properties: { number: index, text: 'x'.repeat(index) },
+    }));
+    const writes = rows.map(({ header: each, properties: values }, index) => ({
+      table: 0,
+      key: `k${index}`,
+      value: formats[index % 2]?.[1](each, values) as Buffer,
+    }));
+    await shard.apply(writes, { sequence: 1, clock: { ms: 1, counter: 0 } }).flushed;
+    const view = new RecordView();
+    const number = new WantedProperty('number');
+    const kept: NodeRecord[] = [];
+    for (const [index, row] of rows.entries()) {
+      const found = shard.peek(0, `k${index}`) as Buffer;
+      view.point(found, found.length);
+      expect([view.column(Column.path), view.column(Column.ownerId), view.propertyNumber(number)]).toEqual([
+        row.header.path,
+        row.header.ownerId,
+        index,
+      ]);
+      view.verify();
+      kept.push(view.record());
+    }
+    expect(kept.map((record) => ({ header: record.header, properties: record.properties }))).toEqual(rows);
   });
 });
 

@@ -20,7 +20,12 @@ import {
 } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { storedRows } from '#runtime/shard/value-in-steps.ts';
-import { decodeTypeCount, encodeTypeCount, type IndexFields } from '#runtime/tree/index-catalog.ts';
+import {
+  assumedFields,
+  decodeTypeCount,
+  encodeTypeCount,
+  type IndexFields,
+} from '#runtime/tree/index-catalog.ts';
 import { indexEntries } from '#runtime/tree/index-entries.ts';
 import {
   decodeBinding,
@@ -97,7 +102,7 @@ class BranchRepair {
   readonly #families = new Map<string, Family>();
   readonly #counts = new Map<string, number>();
   readonly #fields = new Map<string, IndexFields>();
-  #guessed: ReadonlyMap<string, IndexFields> | undefined;
+  #guessed: ReadonlyMap<string, GuessedFields> | undefined;
 
   constructor(reader: TableReader) {
     this.#reader = reader;
@@ -241,16 +246,22 @@ class BranchRepair {
     fields = bytes === undefined ? undefined : readOrNothing(() => decodeTypeCount(bytes).fields);
     if (fields === undefined) {
       this.#guessed ??= guessedFields(this.#reader);
-      fields = this.#guessed.get(type) ?? { properties: [], uniques: [] };
+      const { properties, uniques } = this.#guessed.get(type) ?? { properties: [], uniques: [] };
+      fields = assumedFields(properties, uniques);
     }
     this.#fields.set(type, fields);
     return fields;
   }
 }
 
+interface GuessedFields {
+  readonly properties: string[];
+  readonly uniques: string[];
+}
+
 /** The properties of each type that have rows in the indexes. */
-function guessedFields(reader: TableReader): ReadonlyMap<string, IndexFields> {
-  const found = new Map<string, { properties: string[]; uniques: string[] }>();
+function guessedFields(reader: TableReader): ReadonlyMap<string, GuessedFields> {
+  const found = new Map<string, GuessedFields>();
   const note = (type: string, kind: 'properties' | 'uniques', name: string): void => {
     const fields = found.get(type) ?? { properties: [], uniques: [] };
     if (!fields[kind].includes(name)) fields[kind].push(name);
@@ -264,6 +275,8 @@ function guessedFields(reader: TableReader): ReadonlyMap<string, IndexFields> {
   };
   for (const { key } of reader.range(BranchTable.properties, everyKey)) {
     const parts = key.split(END);
+    // Other indexes are built again.
+    if (parts[1]?.startsWith('\u00ff') === true) continue;
     const type = typeOf(parts[0] ?? '', parts.at(-1) ?? '');
     if (type !== undefined) note(type, 'properties', bytesText(parts[1] ?? ''));
   }

@@ -39,7 +39,7 @@ const NUMBER_BYTES = 4;
  * | parentVersions | workspace·parentId·~rev | one byte: had children from rev on; empty = had none from rev on |
  * | types | workspace·nodeType·path | id |
  * | counts | workspace·nodeType | number of nodes, then JSON of the indexed properties and of pending indexes |
- * | properties | workspace·property·value·id | empty |
+ * | properties | workspace·index·value·id | empty; the index is a property, or `ff` and the name of another index |
  * | uniques | workspace·nodeType·property·valueHash | id |
  * | references | workspace·id·kind·sourceWorkspace·sourceId·detail | JSON of a relation; empty for a property |
  * | revisions | rev | JSON row of the revision record |
@@ -187,9 +187,12 @@ export function countKey(workspace: string, nodeType: string): string {
   return workspace + END + nodeType;
 }
 
-/** Key of an entry in `properties`; `value` is a key of a value, see runtime/index/index-key.ts. */
-export function propertyKey(workspace: string, property: string, value: string, id: string): string {
-  return workspace + END + boundedPart(property, NAME_PART_BYTES) + END + value + END + textBytes(id);
+/**
+ * Key of an entry in `properties`; `value` is a key of a value, see runtime/index/index-key.ts, or of several, each of which
+ * may contain {@link END}.
+ */
+export function propertyKey(workspace: string, index: string, value: string, id: string): string {
+  return propertyPrefix(workspace, index) + value + END + textBytes(id);
 }
 
 /** Key of a value in `uniques`; `valueHash` is hex. */
@@ -197,15 +200,24 @@ export function uniqueKey(workspace: string, nodeType: string, property: string,
   return workspace + END + nodeType + END + boundedPart(property, NAME_PART_BYTES) + END + valueHash;
 }
 
-/** Prefix of the keys of a property in `properties`. */
-export function propertyPrefix(workspace: string, property: string): string {
-  return workspace + END + boundedPart(property, NAME_PART_BYTES) + END;
+/** No UTF-8 text has this byte, so no property has a part that begins with it. */
+const OTHER_INDEX = '\u00ff';
+
+/** Prefix of the keys of an index in `properties`. @param index its name, see runtime/tree/index-name.ts */
+export function propertyPrefix(workspace: string, index: string): string {
+  const part = index.startsWith(END)
+    ? OTHER_INDEX + boundedPart(index.slice(END.length), NAME_PART_BYTES)
+    : boundedPart(index, NAME_PART_BYTES);
+  return workspace + END + part + END;
 }
 
-/** Reads a key of `properties`: the key of the value, and the id. */
-export function readPropertyKey(key: string): { readonly value: string; readonly id: string } {
+/** Reads a key of `properties`: the key of the value, and the id. @param prefix that of its index */
+export function readPropertyKey(
+  key: string,
+  prefix: string,
+): { readonly value: string; readonly id: string } {
   const last = key.lastIndexOf(END);
-  return { value: key.slice(key.lastIndexOf(END, last - 1) + 1, last), id: bytesText(key.slice(last + 1)) };
+  return { value: key.slice(prefix.length, last), id: bytesText(key.slice(last + END.length)) };
 }
 
 /** Key of an edge in `references`, under the node it points to. */

@@ -1,12 +1,14 @@
 import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { indexKey, olderIndexKey } from '#runtime/index/index-key.ts';
+import { COMPOUND_COLUMNS_MAX } from '#runtime/index/compound-key.ts';
 import { BranchTable, countKey } from '#runtime/shard/key-layout.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
+import { compoundIndexName, CREATED_AT_INDEX, mayBeIndexed, UPDATED_AT_INDEX } from './index-name.ts';
 
 /** The indexed properties of a type in a workspace. */
 export interface IndexFields {
-  /** In the property index, with a row for every node of the type. */
+  /** Names of the indexes in `properties` with a row for every node of the type, see `index-name.ts`. */
   readonly properties: readonly string[];
   /** In the unique index. */
   readonly uniques: readonly string[];
@@ -58,7 +60,10 @@ const PARSED_MAX = 10_000;
 
 const byType = new WeakMap<ResolvedNodeType, IndexFields>();
 
-const none: IndexFields = Object.freeze({ properties: [], uniques: [] });
+/** Indexes with all nodes of a workspace. */
+const ofAllNodes: readonly string[] = [CREATED_AT_INDEX, UPDATED_AT_INDEX];
+
+const none: IndexFields = Object.freeze({ properties: ofAllNodes, uniques: [] });
 
 /** The properties a type declares as indexed; none for a deleted type. */
 export function wantedFields(type: ResolvedNodeType | undefined): IndexFields {
@@ -66,11 +71,32 @@ export function wantedFields(type: ResolvedNodeType | undefined): IndexFields {
   let fields = byType.get(type);
   if (fields === undefined) {
     const isIndexed = type.indexable && type.indexTypes.includes('Property');
-    const indexed = type.indexed.filter(({ kinds }) => kinds.includes('Property')).map(({ name }) => name);
-    fields = { properties: isIndexed ? indexed.sort() : [], uniques: type.unique.toSorted() };
+    const names = isIndexed ? [...ofAllNodes, ...declaredIndexes(type)] : ofAllNodes;
+    fields = { properties: [...new Set(names)].sort(), uniques: type.unique.toSorted() };
     byType.set(type, fields);
   }
   return fields;
+}
+
+function declaredIndexes({ compoundIndexes, indexed }: ResolvedNodeType): readonly string[] {
+  const single = indexed.filter(({ kinds, name }) => kinds.includes('Property') && mayBeIndexed(name));
+  const compound = compoundIndexes.filter(({ columns }) => columns.length <= COMPOUND_COLUMNS_MAX);
+  return [
+    ...single.map(({ name }) => name),
+    ...compound.map(({ columns }) =>
+      compoundIndexName(columns.map(({ ascending, property }) => ({ property, isDescending: !ascending }))),
+    ),
+  ];
+}
+
+/**
+ * The indexes to assume for a type whose row of the catalog is lost.
+ *
+ * @param properties names of property indexes with rows of its nodes
+ */
+export function assumedFields(properties: readonly string[], uniques: readonly string[]): IndexFields {
+  const pending = { building: ofAllNodes, upgrading: [], dropping: [], after: '', since: BEFORE_ALL };
+  return { properties, uniques, pending };
 }
 
 /**
@@ -174,15 +200,14 @@ export function decodeTypeCount(bytes: Uint8Array): TypeCount {
 }
 
 /**
- * A list is the form of earlier builds. These fail at an object instead of writing some of the rows of an index, so an
- * object is written as soon as there is a property index.
+ * A list is the form of earlier builds. These fail at an object instead of writing some of the rows of the indexes.
  */
 function parseFields(text: string): Stored {
   const json = JSON.parse(text) as readonly [string[], string[]] | IndexFields;
   if ('properties' in json) return { fields: json, isOlder: false };
   const [properties, uniques] = json;
-  if (properties.length === 0) return { fields: { properties, uniques }, isOlder: false };
-  const pending = { building: [], upgrading: properties, dropping: [], after: '', since: BEFORE_ALL };
+  const upgrading = properties.filter(mayBeIndexed);
+  const pending = { building: ofAllNodes, upgrading, dropping: [], after: '', since: BEFORE_ALL };
   return { fields: { properties: [], uniques, pending }, isOlder: true };
 }
 
@@ -193,8 +218,7 @@ export function encodeTypeCount({ count, fields }: Pick<TypeCount, 'count' | 'fi
   let text = texts.get(fields);
   if (text === undefined) {
     const { pending, properties, uniques } = fields;
-    const isPlain = properties.length === 0 && pending === undefined;
-    text = JSON.stringify(isPlain ? [properties, uniques] : { properties, uniques, pending });
+    text = JSON.stringify({ properties, uniques, pending });
     texts.set(fields, text);
   }
   const bytes = Buffer.allocUnsafe(COUNT_BYTES + Buffer.byteLength(text));

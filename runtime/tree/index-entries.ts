@@ -5,9 +5,17 @@ import { isWorkspaceName } from '#runtime/content/names.ts';
 import { findReferences } from '#runtime/content/values/references.ts';
 import { indexKey, indexKeyInSteps, olderIndexKey, olderIndexKeyInSteps } from '#runtime/index/index-key.ts';
 import { uniqueValue, uniqueValueInSteps } from '#runtime/index/unique-value.ts';
+import { columnKey } from '#runtime/index/compound-key.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, propertyKey, referenceKey, typeKey, uniqueKey } from '#runtime/shard/key-layout.ts';
 import type { IndexFields } from './index-catalog.ts';
+import {
+  compoundColumns,
+  CREATED_AT_INDEX,
+  mayBeIndexed,
+  propertiesOf,
+  UPDATED_AT_INDEX,
+} from './index-name.ts';
 import { STEP_BYTES } from './record/steps.ts';
 import type { NodeRecord } from './record/node-record.ts';
 
@@ -38,9 +46,10 @@ const PROPERTIES = 'properties';
 const OLDER = 'older';
 const UNIQUES = 'uniques';
 
-/** Names of the pending property indexes. */
+/** Names of the properties in pending indexes. */
 function pendingNames({ pending }: IndexFields): readonly string[] {
-  return pending === undefined ? [] : [...pending.building, ...pending.upgrading, ...pending.dropping];
+  if (pending === undefined) return [];
+  return [...pending.building, ...pending.upgrading, ...pending.dropping].flatMap(propertiesOf);
 }
 
 /**
@@ -54,7 +63,12 @@ export function* prepareEntries(record: NodeRecord, fields: IndexFields): Genera
   if (!record.isLarge) return;
   yield* record.prepareIndexed();
   const pending = pendingNames(fields);
-  yield* prepareTexts(record, PROPERTIES, [...fields.properties, ...pending], indexKeyInSteps);
+  yield* prepareTexts(
+    record,
+    PROPERTIES,
+    [...fields.properties.flatMap(propertiesOf), ...pending],
+    indexKeyInSteps,
+  );
   yield* prepareTexts(record, OLDER, pending, olderIndexKeyInSteps);
   yield* prepareTexts(record, UNIQUES, fields.uniques, uniqueValueInSteps);
 }
@@ -90,7 +104,11 @@ export function recordEntries(
 export function indexedProperties(record: NodeRecord, ...fields: readonly IndexFields[]): JsonObject {
   if (!record.isLarge) return record.properties;
   return record.indexedProperties(
-    fields.flatMap((each) => [...each.properties, ...each.uniques, ...pendingNames(each)]),
+    fields.flatMap((each) => [
+      ...each.properties.flatMap(propertiesOf),
+      ...each.uniques,
+      ...pendingNames(each),
+    ]),
   );
 }
 
@@ -113,7 +131,7 @@ export function indexEntries(
   const entries: IndexEntry[] = [
     { table: BranchTable.types, key: typeKey(workspace, header.nodeType, header.path), value: id },
   ];
-  const values = new IndexedValues(properties, texts);
+  const values = new IndexedValues(header, properties, texts);
   propertyEntries(entries, workspace, fields, header.id, values, selection);
   uniqueEntries(entries, workspace, fields, header, values, id);
   for (const relation of header.relations) {
@@ -145,19 +163,46 @@ export function indexEntries(
 
 /** The keys of the values of one node. */
 class IndexedValues {
+  readonly #header: NodeHeader;
   readonly #properties: JsonObject;
   readonly #texts: IndexTexts | undefined;
 
-  constructor(properties: JsonObject, texts: IndexTexts | undefined) {
+  constructor(header: NodeHeader, properties: JsonObject, texts: IndexTexts | undefined) {
+    this.#header = header;
     this.#properties = properties;
     this.#texts = texts;
   }
 
+  /** The key of the node in an index. */
   key(name: string): string {
+    if (name === CREATED_AT_INDEX) return indexKey(this.#header.createdAt);
+    if (name === UPDATED_AT_INDEX) return indexKey(this.#header.updatedAt);
+    const columns = compoundColumns(name);
+    if (columns === undefined) return this.#propertyKey(name);
+    return columns
+      .map(({ isDescending, property }) => columnKey(this.#columnKey(property), isDescending, columns.length))
+      .join('');
+  }
+
+  #columnKey(column: string): string {
+    switch (column) {
+      case '__node_type':
+        return indexKey(this.#header.nodeType);
+      case '__created_at':
+        return indexKey(this.#header.createdAt);
+      case '__updated_at':
+        return indexKey(this.#header.updatedAt);
+      default:
+        return this.#propertyKey(column);
+    }
+  }
+
+  #propertyKey(name: string): string {
     return this.#prepared(PROPERTIES, name) ?? indexKey(this.#value(name));
   }
 
   olderKey(name: string): string | undefined {
+    if (!mayBeIndexed(name)) return undefined;
     return this.#prepared(OLDER, name) ?? olderIndexKey(this.#value(name));
   }
 

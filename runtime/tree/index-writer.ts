@@ -150,6 +150,8 @@ export class IndexWriter {
    * @param nodesMax nodes after which it stops; fewer where they are large
    */
   *build(nodesMax: number): Generator<undefined, IndexStep> {
+    // Indexes that an earlier build did not know are not in its catalog.
+    yield* this.reindex();
     const progress = { nodes: 0, bytes: 0 };
     for (const { key, value } of [...this.#turn.range(BranchTable.counts, everyType)]) {
       const { fields } = decodeTypeCount(value);

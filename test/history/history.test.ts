@@ -123,7 +123,7 @@ describe.each(recordingNames())('the recording %s', (name) => {
     inspect((shard) => {
       expect(findDamage(shard)).toEqual([]);
       expect(pendingTypes(shard)).toEqual([]);
-      expect(readTypeCount(shard, 'articles', 'mag:Article')?.fields.properties).toEqual(['author']);
+      expect(readTypeCount(shard, 'articles', 'mag:Article')?.fields.properties).toContain('author');
     });
   });
 });

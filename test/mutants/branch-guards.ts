@@ -135,4 +135,18 @@ export const branchGuards: readonly GuardMutant[] = [
     to: 'window.limit !== null && isTypeAlone(filter)',
     tests: ['test/actors/branch/query/dsl-index.fuzz.test.ts'],
   },
+  {
+    guard: 'a query that asks for no type uses only indexes that all types have',
+    file: 'actors/branch/query/index-source.ts',
+    from: 'common.filter((name) => properties.includes(name))',
+    to: '[...common, ...properties]',
+    tests: ['test/actors/branch/query/dsl-index.fuzz.test.ts'],
+  },
+  {
+    guard: 'an inverted column of an index has the rows of equal values behind its end',
+    file: 'runtime/index/compound-key.ts',
+    from: 'end: leading + inverted(start) + AFTER_INVERTED,',
+    to: 'end: leading + inverted(start),',
+    tests: ['test/runtime/index/compound-key.test.ts'],
+  },
 ];

@@ -5,15 +5,16 @@ import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
 import type { ScanSource } from '#runtime/scan/scan.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readTypeCount } from '#runtime/tree/index-catalog.ts';
+import { indexSize } from '#runtime/tree/index-statistics.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
 import { BestMatches, type Sortable } from './best-matches.ts';
 import type { BranchState } from '../branch-state.ts';
 import {
+  commonIndexes,
   countRows,
   type IndexedNode,
   type IndexRows,
   indexedNodes,
-  indexSize,
   narrowedIndexes,
   orderedIndex,
 } from './index-source.ts';
@@ -254,21 +255,24 @@ function* sourceOf(
   const rootCount = parentEntry(reader, workspace, ROOT_ID)?.count ?? 0;
   const terms = conjunction(filter);
   const nodeType = wantedType(terms);
-  if (nodeType === undefined) return rootNodes(nodes);
-  const catalog = isNodeTypeName(nodeType) ? readTypeCount(reader, workspace, nodeType) : undefined;
-  if (catalog === undefined) return { nodes: [], inPathOrder: true };
+  const catalog =
+    nodeType !== undefined && isNodeTypeName(nodeType)
+      ? readTypeCount(reader, workspace, nodeType)
+      : undefined;
+  if (nodeType !== undefined && catalog === undefined) return { nodes: [], inPathOrder: true };
 
-  const narrowed = narrowedIndexes(terms, catalog.fields);
-  const ordered = orderedIndex(order, catalog.fields, narrowed);
+  const fields = catalog?.fields ?? commonIndexes(reader, workspace);
+  const narrowed = narrowedIndexes(terms, fields);
+  const ordered = orderedIndex(order, fields, narrowed);
   const isDescending = order[0]?.descending === true;
   if (ordered !== undefined && window.limit !== null && nodes.seesAll && isTypeAlone(filter)) {
-    const total = yield* nodes.count(rootSource(nodes, nodeType));
+    const total = nodeType === undefined ? rootCount : yield* nodes.count(rootSource(nodes, nodeType));
     // About so many rows are read before the window is full.
-    const rows = indexSize(reader, workspace, ordered.property);
+    const rows = indexSize(reader, workspace, ordered.index);
     if (rows * Math.min((window.offset + window.limit) / total, 1) <= total)
       return { ordered: indexedNodes(reader, workspace, ordered, isDescending), total };
   }
-  let least = Math.min(rootCount, catalog.count);
+  let least = Math.min(rootCount, catalog?.count ?? rootCount);
   let smallest: IndexRows | undefined;
   for (const rows of narrowed) {
     const count = yield* countRows(reader, workspace, rows, least);
@@ -279,7 +283,8 @@ function* sourceOf(
   if (ordered !== undefined && (yield* isCheap(reader, workspace, ordered, narrowed, least)))
     return { ordered: indexedNodes(reader, workspace, ordered, isDescending), total: undefined };
   if (smallest !== undefined) return { nodes: indexedVisible(reader, nodes, smallest), inPathOrder: false };
-  return rootNodes(nodes, catalog.count <= rootCount * KEYS_PER_NODE ? nodeType : undefined);
+  const isSmallType = catalog !== undefined && catalog.count <= rootCount * KEYS_PER_NODE;
+  return rootNodes(nodes, isSmallType ? nodeType : undefined);
 }
 
 /** Whether an index with the order has no more rows than the smallest source. */
@@ -290,13 +295,15 @@ function* isCheap(
   narrowed: readonly IndexRows[],
   least: number,
 ): Generator<undefined, boolean> {
-  if (!narrowed.includes(ordered)) return indexSize(reader, workspace, ordered.property) <= least;
+  if (!narrowed.includes(ordered)) return indexSize(reader, workspace, ordered.index) <= least;
   return (yield* countRows(reader, workspace, ordered, least)) <= least;
 }
 
-/** Whether a filter asks for the nodes of one type, and nothing else. */
+/** Whether a filter asks for the nodes of one type or of all types, and nothing else. */
 function isTypeAlone(filter: Condition): boolean {
-  return conjunction(filter).length === 1 && !hasOtherParts(filter);
+  const terms = conjunction(filter);
+  const isOnlyType = terms.length === 0 || (terms.length === 1 && wantedType(terms) !== undefined);
+  return isOnlyType && !hasOtherParts(filter);
 }
 
 function hasOtherParts(filter: Condition): boolean {

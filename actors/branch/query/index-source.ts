@@ -1,18 +1,26 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
-import { orderedPart } from '#runtime/index/index-key.ts';
+import { afterColumns, columnKey, columnRanges, isCutColumn } from '#runtime/index/compound-key.ts';
+import { indexKey, orderedPart } from '#runtime/index/index-key.ts';
 import { type Comparison, intersection, type KeyRange, keyRanges } from '#runtime/index/key-range.ts';
 import { BranchTable, propertyPrefix, readPropertyKey, underParts } from '#runtime/shard/key-layout.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { decodeTypeCount, findsEqual, hasRows, type IndexFields } from '#runtime/tree/index-catalog.ts';
+import { decodeTypeCount, findsEqual, type IndexFields } from '#runtime/tree/index-catalog.ts';
+import {
+  compoundColumns,
+  CREATED_AT_INDEX,
+  mayBeIndexed,
+  UPDATED_AT_INDEX,
+} from '#runtime/tree/index-name.ts';
 import type { Field, OrderTerm, Term } from './dsl-filter.ts';
 
 /** Keys read between two pauses. */
 const KEYS_PER_PAUSE = 64;
 
-/** Rows of one property index of a workspace that may match a filter. */
+/** Rows of one index of a workspace that may match a filter. */
 export interface IndexRows {
-  readonly property: string;
+  /** Name of the index. */
+  readonly index: string;
   /** In ascending order. */
   readonly ranges: readonly KeyRange[];
 }
@@ -25,30 +33,65 @@ export interface IndexedNode {
 }
 
 /**
- * The property indexes that narrow a filter down: for each property with comparisons that an index supports, the rows that
- * satisfy all of them.
+ * The indexes that narrow a filter down, each with the rows that satisfy the comparisons it supports.
  *
  * @param terms comparisons that every match satisfies
- * @param fields the indexes of the type of all matches
+ * @param fields the indexes of the types of all matches
  */
 export function narrowedIndexes(terms: readonly Term[], fields: IndexFields): readonly IndexRows[] {
   const found = new Map<string, readonly KeyRange[]>();
   for (const term of terms) {
-    const property = propertyOf(term.field);
-    const comparison = property === undefined ? undefined : comparisonOf(term);
-    if (property === undefined || comparison === undefined || !supports(fields, property, comparison))
-      continue;
+    const index = indexOf(term.field);
+    const comparison = index === undefined ? undefined : comparisonOf(term);
+    if (index === undefined || comparison === undefined || !supports(fields, index, comparison)) continue;
     const ranges = keyRanges(comparison);
-    const known = found.get(property);
-    found.set(property, known === undefined ? ranges : intersection(known, ranges));
+    const known = found.get(index);
+    found.set(index, known === undefined ? ranges : intersection(known, ranges));
   }
-  return [...found].map(([property, ranges]) => ({ property, ranges }));
+  const compound = fields.properties.map((index) => compoundRows(index, terms));
+  return [
+    ...[...found].map(([index, ranges]) => ({ index, ranges })),
+    ...compound.filter((rows) => rows !== undefined),
+  ];
+}
+
+/** The rows of a compound index; undefined when the filter does not fix its first column, or it is another index. */
+function compoundRows(index: string, terms: readonly Term[]): IndexRows | undefined {
+  const columns = compoundColumns(index);
+  if (columns === undefined) return undefined;
+  let leading = '';
+  for (const { isDescending, property } of columns) {
+    const asked = terms.filter(({ field }) => columnOf(field) === property);
+    const equal = asked.find((term) => term.operator === 'eq');
+    if (equal?.operator === 'eq') {
+      const key = indexKey(equal.value);
+      if (isCutColumn(key, columns.length)) break;
+      leading += columnKey(key, isDescending, columns.length);
+      continue;
+    }
+    const ranges = asked
+      .map((term) => columnComparison(term, columns.length))
+      .filter((each) => each !== undefined);
+    if (leading === '' || ranges.length === 0) break;
+    return { index, ranges: columnRanges(leading, ranges.reduce(intersection), isDescending) };
+  }
+  return leading === ''
+    ? undefined
+    : { index, ranges: [{ start: leading, end: afterColumns(leading), isExact: false }] };
+}
+
+/** The ranges of a comparison with a column; undefined when there are none, or the key of the value would be cut. */
+function columnComparison(term: Term, columns: number): readonly KeyRange[] | undefined {
+  const comparison = comparisonOf(term);
+  if (comparison === undefined || comparison.operator === 'in') return undefined;
+  const isCut = 'value' in comparison && isCutColumn(indexKey(comparison.value), columns);
+  return isCut ? undefined : keyRanges(comparison);
 }
 
 /**
  * The index that has its nodes in the order of a query.
  *
- * @param narrowed the index of the same property, if the filter narrows it down
+ * @param narrowed the index itself is in this list if the filter narrows it down
  * @returns undefined when there is none, or it is not complete
  */
 export function orderedIndex(
@@ -56,20 +99,22 @@ export function orderedIndex(
   fields: IndexFields,
   narrowed: readonly IndexRows[],
 ): IndexRows | undefined {
-  const property = order[0] === undefined ? undefined : propertyOf(order[0].field);
-  if (property === undefined || !fields.properties.includes(property)) return undefined;
-  const known = narrowed.find((rows) => rows.property === property);
-  return known ?? { property, ranges: keyRanges({ operator: 'all' }) };
+  const index = order[0] === undefined ? undefined : indexOf(order[0].field);
+  if (index === undefined || !fields.properties.includes(index)) return undefined;
+  return narrowed.find((rows) => rows.index === index) ?? { index, ranges: keyRanges({ operator: 'all' }) };
 }
 
-/** Number of rows of a property index of a workspace. The cost grows with the number of types in the workspace. */
-export function indexSize(reader: TableReader, workspace: string, property: string): number {
-  let rows = 0;
+/**
+ * The indexes that are complete for all types of a workspace, for a query that asks for no type. The cost grows with the
+ * number of types in the workspace.
+ */
+export function commonIndexes(reader: TableReader, workspace: string): IndexFields {
+  let common: readonly string[] | undefined;
   for (const { value } of reader.range(BranchTable.counts, underParts(workspace))) {
-    const { count, fields } = decodeTypeCount(value);
-    if (hasRows(fields, property)) rows += count;
+    const { properties } = decodeTypeCount(value).fields;
+    common = common === undefined ? properties : common.filter((name) => properties.includes(name));
   }
-  return rows;
+  return { properties: common ?? [], uniques: [] };
 }
 
 /**
@@ -97,15 +142,15 @@ export function* countRows(
 export function* indexedNodes(
   reader: TableReader,
   workspace: string,
-  { property, ranges }: IndexRows,
+  { index, ranges }: IndexRows,
   isDescending: boolean,
 ): Generator<IndexedNode | undefined, void> {
-  const prefix = propertyPrefix(workspace, property);
+  const prefix = propertyPrefix(workspace, index);
   let read = 0;
   for (const { start, end } of isDescending ? ranges.toReversed() : ranges) {
     const range = { start: prefix + start, end: prefix + end, reverse: isDescending };
     for (const { key } of rowsInBatches(reader, BranchTable.properties, range)) {
-      const { id, value } = readPropertyKey(key);
+      const { id, value } = readPropertyKey(key, prefix);
       yield { id, part: orderedPart(value) };
       read += 1;
       if (read % KEYS_PER_PAUSE === 0) yield undefined;
@@ -113,11 +158,21 @@ export function* indexedNodes(
   }
 }
 
-/** The name of a property at the top of a node. Names with `$` are derived and not stored. */
-function propertyOf(field: Field): string | undefined {
-  if (field.kind !== 'property' || field.keys.length !== 1) return undefined;
+/** The index of a field; undefined when it cannot have one. Names with `$` are derived and not stored. */
+function indexOf(field: Field): string | undefined {
+  if (field.kind === 'column') {
+    if (field.name === 'created_at') return CREATED_AT_INDEX;
+    return field.name === 'updated_at' ? UPDATED_AT_INDEX : undefined;
+  }
   const name = field.keys[0] as string;
-  return name.startsWith('$') ? undefined : name;
+  return field.keys.length === 1 && !name.startsWith('$') && mayBeIndexed(name) ? name : undefined;
+}
+
+/** The column of a compound index for a field. */
+function columnOf(field: Field): string | undefined {
+  if (field.kind === 'property') return indexOf(field);
+  const { name } = field;
+  return name === 'node_type' || name === 'created_at' || name === 'updated_at' ? `__${name}` : undefined;
 }
 
 /** A comparison of an index that holds whenever a term does; undefined when every value may satisfy the term. */
@@ -139,9 +194,9 @@ function comparisonOf(term: Term): Comparison | undefined {
   }
 }
 
-function supports(fields: IndexFields, property: string, comparison: Comparison): boolean {
-  if (fields.properties.includes(property)) return true;
-  const finds = (value: JsonValue): boolean => findsEqual(fields, property, value);
+function supports(fields: IndexFields, index: string, comparison: Comparison): boolean {
+  if (fields.properties.includes(index)) return true;
+  const finds = (value: JsonValue): boolean => findsEqual(fields, index, value);
   if (comparison.operator === 'eq') return finds(comparison.value);
   return comparison.operator === 'in' && comparison.values.every(finds);
 }

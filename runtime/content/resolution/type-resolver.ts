@@ -3,7 +3,7 @@ import type { Archetype } from '../definitions/archetype.ts';
 import type { ElementType } from '../definitions/element-type.ts';
 import type { InitialStructure } from '../definitions/initial-structure.ts';
 import type { JsonObject, JsonValue } from '../values/json-value.ts';
-import { type NodeType, overriddenDefault } from '../definitions/node-type.ts';
+import { type CompoundIndex, type NodeType, overriddenDefault } from '../definitions/node-type.ts';
 import { compileProperty, type ResolvedProperty } from '../validation/property-check.ts';
 import { type IndexKind, indexKinds, type PropertySchema } from '../definitions/property-schema.ts';
 
@@ -42,6 +42,8 @@ export interface ResolvedNodeType {
   readonly required: readonly string[];
   readonly unique: readonly string[];
   readonly indexed: readonly IndexedProperty[];
+  /** Its own and inherited ones; of several with one name, the nearest. */
+  readonly compoundIndexes: readonly CompoundIndex[];
   /** Names of the properties of type Reference. */
   readonly references: readonly string[];
   /** Defaults of absent keys of a new node. */
@@ -71,6 +73,7 @@ export interface ResolvedNodeType {
 interface Merged {
   readonly nodeType: NodeType;
   readonly properties: ReadonlyMap<string, PropertySchema>;
+  readonly compoundIndexes: ReadonlyMap<string, CompoundIndex>;
   readonly allowedChildren: ReadonlySet<string>;
   readonly mixins: ReadonlySet<string>;
   readonly chain: readonly NodeType[];
@@ -119,6 +122,7 @@ export function resolveNodeType(name: string, source: SchemaSource): ResolvedNod
     required: names(properties, (schema) => schema.required === true),
     unique: names(properties, (schema) => schema.unique === true),
     indexed: Object.freeze(indexedOf(properties)),
+    compoundIndexes: Object.freeze([...merged.compoundIndexes.values()]),
     references: names(properties, (schema) => schema.type === 'Reference'),
     defaults: Object.freeze(defaultsOf(properties, initialStructure)),
     allowedChildren: Object.freeze(allowedChildren),
@@ -189,6 +193,10 @@ function mergeNodeType(
   const merged: Merged = {
     nodeType,
     properties,
+    compoundIndexes: new Map([
+      ...bases.flatMap((base) => [...base.compoundIndexes]),
+      ...nodeType.compound_indexes.map((index) => [index.name, index] as const),
+    ]),
     allowedChildren: new Set([
       ...bases.flatMap((base) => [...base.allowedChildren]),
       ...nodeType.allowed_children,

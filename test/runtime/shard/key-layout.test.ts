@@ -77,7 +77,7 @@ describe('the keys of a branch', () => {
         (text, id) => {
           const value = indexKey(text);
           const key = propertyKey('w', 'p', value, id);
-          expect(readPropertyKey(key)).toEqual({ value, id });
+          expect(readPropertyKey(key, propertyPrefix('w', 'p'))).toEqual({ value, id });
           expect(key.startsWith(propertyPrefix('w', 'p'))).toBe(true);
         },
       ),

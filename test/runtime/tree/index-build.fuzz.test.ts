@@ -24,6 +24,7 @@ import {
 } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { decodeTypeCount, findsEqual, pendingTypes, readTypeCount } from '#runtime/tree/index-catalog.ts';
+import { mayBeIndexed } from '#runtime/tree/index-name.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { TreeWriter } from '#runtime/tree/tree-writer.ts';
@@ -35,6 +36,12 @@ import { TreeUnderTest } from './tree-under-test.ts';
 const workspace = 'content';
 const typeNames = ['test:One', 'test:Other'];
 const names = ['p', 'q'];
+
+/** Columns of compound indexes. */
+const compounds = [
+  [{ property: 'p' }, { property: '__updated_at', ascending: false }],
+  [{ property: '__node_type' }, { property: 'q', ascending: false }, { property: 'p' }],
+];
 
 const id = fc.nat({ max: 7 }).map((number) => `n${number}`);
 const nodeType = fc.constantFrom(...typeNames);
@@ -53,6 +60,7 @@ const step = fc.oneof(
       nodeType,
       indexed: fc.subarray(names),
       unique: fc.subarray(['q']),
+      compound: fc.subarray(compounds),
     }),
   },
   {
@@ -66,18 +74,23 @@ type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 interface Declared {
   readonly indexed: readonly string[];
   readonly unique: readonly string[];
+  readonly compound: readonly (readonly JsonObject[])[];
 }
 
 function resolverOf(declared: ReadonlyMap<string, Declared>): SchemaResolver {
   const definitions = new Map(
-    [...declared].map(([name, { indexed, unique }]) => {
+    [...declared].map(([name, { compound, indexed, unique }]) => {
       const declarations = names.map((property) => ({
         name: property,
         type: 'String',
         unique: unique.includes(property),
         ...(indexed.includes(property) ? { index: ['Property'] } : {}),
       }));
-      const parsed = parseNodeTypeDefinition({ name, properties: declarations });
+      const parsed = parseNodeTypeDefinition({
+        name,
+        properties: declarations,
+        compound_indexes: compound.map((columns, index) => ({ name: `c${index}`, columns })),
+      });
       return [name, newSchemaRecord(parsed, name, '2026-01-01T00:00:00.000Z')];
     }),
   );
@@ -106,7 +119,7 @@ function recordOf(
       version: 1,
       createdAt: now,
       createdBy: 'ada',
-      updatedAt: now,
+      updatedAt: `2026-01-01T00:00:0${at.charCodeAt(1) % 10}.000Z`,
       updatedBy: 'ada',
       publishedAt: null,
       publishedBy: null,
@@ -125,7 +138,7 @@ function recordOf(
 class Run {
   readonly tree: TreeUnderTest;
   #declared: ReadonlyMap<string, Declared> = new Map(
-    typeNames.map((name) => [name, { indexed: ['p'], unique: [] }]),
+    typeNames.map((name) => [name, { indexed: ['p'], unique: [], compound: [] }]),
   );
   #types = resolverOf(this.#declared);
   /** Type of the node that the last step wrote. */
@@ -188,13 +201,14 @@ class Run {
         const known = readTypeCount(turn, workspace, name);
         if (known === undefined) continue;
         const { fields, count } = known;
-        const text = JSON.stringify([fields.properties, fields.uniques]);
+        const single = fields.properties.filter(mayBeIndexed);
+        const text = JSON.stringify([single, fields.uniques]);
         const bytes = Buffer.alloc(8 + text.length);
         bytes.writeDoubleBE(count, 0);
         bytes.write(text, 8);
         turn.put(BranchTable.counts, countKey(workspace, name), bytes);
         for (const record of nodesOf(turn, name)) {
-          for (const property of fields.properties) {
+          for (const property of single) {
             const key = olderIndexKey(record.property(property));
             if (key === undefined) continue;
             turn.put(
@@ -234,7 +248,9 @@ function expectFound(reader: TableReader): void {
         const prefix = propertyPrefix(workspace, name);
         const ids = keyRanges({ operator: 'eq', value }).flatMap(({ start, end }) => {
           const range = { start: prefix + start, end: prefix + end };
-          return [...reader.range(BranchTable.properties, range)].map(({ key }) => readPropertyKey(key).id);
+          return [...reader.range(BranchTable.properties, range)].map(
+            ({ key }) => readPropertyKey(key, prefix).id,
+          );
         });
         expect(ids).toContain(record.header.id);
       }
@@ -248,7 +264,7 @@ function expectComplete(reader: TableReader): void {
   for (const { key, value } of reader.range(BranchTable.counts, underParts(workspace))) {
     const { fields } = decodeTypeCount(value);
     const type = key.slice(key.indexOf('\0') + 1);
-    for (const name of fields.properties) {
+    for (const name of fields.properties.filter(mayBeIndexed)) {
       for (const record of nodesOf(reader, type)) {
         const row = propertyKey(workspace, name, indexKey(record.property(name)), record.header.id);
         expect(reader.get(BranchTable.properties, row)).toBeDefined();

@@ -73,15 +73,39 @@ const both = fc
   .tuple(nodeType, equals, ranged)
   .map(([eq, more, ranges]) => ({ node_type: { eq }, ...ranges, ...more }));
 
+/** Leading columns of the compound index, and a range of the next one. */
+const compound = fc
+  .tuple(text, fc.constantFrom('gt', 'gte', 'lt', 'lte', 'eq'), number)
+  .map(([k, operator, l]) => ({
+    node_type: { eq: 'test:Indexed' },
+    'properties.k': { eq: k },
+    'properties.l': { [operator]: l },
+  }));
+const time = fc
+  .tuple(
+    fc.constantFrom('created_at', 'updated_at'),
+    fc.constantFrom('gt', 'lte'),
+    fc.constantFrom('2000', '3000', new Date().toISOString()),
+  )
+  .map(([column, operator, at]) => ({ [column]: { [operator]: at } }));
+
 const direction = fc.constantFrom('asc', 'desc');
 /** The part of a query that is not its filter. */
 const paging: fc.Arbitrary<JsonObject> = fc.record(
   {
     order_by: fc
-      .uniqueArray(fc.constantFrom(...Object.keys(values).map((key) => `properties.${key}`), 'version'), {
-        minLength: 1,
-        maxLength: 2,
-      })
+      .uniqueArray(
+        fc.constantFrom(
+          ...Object.keys(values).map((key) => `properties.${key}`),
+          'created_at',
+          'updated_at',
+          'version',
+        ),
+        {
+          minLength: 1,
+          maxLength: 2,
+        },
+      )
       .chain((fields) =>
         fc.tuple(...fields.map(() => direction)).map((directions) => {
           return Object.fromEntries(fields.map((field, index) => [field, directions[index]])) as JsonObject;
@@ -97,6 +121,8 @@ const { filter } = fc.letrec<{ filter: JsonObject }>((tie) => ({
     { maxDepth: 3, withCrossShrink: true },
     term,
     both,
+    compound,
+    time,
     fc.array(term, { maxLength: 3 }).map((parts) => Object.assign({}, ...parts) as JsonObject),
     fc.array(tie('filter'), { maxLength: 3 }).map((and) => ({ and })),
     fc.array(tie('filter'), { maxLength: 3 }).map((or) => ({ or })),
@@ -118,7 +144,14 @@ describe('the sources of a DSL query', () => {
     const all = Object.entries(types);
     branch = await openBranch({
       nodeTypes: [
-        { name: 'test:Indexed', properties: all.map(([name, type]) => property(name, type, true)) },
+        {
+          name: 'test:Indexed',
+          properties: all.map(([name, type]) => property(name, type, true)),
+          compound_indexes: [
+            { name: 'kl', columns: [{ property: 'k' }, { property: 'l', ascending: false }] },
+            { name: 'tk', columns: [{ property: '__node_type' }, { property: 'k', ascending: false }] },
+          ],
+        },
         { name: 'test:Plain' },
         { name: 'test:Partly', properties: all.map(([name, type]) => property(name, type, name === 'l')) },
       ],

@@ -23,7 +23,11 @@ describe('a query that an index supports', () => {
   beforeAll(async () => {
     const item = (name: string): JsonObject => ({
       name,
+      compound_indexes: [
+        { name: 'c', columns: [{ property: 'group' }, { property: 'plain', ascending: false }] },
+      ],
       properties: [
+        { name: 'group', type: 'Number' },
         { name: 'rank', type: 'Number', index: ['Property'] },
         { name: 'label', type: 'String', index: ['Property'] },
         { name: 'plain', type: 'Number' },
@@ -39,7 +43,7 @@ describe('a query that an index supports', () => {
     });
     const operations: CommitOperation[] = Array.from({ length: NODES }, (_, n) => {
       const rank = n % 10 === 0 ? {} : { rank: (n * 7) % NODES };
-      const properties = { ...rank, label: `label ${n % 100}`, plain: n };
+      const properties = { ...rank, group: n % 2, label: `label ${n % 100}`, plain: n };
       return { type: 'create', parentPath: '/', node: { name: `n${n}`, nodeType: 'test:Item', properties } };
     });
     const commit = { message: 'many' };
@@ -90,6 +94,33 @@ describe('a query that an index supports', () => {
     expect(found.at(-1)?.name).toBe('n801');
     const byPath = await ask({ ...items, order_by: { 'properties.label': 'asc' }, limit: 3 });
     expect(byPath.items.map(({ name }) => name)).toEqual(['n0', 'n100', 'n200']);
+  });
+
+  it('reads only the nodes in the ranges of a compound index', async () => {
+    const group = { ...items, 'properties.group': { eq: 1 } };
+    const some = await ask({ ...group, 'properties.plain': { gte: 100, lt: 120 } });
+    expect(some.items.map(({ properties }) => properties.plain)).toEqual([
+      ...[101, 103, 105, 107, 109, 111, 113, 115, 117, 119],
+    ]);
+    // Without its first column the index does not help.
+    await expect(ask({ ...items, 'properties.plain': { gte: 100, lt: 120 } })).rejects.toThrow();
+  });
+
+  it('reads only the nodes that were changed last, of all types', async () => {
+    await branch.command({
+      type: 'SetProperty',
+      workspace: WORKSPACE,
+      place: { path: '/n500' },
+      property: ['plain'],
+      value: -1,
+    });
+    const { items: found, page } = await ask({ order_by: { updated_at: 'desc' }, limit: 2 });
+    expect(found[0]?.path).toBe('/n500');
+    expect(page.total).toBe(NODES + cutEnds.length + 1);
+    const { created_at: at } = await branch.read('/rare');
+    const last = await ask({ created_at: { gte: at } });
+    expect(last.items.map(({ path }) => path)).toContain('/rare');
+    expect((await ask({ updated_at: { gt: found[0]?.updated_at as string } })).page.total).toBe(0);
   });
 
   it('compares texts that are too long for a key', async () => {

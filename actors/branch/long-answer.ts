@@ -1,7 +1,8 @@
+import { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
-import { storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
+import { peekedValue, storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import { compareRevisions, type Revision, revisionZero } from '#runtime/content/revision.ts';
@@ -9,11 +10,11 @@ import type { MovingReader } from '#runtime/scan/moment.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { JsonAnswer } from './messages.ts';
 
-/** Characters collected before a chunk of a stream is emitted. */
-const CHUNK_CHARACTERS = 65_536;
+/** Bytes collected before a chunk of a stream is emitted. */
+const CHUNK_BYTES = 65_536;
 
-/** Longest answer produced without a pause, in characters. */
-const WHOLE_CHARACTERS_MAX = 4 * CHUNK_CHARACTERS;
+/** Longest answer produced without a pause, in bytes. */
+const WHOLE_BYTES_MAX = 4 * CHUNK_BYTES;
 
 /**
  * A read that may be long, as a generator: it yields wherever it may return to the event loop. It reads only through
@@ -34,6 +35,12 @@ export class LargePiece {
 export type Piece = string | LargePiece;
 
 /**
+ * A read whose result is a text. It yields pieces of it, and may add others to the text itself before it yields: stored
+ * bytes are then copied once, and not decoded. Both are in the order in which they come.
+ */
+export type TextSteps = (reader: TableReader, text: TextBytes) => Generator<Piece, void>;
+
+/**
  * A function that the consumer of a stream may pass to `next`: waits until there is room for a chunk of so many bytes.
  */
 type MakeRoom = (bytes: number) => Promise<void>;
@@ -52,6 +59,10 @@ class HandedOverReader implements MovingReader {
 
   get(table: number, key: string): Uint8Array | undefined {
     return this.#reader.get(table, key);
+  }
+
+  peek(table: number, key: string): StoredValue | undefined {
+    return peekedValue(this.#reader, table, key);
   }
 
   stored(table: number, key: string): StoredValue | undefined {
@@ -244,15 +255,11 @@ async function settleWithRoom<T>(
  * Answers a JSON document that may be large. A small one is text at once. A large one is a stream over pinned state.
  * The state is pinned when the stream is first read, so a discarded stream costs nothing.
  *
- * @param work yields pieces of the text, and a {@link LargePiece} before a large one; may be started twice
+ * @param work also yields a {@link LargePiece} before a large piece; may be started twice
  * @param isLong skips the attempt to answer at once
  * @throws {ServiceError} what the read throws before its first piece
  */
-export function answerText(
-  context: QueryContext,
-  work: Steps<Piece, void>,
-  isLong: boolean = false,
-): JsonAnswer {
+export function answerText(context: QueryContext, work: TextSteps, isLong: boolean = false): JsonAnswer {
   const whole = isLong ? undefined : wholeText(context, work);
   return whole === undefined ? { chunks: textStream(context, work, false) } : new JsonText(whole);
 }
@@ -261,20 +268,19 @@ export function answerText(
  * As {@link answerText}, for a read that reads content through a `Moment` only. It pins nothing while the client does not
  * read: otherwise a client could hold old pages of the store for as long as its request may take.
  */
-export function answerScan(
-  context: QueryContext,
-  work: Steps<Piece, void>,
-  isLong: boolean = false,
-): JsonAnswer {
+export function answerScan(context: QueryContext, work: TextSteps, isLong: boolean = false): JsonAnswer {
   const whole = isLong ? undefined : wholeText(context, work);
   return whole === undefined ? { chunks: textStream(context, work, true) } : new JsonText(whole);
 }
 
-/** Longest page answered as one text, in characters. */
-const PAGE_CHARACTERS_MAX = 16 * CHUNK_CHARACTERS;
+/** Longest page answered as one text, in bytes. */
+const PAGE_BYTES_MAX = 16 * CHUNK_BYTES;
 
-/** Memory of a page while it is produced in slices, in bytes: its text, with two bytes a character. */
-const PAGE_BYTES = 2 * PAGE_CHARACTERS_MAX;
+/** Memory of a page while it is produced in slices, in bytes: its text, and as much again when that grows. */
+const PAGE_MEMORY_BYTES = 2 * PAGE_BYTES_MAX;
+
+/** Memory that a page gets at once, in bytes: enough for a hundred nodes of ordinary size. */
+const PAGE_BYTES_EXPECTED = 2 * CHUNK_BYTES;
 
 /**
  * Answers a page. It is one text unless its nodes are large: it is produced in slices and then answered whole, so that
@@ -287,13 +293,13 @@ const PAGE_BYTES = 2 * PAGE_CHARACTERS_MAX;
  */
 export function answerPage(
   context: QueryContext,
-  work: Steps<Piece, void>,
+  work: TextSteps,
   isMoving: boolean = false,
 ): JsonAnswer | Promise<JsonAnswer> {
-  const answerOf = (text: string | undefined): JsonAnswer =>
+  const answerOf = (text: Uint8Array | undefined): JsonAnswer =>
     text === undefined ? { chunks: textStream(context, work, isMoving) } : new JsonText(text);
   const reader = new HandedOverReader(context.view);
-  const steps = joined(work(reader));
+  const steps = joined(reader, work, PAGE_BYTES_EXPECTED);
   for (;;) {
     const step = steps.next();
     if (step.done === true) return answerOf(step.value);
@@ -305,33 +311,44 @@ export function answerPage(
 /** Produces a page that needs room. Called within the turn that read the view. */
 function pageLater(
   context: QueryContext,
-  work: Steps<Piece, void>,
+  work: TextSteps,
   reader: HandedOverReader,
-  begun: Generator<undefined, string | undefined>,
+  begun: Generator<undefined, Uint8Array | undefined>,
   wait: Promise<void>,
-): Promise<string | undefined> {
+): Promise<Uint8Array | undefined> {
   // First, because it may fail.
   const snapshot = pinFor(context, wait);
-  const room = context.takeRoom(PAGE_BYTES);
+  const room = context.takeRoom(PAGE_MEMORY_BYTES);
   if (room === undefined) {
-    return settleLater(context, reader, snapshot, begun, wait).finally(() => context.giveRoom(PAGE_BYTES));
+    return settleLater(context, reader, snapshot, begun, wait).finally(() =>
+      context.giveRoom(PAGE_MEMORY_BYTES),
+    );
   }
   begun.return(undefined);
   // The room reports the error when the request is cancelled.
   wait.catch(() => {});
-  return settleWithRoom(context, PAGE_BYTES, (pinned) => joined(work(pinned)), snapshot, room);
+  return settleWithRoom(context, PAGE_MEMORY_BYTES, (pinned) => joined(pinned, work), snapshot, room);
 }
 
 /** The text of all pieces; undefined when it is too long for one. */
-function* joined(pieces: Iterable<Piece>): Generator<undefined, string | undefined> {
-  let text = '';
-  for (const piece of pieces) {
-    if (typeof piece !== 'string') return undefined;
-    text += piece;
-    if (text.length > PAGE_CHARACTERS_MAX) return undefined;
+function* joined(
+  reader: TableReader,
+  work: TextSteps,
+  bytesExpected?: number,
+): Generator<undefined, Uint8Array | undefined> {
+  const text = new TextBytes(bytesExpected);
+  for (const piece of work(reader, text)) {
+    if (!addUpTo(text, piece, PAGE_BYTES_MAX)) return undefined;
     yield undefined;
   }
-  return text;
+  return text.take();
+}
+
+/** Adds a piece to a text. @returns false when the text is longer than `bytesMax` then, or the piece a large one */
+function addUpTo(text: TextBytes, piece: Piece, bytesMax: number): boolean {
+  if (typeof piece !== 'string' || text.length + piece.length > bytesMax) return false;
+  if (piece !== '') text.add(piece);
+  return text.length <= bytesMax;
 }
 
 /** Adapts work that produces no text to a text generator: passes on only its pauses. */
@@ -341,25 +358,23 @@ export function* silently<T>(work: Generator<unknown, T>): Generator<'', T> {
   return step.value;
 }
 
-function wholeText(context: QueryContext, work: Steps<Piece, void>): string | undefined {
-  let text = '';
-  for (const piece of work(context.view)) {
-    if (typeof piece !== 'string') return undefined;
-    text += piece;
-    if (text.length > WHOLE_CHARACTERS_MAX || context.mustPause()) return undefined;
+function wholeText(context: QueryContext, work: TextSteps): Uint8Array | undefined {
+  const text = new TextBytes();
+  for (const piece of work(context.view, text)) {
+    if (!addUpTo(text, piece, WHOLE_BYTES_MAX) || context.mustPause()) return undefined;
   }
-  return text;
+  return text.take();
 }
 
 /** The text of the work in chunks. The argument of `next` applies to the chunk that this call produces. */
 function textStream(
   context: QueryContext,
-  work: Steps<Piece, void>,
+  work: TextSteps,
   isMoving: boolean,
-): AsyncIterable<string> {
+): AsyncIterable<string | Uint8Array> {
   let given: MakeRoom | undefined;
   const chunks = textChunks(context, work, isMoving, async (bytes) => given?.(bytes));
-  const iterator: AsyncIterator<string, void, MakeRoom | undefined> = {
+  const iterator: AsyncIterator<string | Uint8Array, void, MakeRoom | undefined> = {
     next: (makeRoom) => {
       given = makeRoom;
       return chunks.next();
@@ -371,10 +386,10 @@ function textStream(
 
 async function* textChunks(
   context: QueryContext,
-  work: Steps<Piece, void>,
+  work: TextSteps,
   isMoving: boolean,
   makeRoom: MakeRoom,
-): AsyncGenerator<string, void> {
+): AsyncGenerator<string | Uint8Array, void> {
   let snapshot = context.pin();
   const leave = context.stay();
   const reader = new HandedOverReader(snapshot);
@@ -382,26 +397,30 @@ async function* textChunks(
     // What was read to begin the answer, or tried first, may have used up the slice.
     const begun = context.pause();
     if (begun !== undefined) await begun;
-    let text = '';
-    for (const piece of work(reader)) {
-      if (typeof piece === 'string') text += piece;
-      if (text.length >= CHUNK_CHARACTERS || (text !== '' && typeof piece !== 'string')) {
-        // Only behind a text: the work may pause within the value of a large node, and its pieces are those of one state.
-        const moves = isMoving && piece !== '' && typeof piece === 'string';
+    const text = new TextBytes(2 * CHUNK_BYTES);
+    let seen = 0;
+    for (const piece of work(reader, text)) {
+      // A long piece is a chunk of its own: it would take long to encode it here.
+      const isLong = typeof piece !== 'string' || piece.length >= CHUNK_BYTES;
+      // Only behind a text: the work may pause within the value of a large node, and its pieces are those of one state.
+      const moves = isMoving && typeof piece === 'string' && (piece !== '' || text.length > seen);
+      if (!isLong && piece !== '') text.add(piece);
+      if (text.length >= CHUNK_BYTES || isLong) {
         const { head } = moves ? readBranchHead(snapshot) : { head: revisionZero };
         if (moves) snapshot.close();
-        yield text;
-        text = '';
+        if (text.length > 0) yield text.take();
+        if (typeof piece === 'string' && isLong) yield piece;
         if (moves) {
           snapshot = context.pin();
           reader.moveOn(snapshot, head);
         }
       }
+      seen = text.length;
       if (typeof piece !== 'string') await makeRoom(piece.bytes);
       const wait = context.pause();
       if (wait !== undefined) await wait;
     }
-    if (text !== '') yield text;
+    if (text.length > 0) yield text.take();
   } finally {
     leave();
     snapshot.close();

@@ -652,7 +652,8 @@ export interface NodePage {
  * on. It must therefore be read to its end or closed with `return()`, as `for await` does.
  */
 export interface TextStream {
-  readonly chunks: AsyncIterable<string>;
+  /** Strings, and UTF-8 that does not end inside a character. */
+  readonly chunks: AsyncIterable<string | Uint8Array>;
 }
 
 /** A JSON document: text when it is small, a stream when it is not. */

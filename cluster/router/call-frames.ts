@@ -245,7 +245,7 @@ export function* decodeAnswer(
  * Returns whether a call or a reply is so large that it is processed in slices; a smaller one fits into one message.
  */
 export function isLongMessage(message: unknown): boolean {
-  return isLargeJson(message);
+  return isLargeJson(message instanceof JsonText ? message.text : message);
 }
 
 /** Encodes the frame of an error. Only information for the caller is sent. @param number see {@link Frame.number} */

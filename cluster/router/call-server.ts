@@ -55,7 +55,7 @@ export type CallHandler = (call: Call, caller: Caller) => unknown;
 
 /** A streamed reply. */
 interface Streamed {
-  readonly chunks: AsyncIterable<string>;
+  readonly chunks: AsyncIterable<string | Uint8Array>;
 }
 
 /** Subjects and seal of the reply to a call. */
@@ -426,7 +426,7 @@ async function sendStream(running: RunningCall, { chunks }: Streamed, head?: str
   // Announces the stream at once: the first piece may take long.
   await running.send(encodeFrame(FrameKind.chunk, false, running.sent, undefined, { head }));
   for await (const chunk of chunks) {
-    const bytes = Buffer.from(chunk);
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     for (let start = 0; start < bytes.length; start += FRAME_BODY_BYTES_MAX) {
       const body = bytes.subarray(start, start + FRAME_BODY_BYTES_MAX);
       await running.send(encodeFrame(FrameKind.chunk, false, running.sent, body));

@@ -2,11 +2,12 @@ import { isInScope, type ReadScope, wholeScope } from '#runtime/access/policy.ts
 import { assert } from '#runtime/base/assert.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import type { Moment } from './moment.ts';
 import { NodePlaces } from './node-places.ts';
 import { PathPlaces } from './path-places.ts';
-import type { Place, PlaceSource } from './places.ts';
+import type { Place, PlacePart, PlaceSource } from './places.ts';
 import { ChildPlaces, SubtreePlaces } from './tree-places.ts';
 
 /**
@@ -50,7 +51,16 @@ export interface ScanRequest {
   readonly limit?: number;
   /** The most places to pass, so that a scan that finds nothing is no longer than another. */
   readonly placesMax?: number;
+  /**
+   * Whether each row is answered before the scan goes on. At the head its record may then be over bytes that are valid only
+   * until something else is read, if it is shorter than {@link PASSING_BYTES_MAX}, and the row tells whether the node has
+   * children.
+   */
+  readonly isPassing?: boolean;
 }
+
+/** Length of the records that are not copied where a scan is passing. */
+export const PASSING_BYTES_MAX = 64 * 1024;
 
 /** A node that a scan found. */
 export interface ScanRow {
@@ -58,9 +68,14 @@ export interface ScanRow {
   readonly position: string;
   readonly id: string;
   readonly record: NodeRecord;
+  /** Whether the node has children, where that was looked up before, see {@link ScanRequest.isPassing}. */
+  readonly hasChildren?: boolean | undefined;
 }
 
-/** Places read in the first part of a scan, and in later ones: a page needs few, a long scan many. */
+/**
+ * Places read in the first part of a scan, and in later ones: an answer that ends after some rows needs few, a long scan
+ * many. Where the number of places is given, all of them are needed.
+ */
 const FIRST_PART = 16;
 const PART_MAX = 256;
 
@@ -82,6 +97,7 @@ export function* scan(
   request: ScanRequest,
 ): Generator<ScanRow | undefined, string | undefined> {
   const { placesMax = Number.POSITIVE_INFINITY, predicate, reverse = false, scope, source } = request;
+  const isPassing = request.isPassing === true;
   if (scope.isNone || isTypeHidden(source, scope)) return undefined;
   const places = placesOf(moment, source, scope);
   const countsKeys = scope.isAll && predicate === undefined;
@@ -90,10 +106,12 @@ export function* scan(
   let { after } = request;
   let passed = 0;
   let last: string | undefined;
-  for (let most = FIRST_PART; left > 0; most = Math.min(2 * most, PART_MAX)) {
+  const first = request.placesMax === undefined ? FIRST_PART : PART_MAX;
+  for (let most = first; left > 0; most = Math.min(2 * most, PART_MAX)) {
     // One place more than may be passed tells whether the source ends there.
     const wanted = Math.min(most, countsKeys ? skip + left : most, placesMax - passed + 1);
     const part = yield* places.part({ after, reverse, most: wanted });
+    const parents = isPassing && source.kind === 'children' ? parentsAmong(moment, source, part) : undefined;
     for (const place of part.places) {
       if (passed === placesMax) return last;
       passed += 1;
@@ -103,13 +121,16 @@ export function* scan(
         skip -= 1;
         continue;
       }
-      const record = yield* recordAt(moment, source.workspace, place);
+      // Nothing is read between the record and its answer.
+      const hasChildren = isPassing ? (parents?.has(place.id) ?? isParent(moment, source, place)) : undefined;
+      const passing = isPassing ? passingRecord(moment, source, place) : undefined;
+      const record = passing ?? (yield* recordAt(moment, source.workspace, place));
       const isFound = record !== undefined && (moment.at === undefined || places.has?.(record) !== false);
       if (!isFound || !isReadable(scope, place.id, record)) {
         yield undefined;
         continue;
       }
-      const row = { position: place.position, id: place.id, record };
+      const row: ScanRow = { position: place.position, id: place.id, record, hasChildren };
       if (predicate !== undefined && !predicate(row)) {
         yield undefined;
         continue;
@@ -186,6 +207,34 @@ function* recordAt(
     if (!(found instanceof LargeValue)) return found;
   }
   return yield* moment.tree.byIdInSteps(workspace, id);
+}
+
+/** Those of the nodes at some places that have children; undefined where that has to be looked up for each. */
+function parentsAmong(
+  { tree }: Moment,
+  { workspace }: ScanSource,
+  { places }: PlacePart,
+): ReadonlySet<string> | undefined {
+  if (!(tree instanceof HeadNodeReader)) return undefined;
+  return tree.parentsAmong(
+    workspace,
+    places.map(({ id }) => id),
+  );
+}
+
+function isParent({ tree }: Moment, { workspace }: ScanSource, { id }: Place): boolean | undefined {
+  return tree instanceof HeadNodeReader ? tree.hasChildren(workspace, id) : undefined;
+}
+
+/** The node at a place, see {@link ScanRequest.isPassing}; undefined when it has to be copied. */
+function passingRecord(
+  { tree }: Moment,
+  { workspace }: ScanSource,
+  { id, present }: Place,
+): NodeRecord | undefined {
+  if (present !== undefined || !(tree instanceof HeadNodeReader)) return undefined;
+  const found = tree.peekById(workspace, id);
+  return found instanceof NodeRecord && found.bytes.length < PASSING_BYTES_MAX ? found : undefined;
 }
 
 function isReadable(scope: ReadScope, id: string, record: NodeRecord): boolean {

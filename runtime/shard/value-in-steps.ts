@@ -12,6 +12,14 @@ export function storedValue(reader: TableReader, table: number, key: string): St
 }
 
 /**
+ * As {@link storedValue}, over bytes that are valid only until the next read where the reader can avoid a copy; see
+ * `TableReader.peek`.
+ */
+export function peekedValue(reader: TableReader, table: number, key: string): StoredValue | undefined {
+  return reader.peek === undefined ? storedValue(reader, table, key) : reader.peek(table, key);
+}
+
+/**
  * The value of a key, in steps: yields after a few pieces of a large one. The reader must show one state meanwhile.
  *
  * @throws {ServiceError} `DATA_CORRUPTED`
@@ -59,7 +67,7 @@ export function storedRows(reader: TableReader, table: number, range: Range): It
  * one is read at once.
  */
 export function peekWhole(reader: TableReader, table: number, key: string): Uint8Array | undefined {
-  const found = reader.peek === undefined ? reader.get(table, key) : reader.peek(table, key);
+  const found = peekedValue(reader, table, key);
   return found instanceof LargeValue ? reader.get(table, key) : found;
 }
 

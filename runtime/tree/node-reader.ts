@@ -13,7 +13,7 @@ import {
 } from '#runtime/shard/key-layout.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
-import { peekWhole, storedValue, valueInSteps } from '#runtime/shard/value-in-steps.ts';
+import { peekedValue, peekWhole, storedValue, valueInSteps } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { NodeRecord, recordInSteps } from './record/node-record.ts';
 
@@ -164,10 +164,7 @@ export class HeadNodeReader implements NodeReader {
    * one may not be read.
    */
   peekById(workspace: string, id: string): NodeRecord | LargeValue | undefined {
-    const key = nodeKey(workspace, id);
-    const reader = this.#reader;
-    const found =
-      reader.peek === undefined ? reader.get(BranchTable.nodes, key) : reader.peek(BranchTable.nodes, key);
+    const found = peekedValue(this.#reader, BranchTable.nodes, nodeKey(workspace, id));
     return found === undefined || found instanceof LargeValue ? found : new NodeRecord(found);
   }
 
@@ -208,6 +205,27 @@ export class HeadNodeReader implements NodeReader {
 
   hasChildren(workspace: string, parentId: string): boolean {
     return peekWhole(this.#reader, BranchTable.parents, parentKey(workspace, parentId)) !== undefined;
+  }
+
+  /**
+   * Tells of some nodes which have children; of others it tells nothing. Most nodes of a listing are leaves that were
+   * created one after the other, so that hardly a parent lies between the first and the last of them: one seek then
+   * answers for all.
+   */
+  parentsAmong(workspace: string, ids: readonly string[]): ReadonlySet<string> {
+    const found = new Set<string>();
+    if (ids.length === 0) return found;
+    const parts = ids.map(textBytes);
+    const first = parts.reduce((least, part) => (part < least ? part : least));
+    const last = parts.reduce((most, part) => (part > most ? part : most));
+    const prefix = workspace + END;
+    const range = { start: prefix + first, end: prefix + last + END };
+    for (const { key } of this.#reader.range(BranchTable.parents, range)) {
+      // Where many others lie between them, look-ups cost less.
+      if (found.size === ids.length) return new Set(ids.filter((id) => this.hasChildren(workspace, id)));
+      found.add(bytesText(key.slice(prefix.length)));
+    }
+    return found;
   }
 }
 

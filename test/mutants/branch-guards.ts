@@ -149,4 +149,11 @@ export const branchGuards: readonly GuardMutant[] = [
     to: 'end: leading + inverted(start),',
     tests: ['test/runtime/index/compound-key.test.ts'],
   },
+  {
+    guard: 'nothing is read between a node over passing bytes and its answer',
+    file: 'actors/branch/reads/visible-nodes.ts',
+    from: 'if (type === undefined && !this.#types.has(nodeType)) return false;',
+    to: 'if (type === undefined) this.type(nodeType);',
+    tests: ['test/actors/branch/reads/listed-texts.test.ts'],
+  },
 ];

@@ -31,6 +31,7 @@ import { writeRevision } from '#runtime/tree/revision-store.ts';
 import { findDamage } from './branch-checker.ts';
 import { callers, HostFixture } from './host-fixture.ts';
 import { findOrphanedRows } from './orphaned-rows.ts';
+import { chunkText } from './chunk-text.ts';
 
 /** The workspace of a family; it takes everything. */
 export const WORKSPACE = 'content';
@@ -201,7 +202,7 @@ export class BranchFamily {
     if (answer instanceof JsonPieces) return atOnce(parseExactJsonInSteps(answer.pieces.join(''))) as Answer;
     if (typeof answer !== 'object' || answer === null || !('chunks' in answer)) return answer as Answer;
     let text = '';
-    for await (const chunk of (answer as TextStream).chunks) text += chunk;
+    for await (const chunk of (answer as TextStream).chunks) text += chunkText(chunk);
     return JSON.parse(text) as Answer;
   }
 

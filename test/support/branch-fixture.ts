@@ -40,6 +40,7 @@ import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { policyThat } from './policy-that.ts';
 import type { IndexStep } from '#runtime/tree/index-writer.ts';
+import { chunkText } from './chunk-text.ts';
 
 /** A node object as reads answer it, with the fields tests look at. */
 export interface NodeObject {
@@ -165,7 +166,7 @@ export class BranchFixture {
     if (answer instanceof JsonText) return answer.parse();
     if (typeof answer !== 'object' || answer === null || !('chunks' in answer)) return answer;
     let text = '';
-    for await (const chunk of (answer as TextStream).chunks) text += chunk;
+    for await (const chunk of (answer as TextStream).chunks) text += chunkText(chunk);
     return JSON.parse(text);
   }
 

@@ -1,3 +1,4 @@
+import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
@@ -49,7 +50,7 @@ type Source =
 export function runDslQuery(state: BranchState, context: QueryContext, query: RunDslQuery): JsonAnswer {
   state.workspace(query.workspace);
   const dsl = parseDslQuery(query.filter);
-  return answerText(context, (reader) => {
+  return answerText(context, (reader, text) => {
     const nodes = new VisibleNodes(state, context, reader, query);
     const found = (source: Source): Generator<Piece, void> => {
       const filter = new NodeFilter(nodes, dsl);
@@ -59,7 +60,7 @@ export function runDslQuery(state: BranchState, context: QueryContext, query: Ru
         : sortedText(filter, source.nodes);
     };
     if (query.at !== undefined) return found(rootNodes(nodes));
-    if (holdsForAll(dsl.filter) && dsl.order.length === 0) return allText(reader, nodes, dsl.window);
+    if (holdsForAll(dsl.filter) && dsl.order.length === 0) return allText(reader, nodes, dsl.window, text);
     return silentlyThen(sourceOf(reader, nodes, dsl), found);
   });
 }
@@ -77,9 +78,14 @@ function holdsForAll(filter: Condition): boolean {
 }
 
 /** Every root-level node at the head. */
-function allText(reader: TableReader, nodes: VisibleNodes, window: QueryWindow): Generator<Piece, void> {
+function allText(
+  reader: TableReader,
+  nodes: VisibleNodes,
+  window: QueryWindow,
+  text: TextBytes,
+): Generator<Piece, void> {
   const total = parentEntry(reader, nodes.workspace, ROOT_ID)?.count ?? 0;
-  return sourceText(nodes, rootSource(nodes), window, nodes.seesAll ? total : undefined);
+  return sourceText(nodes, rootSource(nodes), window, nodes.seesAll ? total : undefined, text);
 }
 
 /** The nodes at the root of the workspace in path order, of one type or of all. */

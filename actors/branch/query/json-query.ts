@@ -1,3 +1,4 @@
+import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { parsePath } from '#runtime/content/path.ts';
@@ -7,7 +8,7 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { readTypeCount } from '#runtime/tree/index-catalog.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
 import type { BranchState } from '../branch-state.ts';
-import { answerScan, answerText, type Piece, silently } from '../long-answer.ts';
+import { answerScan, answerText, type Piece, silently, type TextSteps } from '../long-answer.ts';
 import type { JsonAnswer, RunQuery } from '../messages.ts';
 import { PageText, type QueryWindow, queryWindow, sourceText } from './query-page.ts';
 import { type ParentPlace, rootPlace } from '../reads/require-parent.ts';
@@ -37,12 +38,12 @@ export function runQuery(state: BranchState, context: QueryContext, query: RunQu
   const nodesIn = (reader: TableReader) => new VisibleNodes(state, context, reader, query);
   if ('path' in selector)
     return answerText(context, (reader) => pathText(nodesIn(reader), parsePath(selector.path), window));
-  const text = (reader: TableReader) =>
-    selectedText(nodesIn(reader), reader, selector, at !== undefined, window);
-  if (at !== undefined) return answerScan(context, text);
+  const work: TextSteps = (reader, text) =>
+    selectedText(nodesIn(reader), reader, selector, at !== undefined, window, text);
+  if (at !== undefined) return answerScan(context, work);
   const selected = select(nodesIn(context.view), context.view, selector, false).next();
   const isLong = selected.done !== true || shownCount(window, selected.value.total ?? 0) > SMALL_ANSWER;
-  return answerScan(context, text, isLong);
+  return answerScan(context, work, isLong);
 }
 
 function shownCount({ limit, offset }: QueryWindow, total: number): number {
@@ -55,9 +56,10 @@ function* selectedText(
   selector: ListSelector,
   isPast: boolean,
   window: QueryWindow,
+  text: TextBytes,
 ): Generator<Piece, void> {
   const { source, total } = yield* silently(select(nodes, reader, selector, isPast));
-  yield* sourceText(nodes, source, window, nodes.seesAll ? total : undefined);
+  yield* sourceText(nodes, source, window, nodes.seesAll ? total : undefined, text);
 }
 
 /** Yields only for a large parent. */

@@ -1,8 +1,9 @@
+import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { ScanSource } from '#runtime/scan/scan.ts';
 import { type Piece, silently } from '../long-answer.ts';
 import type { FoundNode } from './found-node.ts';
-import type { VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
+import type { VisibleNode, VisibleNodes, VisibleRow } from '../reads/visible-nodes.ts';
 
 /** The range of matches to return. */
 export interface QueryWindow {
@@ -72,6 +73,15 @@ export class PageText {
     this.#matched += count;
   }
 
+  /** As {@link next}, for a node of `VisibleNodes.passingRows`. */
+  *nextPassing(nodes: VisibleNodes, row: VisibleRow, text: TextBytes): Generator<Piece, void> {
+    if (this.isInside && nodes.writeAtOnce(row, this.#opening, text)) {
+      this.#matched += 1;
+      this.#opening = ',';
+      yield '';
+    } else yield* this.next(nodes, this.isInside ? nodes.kept(row) : row);
+  }
+
   /** The text of the next match; empty outside the window. */
   *next(nodes: VisibleNodes, node: VisibleNode): Generator<Piece, void> {
     const isInside = this.isInside;
@@ -80,9 +90,7 @@ export class PageText {
       yield '';
       return;
     }
-    const large = nodes.largePiece(node);
-    if (large !== undefined) yield large;
-    yield this.#opening + (nodes.isQuick(node) ? nodes.render(node) : yield* nodes.text(node));
+    yield* nodes.pieces(node, this.#opening);
     this.#opening = ',';
   }
 
@@ -104,14 +112,15 @@ export function* sourceText(
   source: ScanSource | undefined,
   window: QueryWindow,
   known: number | undefined,
+  text: TextBytes,
 ): Generator<Piece, void> {
   const page = new PageText(window);
   const { limit, offset } = window;
   const bounds = known === undefined ? {} : { skip: offset, ...(limit === null ? {} : { limit }) };
   if (known !== undefined) page.pass(offset);
-  for (const node of source === undefined ? [] : nodes.rows(source, bounds)) {
-    if (node === undefined) yield '';
-    else yield* page.next(nodes, node);
+  for (const row of source === undefined ? [] : nodes.passingRows(source, bounds)) {
+    if (row === undefined) yield '';
+    else yield* page.nextPassing(nodes, row, text);
   }
   yield page.end(known);
 }

@@ -1,3 +1,4 @@
+import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { parseLocale } from '#runtime/content/translations/locale.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
@@ -8,7 +9,7 @@ import { answerPage, answerScan, type Piece } from '../long-answer.ts';
 import type { JsonAnswer } from '../messages.ts';
 import type { ListChildren } from '../read-messages.ts';
 import { withParent } from './require-parent.ts';
-import { VisibleNodes } from './visible-nodes.ts';
+import { VisibleNodes, type VisibleRow } from './visible-nodes.ts';
 
 /** Children on a page when only a cursor is given. @see docs/interface/reading.md#pages */
 const PAGE_DEFAULT = 100;
@@ -40,7 +41,7 @@ function childrenOf(
     const isLong = (parentEntry(view, workspace, id)?.count ?? 0) > SMALL_LISTING;
     return answerScan(
       context,
-      (reader) => wholeListing(new VisibleNodes(state, context, reader, query), id),
+      (reader, text) => wholeListing(new VisibleNodes(state, context, reader, query), id, text),
       isLong,
     );
   }
@@ -55,25 +56,16 @@ function childrenOf(
   const limit = Math.min(Math.max(Math.trunc(query.limit ?? PAGE_DEFAULT), 1), PAGE_MAX);
   return answerPage(
     context,
-    (reader) => pageText(new VisibleNodes(state, context, reader, query), identity, after, limit),
+    (reader, text) => pageText(new VisibleNodes(state, context, reader, query), identity, after, limit, text),
     true,
   );
 }
 
 /** The text of an array of all children. */
-function* wholeListing(nodes: VisibleNodes, parentId: string): Generator<Piece, void> {
-  let opening = '[';
-  for (const node of nodes.rows({ kind: 'children', workspace: nodes.workspace, parentId })) {
-    if (node === undefined) {
-      yield '';
-      continue;
-    }
-    const large = nodes.largePiece(node);
-    if (large !== undefined) yield large;
-    yield opening + (nodes.isQuick(node) ? nodes.render(node) : yield* nodes.text(node));
-    opening = ',';
-  }
-  yield opening === '[' ? '[]' : ']';
+function* wholeListing(nodes: VisibleNodes, parentId: string, text: TextBytes): Generator<Piece, void> {
+  const rows = nodes.passingRows({ kind: 'children', workspace: nodes.workspace, parentId });
+  const { isEmpty } = yield* rowsText(nodes, rows, '[', text);
+  yield isEmpty ? '[]' : ']';
 }
 
 /**
@@ -85,23 +77,31 @@ function* pageText(
   identity: ListingIdentity,
   after: string | undefined,
   limit: number,
+  text: TextBytes,
 ): Generator<Piece, void> {
   const { parentId, workspace } = identity;
-  const rows = nodes.rows({ kind: 'children', workspace, parentId }, { after, placesMax: limit });
-  let opening = '{"items":[';
+  const rows = nodes.passingRows({ kind: 'children', workspace, parentId }, { after, placesMax: limit });
+  const opening = '{"items":[';
+  const { end, isEmpty } = yield* rowsText(nodes, rows, opening, text);
+  const cursor = end === undefined ? null : formatCursor(identity, end);
+  yield `${isEmpty ? opening : ''}],"next_cursor":${JSON.stringify(cursor)},"total":null}`;
+}
+
+/** The objects of nodes with commas between them. @param opening text before the first one */
+function* rowsText(
+  nodes: VisibleNodes,
+  rows: Iterator<VisibleRow | undefined, string | undefined>,
+  opening: string,
+  text: TextBytes,
+): Generator<Piece, { readonly isEmpty: boolean; readonly end: string | undefined }> {
+  let before = opening;
   let step = rows.next();
   for (; step.done !== true; step = rows.next()) {
-    const node = step.value;
-    if (node === undefined) {
-      yield '';
-      continue;
-    }
-    const large = nodes.largePiece(node);
-    if (large !== undefined) yield large;
-    yield opening + (nodes.isQuick(node) ? nodes.render(node) : yield* nodes.text(node));
-    opening = ',';
+    const row = step.value;
+    if (row !== undefined && !nodes.writeAtOnce(row, before, text))
+      yield* nodes.pieces(nodes.kept(row), before);
+    else yield '';
+    if (row !== undefined) before = ',';
   }
-  const cursor = step.value === undefined ? null : formatCursor(identity, step.value);
-  const items = opening === ',' ? ']' : `${opening}]`;
-  yield `${items},"next_cursor":${JSON.stringify(cursor)},"total":null}`;
+  return { isEmpty: before === opening, end: step.value };
 }

@@ -1,3 +1,4 @@
+import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { BranchState } from '../branch-state.ts';
@@ -36,17 +37,17 @@ export function readTree(
   const levels = Math.min(Math.trunc(query.levels), LEVELS_MAX);
   if (!(levels >= 1)) throw invalid('A tree is read one level deep at least', { field: 'level' });
   return withParent(state, context, query, ({ id }) =>
-    answerScan(context, (reader) => {
+    answerScan(context, (reader, text) => {
       const nodes = new VisibleNodes(state, context, reader, query);
       return query.form === 'flat'
-        ? flatTree(nodes, id, levels)
+        ? flatTree(nodes, id, levels, text)
         : nestedTree(nodes, id, levels, query.form === 'array' ? arrayForm : mapForm);
     }),
   );
 }
 
 function childrenOf(nodes: VisibleNodes, parentId: string): Generator<VisibleRow | undefined, unknown> {
-  return nodes.rows({ kind: 'children', workspace: nodes.workspace, parentId });
+  return nodes.passingRows({ kind: 'children', workspace: nodes.workspace, parentId });
 }
 
 function levelOf(nodes: VisibleNodes, id: string): Level {
@@ -54,7 +55,12 @@ function levelOf(nodes: VisibleNodes, id: string): Level {
 }
 
 /** Descendants in tree order: each node before its descendants. An invisible node hides its descendants. */
-function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Generator<Piece, void> {
+function* flatTree(
+  nodes: VisibleNodes,
+  parentId: string,
+  levels: number,
+  text: TextBytes,
+): Generator<Piece, void> {
   const open: Level[] = [levelOf(nodes, parentId)];
   let opening = '[';
   for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
@@ -68,11 +74,10 @@ function* flatTree(nodes: VisibleNodes, parentId: string, levels: number): Gener
       yield '';
       continue;
     }
-    const large = nodes.largePiece(node);
-    if (large !== undefined) yield large;
-    yield opening + (nodes.isQuick(node) ? nodes.render(node) : yield* nodes.text(node));
+    if (nodes.writeAtOnce(node, opening, text)) yield '';
+    else yield* nodes.pieces(nodes.kept(node), opening);
     opening = ',';
-    if (open.length < levels) open.push(levelOf(nodes, node.id));
+    if (open.length < levels && node.hasChildren !== false) open.push(levelOf(nodes, node.id));
   }
   yield opening === '[' ? '[]' : ']';
 }
@@ -93,11 +98,11 @@ function* nestedTree(
       yield open.length === 0 ? form.close : form.close + form.end;
       continue;
     }
-    const node = child.value;
-    if (node === undefined) {
+    if (child.value === undefined) {
       yield '';
       continue;
     }
+    const node = nodes.kept(child.value);
     if (!level.isEmpty) yield ',';
     level.isEmpty = false;
     const isLast = open.length === levels;
@@ -105,6 +110,7 @@ function* nestedTree(
     if (large !== undefined) yield large;
     yield* form.node(nodes, node, isLast);
     if (isLast) yield form.end;
+    else if (node.hasChildren === false) yield form.open + form.close + form.end;
     else {
       yield form.open;
       open.push(levelOf(nodes, node.id));

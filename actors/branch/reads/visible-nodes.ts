@@ -1,6 +1,7 @@
+import { Buffer } from 'node:buffer';
 import type { Policy } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
-import { atOnce } from '#runtime/base/event-loop/at-once.ts';
+import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { Revision } from '#runtime/content/revision.ts';
@@ -11,14 +12,22 @@ import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { Moment } from '#runtime/scan/moment.ts';
-import { countPlaces, type ScanRequest, type ScanRow, type ScanSource, scan } from '#runtime/scan/scan.ts';
+import {
+  countPlaces,
+  PASSING_BYTES_MAX,
+  type ScanRequest,
+  type ScanRow,
+  type ScanSource,
+  scan,
+} from '#runtime/scan/scan.ts';
 import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
-import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import { writeRecord } from '#runtime/tree/record/write-record.ts';
 import { nodeTag } from '#runtime/tree/node-tag.ts';
-import { type RenderFacts, renderNodeInSteps } from '#runtime/tree/render-node.ts';
+import { derivedTypeText, type RenderFacts, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { type SeesNode, shownRelations } from '#runtime/tree/shown-relations.ts';
 import type { BranchState } from '../branch-state.ts';
-import { LargePiece, silently } from '../long-answer.ts';
+import { LargePiece, type Piece, silently } from '../long-answer.ts';
 import { type ExpandedNode, Expansion } from './expansion.ts';
 import { isHidden, localeChain, localizedProperties } from './localize.ts';
 import { schemaAt } from './moment-readers.ts';
@@ -48,6 +57,8 @@ export interface VisibleNode {
   readonly record: NodeRecord;
   /** The id, if the node was looked up by id; this saves reading it. */
   readonly id?: string;
+  /** Whether it has children, if that was looked up before. */
+  readonly hasChildren?: boolean | undefined;
 }
 
 /** A visible node at its position in a source. */
@@ -105,7 +116,7 @@ export class VisibleNodes {
    */
   *rows(
     source: ScanSource,
-    bounds: Pick<ScanRequest, 'after' | 'limit' | 'placesMax' | 'reverse' | 'skip'> = {},
+    bounds: Pick<ScanRequest, 'after' | 'limit' | 'placesMax' | 'reverse' | 'skip' | 'isPassing'> = {},
   ): Generator<VisibleRow | undefined, string | undefined> {
     const scope = this.#policy.readScope(source.workspace);
     const chain = this.#chain;
@@ -172,10 +183,52 @@ export class VisibleNodes {
     return this.#expansion?.marks ?? [];
   }
 
-  /** Whether a node renders quickly: it is not large, and its text needs no lookup. */
-  isQuick({ record }: VisibleNode): boolean {
-    if (this.#expansion !== undefined) return false;
-    return record.bytes.length < LARGE_NODE_BYTES && !record.hasRelations;
+  /**
+   * As {@link rows}, for nodes of which each is answered before the next one is taken: by {@link writeAtOnce}, or else from
+   * what {@link kept} returns.
+   */
+  passingRows(
+    source: ScanSource,
+    bounds: Pick<ScanRequest, 'after' | 'limit' | 'placesMax' | 'skip'> = {},
+  ): Generator<VisibleRow | undefined, string | undefined> {
+    return this.rows(source, { ...bounds, isPassing: this.#isPlain });
+  }
+
+  /**
+   * Adds a text and the object of a node behind it to an answer, if that needs no pause: most nodes of most answers.
+   *
+   * @returns whether it did; else it has read nothing
+   */
+  writeAtOnce({ hasChildren, id, record }: VisibleRow, before: string, text: TextBytes): boolean {
+    if (!this.#isPlain || record.bytes.length >= LARGE_NODE_BYTES || record.hasRelations) return false;
+    const { nodeType } = record;
+    const type = this.#types.get(nodeType);
+    if (type === undefined && !this.#types.has(nodeType)) return false;
+    const { tree, workspace } = this;
+    // A record that something else would replace comes with what is known of its children.
+    const isParent = hasChildren ?? tree.hasChildren(workspace, id);
+    text.add(before);
+    writeRecord(record, { workspace, hasChildren: isParent, typeText: derivedTypeText(type) }, text);
+    return true;
+  }
+
+  /** A node of {@link passingRows} that stays as it is when something else is read. */
+  kept(row: VisibleRow): VisibleRow {
+    const { bytes } = row.record;
+    if (row.hasChildren === undefined || bytes.length >= PASSING_BYTES_MAX) return row;
+    return { ...row, record: new NodeRecord(Buffer.from(bytes.subarray(0, bytes.length))) };
+  }
+
+  /** Yields a text and the object of a node behind it, and before it the length of a large one. */
+  *pieces(node: VisibleNode, before: string): Generator<Piece, void> {
+    const large = this.largePiece(node);
+    if (large !== undefined) yield large;
+    yield before + (yield* this.text(node));
+  }
+
+  /** Whether the stored fields of nodes are answered as they are, but for relations that are not visible. */
+  get #isPlain(): boolean {
+    return this.#fields === undefined && this.#expansion === undefined && this.#chain.length === 0;
   }
 
   /**
@@ -192,16 +245,14 @@ export class VisibleNodes {
     return this.#text(node, undefined);
   }
 
-  /** As {@link text}, without a pause: for a node that {@link isQuick}. */
-  render(node: VisibleNode, children?: string): string {
-    return atOnce(this.#text(node, children));
-  }
-
-  *#text({ id, record }: VisibleNode, children: string | undefined): Generator<undefined, string> {
+  *#text(
+    { hasChildren, id, record }: VisibleNode,
+    children: string | undefined,
+  ): Generator<undefined, string> {
     const type = this.type(record.nodeType);
     const facts: RenderFacts = {
       workspace: this.workspace,
-      hasChildren: this.tree.hasChildren(this.workspace, id ?? record.id),
+      hasChildren: hasChildren ?? this.tree.hasChildren(this.workspace, id ?? record.id),
       type,
       // A node with selected fields has no relations.
       relations:

@@ -222,9 +222,9 @@ function requireMinRevision(context: RestContext, request: RestRequest, head: st
 
 /** The reply for a query's answer: ready text and streams unchanged, anything else as JSON. */
 export function replyOf(answer: unknown, headers: ReplyHeaders): HttpReply {
-  if (answer instanceof JsonText) return { status: 200, headers, raw: answer.text };
+  if (answer instanceof JsonText) return { status: 200, headers, raw: answer.body };
   if (typeof answer === 'object' && answer !== null && 'chunks' in answer) {
-    const stream = answer.chunks as AsyncIterable<string>;
+    const stream = answer.chunks as AsyncIterable<string | Uint8Array>;
     return { status: 200, headers, stream, contentType: 'application/json' };
   }
   return { status: 200, headers, json: answer };

@@ -144,7 +144,7 @@ const jsonForm: NodeForm = { suffix: '', reply: nodeReply };
 const yamlForm: NodeForm = { suffix: '.yaml', reply: yamlReply };
 
 function nodeReply(node: JsonText, headers: ReplyHeaders): HttpReply {
-  return { status: 200, headers: taggedHeaders(headers, node.tag), raw: node.text };
+  return { status: 200, headers: taggedHeaders(headers, node.tag), raw: node.body };
 }
 
 /**

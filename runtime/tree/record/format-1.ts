@@ -180,6 +180,10 @@ export const format1: RecordLayout = {
     return `${middle}${back.slice(0, at)},"relations":${JSON.stringify(relations)}`;
   },
 
+  writeFields: (bytes, text) => {
+    text.copy(bytes, inText(bytes, FRONT_END_AT), inText(bytes, BACK_END_AT));
+  },
+
   shortFieldsText: (bytes, length) => {
     const middle = bytes.utf8Slice(inText(bytes, FRONT_END_AT), inText(bytes, MIDDLE_END_AT));
     const h = header(bytes, length);

@@ -1,4 +1,5 @@
 import type { Buffer } from 'node:buffer';
+import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import { parseExactJson } from '#runtime/base/text/exact-json.ts';
 import type { ChangeOperation, NodeHeader, Relation } from '#runtime/content/content-node.ts';
 import { formatRevision, REVISION_BYTES } from '#runtime/content/revision.ts';
@@ -219,6 +220,16 @@ function fieldsText(bytes: Buffer, _length: number, relations?: readonly Relatio
     : `${short}${translations}${NO_RELATIONS}`;
 }
 
+function writeFields(bytes: Buffer, to: TextBytes): void {
+  to.copy(bytes, columnEnd(bytes, Column.changedLocale), columnEnd(bytes, Column.ownerId));
+  const propertiesEnd = readUint32(bytes, PROPERTIES_END_AT);
+  const translationsEnd = readUint32(bytes, TRANSLATIONS_END_AT);
+  if (has(bytes, Flag.translations)) to.copy(bytes, propertiesEnd, translationsEnd);
+  else to.add(NO_TRANSLATIONS);
+  if (has(bytes, Flag.relations)) to.copy(bytes, translationsEnd, readUint32(bytes, RELATIONS_END_AT));
+  else to.add(NO_RELATIONS);
+}
+
 function isSound(bytes: Buffer, total: number): boolean {
   const propertiesEnd = readUint32(bytes, PROPERTIES_END_AT);
   const translationsEnd = readUint32(bytes, TRANSLATIONS_END_AT);
@@ -260,5 +271,6 @@ export const format2: RecordLayout = {
   header,
 
   fieldsText,
+  writeFields,
   shortFieldsText,
 };

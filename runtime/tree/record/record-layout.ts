@@ -1,4 +1,5 @@
 import type { Buffer } from 'node:buffer';
+import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
 
 /** Place of the checksum: 4 bytes behind the byte of the format, in every format. */
@@ -109,6 +110,9 @@ export interface RecordLayout {
    * @param relations replace the stored ones
    */
   fieldsText(bytes: Buffer, length: number, relations?: readonly Relation[]): string;
+
+  /** Adds {@link fieldsText} to a text, with the stored relations, without decoding it. */
+  writeFields(bytes: Buffer, text: TextBytes): void;
 
   /** As {@link fieldsText}, without translations and relations. */
   shortFieldsText(bytes: Buffer, length: number): string;

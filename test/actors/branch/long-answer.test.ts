@@ -3,6 +3,7 @@ import type { NodePage, TextStream } from '#actors/branch/messages.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import { type BranchFixture, type NodeObject, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
+import { textOfChunks } from '#test/support/chunk-text.ts';
 
 const workspace = WORKSPACE;
 
@@ -31,8 +32,7 @@ describe('long answers of a branch', () => {
     await branch.create('/heavy', { description: 'x'.repeat(400_000) });
     const answer = branch.ask(listing) as TextStream;
     expect(answer).not.toBeInstanceOf(JsonText);
-    let text = '';
-    for await (const chunk of answer.chunks) text += chunk;
+    const text = await textOfChunks(answer.chunks);
     expect((JSON.parse(text) as NodeObject[]).map((node) => node.name)).toEqual([
       'n00000',
       'n00001',

@@ -1,3 +1,4 @@
+import type { TextStream } from '#actors/branch/messages.ts';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BranchCommand, RunDslQuery, RunQuery } from '#actors/branch/messages.ts';
@@ -12,6 +13,7 @@ import {
   openBranch,
   WORKSPACE,
 } from '#test/support/branch-fixture.ts';
+import { chunkText } from '#test/support/chunk-text.ts';
 
 interface Answer {
   readonly items: readonly NodeObject[];
@@ -214,7 +216,7 @@ describe('a query at an earlier revision', () => {
     const at = parseRevision(revision as string);
     const expected = await ask(branch, json({ parent: '/many' }));
     for (const selector of [{ parent: '/many' }, { nodeType: 'test:Product' }]) {
-      const answer = branch.ask({ ...json(selector), at }) as { chunks: AsyncIterable<string> };
+      const answer = branch.ask({ ...json(selector), at }) as TextStream;
       expect(answer).toHaveProperty('chunks');
       let text = '';
       for await (const chunk of answer.chunks) {
@@ -222,7 +224,7 @@ describe('a query at an earlier revision', () => {
           await branch
             .command({ type: 'DeleteNode', workspace, place: { path: '/many/n0007' } })
             .catch(() => undefined);
-        text += chunk;
+        text += chunkText(chunk);
       }
       const { items } = JSON.parse(text) as Answer;
       const many = items.filter(({ path }) => path.startsWith('/many/'));

@@ -11,6 +11,7 @@ import {
   openBranch,
   WORKSPACE,
 } from '#test/support/branch-fixture.ts';
+import { chunkText } from '#test/support/chunk-text.ts';
 
 const workspace = WORKSPACE;
 const refusal = (code: string) => expect.objectContaining({ code });
@@ -212,7 +213,7 @@ describe('listing children', () => {
         await branch.create('/large/late');
       }
       chunks += 1;
-      text += chunk;
+      text += chunkText(chunk);
     }
     expect(chunks).toBeGreaterThan(5);
     expect((JSON.parse(text) as NodeObject[]).map((node) => node.name)).toEqual(names);
@@ -237,7 +238,7 @@ describe('listing children', () => {
   it('can be left in the middle, and ends with the deadline or the abort of its caller', async () => {
     const leave = async (caller?: Parameters<BranchFixture['ask']>[1]) => {
       const { chunks } = branch.ask(listing('/large'), caller) as TextStream;
-      for await (const chunk of chunks) return chunk;
+      for await (const chunk of chunks) return chunkText(chunk);
       return undefined;
     };
     expect(await leave()).toMatch(/^\[\{/);

@@ -10,6 +10,7 @@ import { parseRevision } from '#runtime/content/revision.ts';
 import type { StoredValue } from '#runtime/shard/large-value.ts';
 import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
+import { textOfChunks } from '#test/support/chunk-text.ts';
 
 /** What reading cost, by kind of access and table. */
 type Cost = Record<string, number>;
@@ -349,8 +350,7 @@ describe('what a read at the head costs', () => {
       rests = 0;
       const query = limit === undefined ? page : { ...page, limit };
       const answer = (await fixture.query<unknown>(branch, query as BranchQuery)) as TextAnswer & TextStream;
-      let text = answer.text ?? '';
-      if (answer.text === undefined) for await (const chunk of answer.chunks) text += chunk;
+      const text = answer.text ?? (await textOfChunks(answer.chunks));
       expect(text).not.toContain('later');
       expect(rests).toBeGreaterThanOrEqual(later / 64);
     }

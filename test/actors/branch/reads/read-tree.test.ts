@@ -10,6 +10,7 @@ import {
   openBranch,
   WORKSPACE,
 } from '#test/support/branch-fixture.ts';
+import { chunkText } from '#test/support/chunk-text.ts';
 
 const workspace = WORKSPACE;
 const refusal = (code: string) => expect.objectContaining({ code });
@@ -191,7 +192,7 @@ describe('reading a subtree', () => {
     };
     setImmediate(count);
     let text = '';
-    for await (const chunk of (answer as TextStream).chunks) text += chunk;
+    for await (const chunk of (answer as TextStream).chunks) text += chunkText(chunk);
     running = false;
     expect(turns).toBeGreaterThan(0);
     const map = JSON.parse(text) as MapTree;

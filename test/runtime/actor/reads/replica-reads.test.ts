@@ -15,6 +15,7 @@ import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
 import { Engine, engineUser as caller } from '#test/support/engine.ts';
 import { noteActor } from '#test/support/note-actor.ts';
 import { BRANCH, branchKinds, CONTENT, openTestBranch } from '#test/support/test-branch.ts';
+import { chunkText } from '#test/support/chunk-text.ts';
 
 let root: string;
 let engine: Engine | undefined;
@@ -47,7 +48,7 @@ async function textOf(answer: unknown): Promise<string> {
   if (typeof settled !== 'object' || settled === null || !('chunks' in settled))
     return JSON.stringify(settled) ?? '';
   let text = '';
-  for await (const chunk of settled.chunks as AsyncIterable<string>) text += chunk;
+  for await (const chunk of settled.chunks as AsyncIterable<string | Uint8Array>) text += chunkText(chunk);
   return text;
 }
 

@@ -5,6 +5,7 @@ import { COMPOUND_COLUMNS_MAX } from '#runtime/index/compound-key.ts';
 import { BranchTable, countKey } from '#runtime/shard/key-layout.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import { compoundIndexName, CREATED_AT_INDEX, mayBeIndexed, UPDATED_AT_INDEX } from './index-name.ts';
+import { peekWhole } from '#runtime/shard/value-in-steps.ts';
 
 /** The indexed properties of a type in a workspace. */
 export interface IndexFields {
@@ -172,7 +173,7 @@ export function readTypeCount(
   workspace: string,
   nodeType: string,
 ): TypeCount | undefined {
-  const bytes = reader.get(BranchTable.counts, countKey(workspace, nodeType));
+  const bytes = peekWhole(reader, BranchTable.counts, countKey(workspace, nodeType));
   return bytes === undefined ? undefined : decodeTypeCount(bytes);
 }
 
@@ -189,7 +190,7 @@ export function pendingTypes(reader: TableReader): readonly TypeCount[] {
 /** Reads the value of a row of the `counts` table. */
 export function decodeTypeCount(bytes: Uint8Array): TypeCount {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const text = buffer.utf8Slice(COUNT_BYTES);
+  const text = buffer.utf8Slice(COUNT_BYTES, bytes.length);
   let stored = parsed.get(text);
   if (stored === undefined) {
     stored = parseFields(text);

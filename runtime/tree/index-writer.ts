@@ -100,14 +100,14 @@ export class IndexWriter {
 
   /** Replaces the rows of a node. @throws {ServiceError} `VALIDATION_FAILED` when a unique property is taken */
   replace(workspace: string, old: NodeRecord, next: NodeRecord): void {
-    const before = old;
-    const after = next;
-    this.#adopt(workspace, after.nodeType);
-    const possible = this.#entries(workspace, old, 'possible');
-    this.#replaceEntries(workspace, possible, this.#entries(workspace, next, 'written'), after.id);
-    if (before.nodeType === after.nodeType) return;
-    this.#count(workspace, before.nodeType, -1);
-    this.#count(workspace, after.nodeType, 1);
+    const isSameType = old.nodeType === next.nodeType;
+    const fields = this.#adopted(workspace, next.nodeType);
+    const former = isSameType ? fields : this.#fieldsOf(workspace, old.nodeType);
+    const possible = recordEntries(workspace, former, old, 'possible');
+    this.#replaceEntries(workspace, possible, recordEntries(workspace, fields, next, 'written'), next.id);
+    if (isSameType) return;
+    this.#count(workspace, old.nodeType, -1);
+    this.#count(workspace, next.nodeType, 1);
   }
 
   /** Removes the rows of a node. */
@@ -242,11 +242,15 @@ export class IndexWriter {
     return readTypeCount(this.#turn, workspace, nodeType)?.fields ?? this.#wanted(workspace, nodeType);
   }
 
-  /** Rewrites a row of the catalog that an earlier build wrote, so that it does not go on with indexes of this one. */
-  #adopt(workspace: string, nodeType: string): void {
+  /**
+   * The indexes of a type. If an earlier build wrote their row in the catalog, it is rewritten, so that that build does not go
+   * on with indexes of this one.
+   */
+  #adopted(workspace: string, nodeType: string): IndexFields {
     const known = readTypeCount(this.#turn, workspace, nodeType);
-    if (known?.isOlder !== true) return;
-    this.#turn.put(BranchTable.counts, countKey(workspace, nodeType), encodeTypeCount(known));
+    if (known?.isOlder === true)
+      this.#turn.put(BranchTable.counts, countKey(workspace, nodeType), encodeTypeCount(known));
+    return known?.fields ?? this.#wanted(workspace, nodeType);
   }
 
   #count(workspace: string, nodeType: string, by: number): void {

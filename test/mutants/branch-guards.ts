@@ -117,8 +117,8 @@ export const branchGuards: readonly GuardMutant[] = [
   {
     guard: 'builds that would write only some rows of an index do not read its catalog',
     file: 'runtime/tree/index-writer.ts',
-    from: '    this.#adopt(workspace, after.nodeType);\n',
-    to: '',
+    from: 'const fields = this.#adopted(workspace, after.nodeType);',
+    to: 'const fields = this.#fieldsOf(workspace, after.nodeType);',
     tests: ['test/runtime/tree/index-build.fuzz.test.ts'],
   },
   {

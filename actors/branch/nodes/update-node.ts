@@ -70,8 +70,9 @@ function* nodeWritten(
 ): Generator<undefined, NodeWritten> {
   const { id: nodeId } = next.header;
   const revision = edit.finish(commit, `Updated node: ${nodeId}`) as string;
-  const node = yield* edit.renderInSteps(workspace, next);
-  return { node, nodeId, revision, tag: yield* edit.tagInSteps(workspace, next) };
+  const hasChildren = edit.head.hasChildren(workspace, nodeId);
+  const node = yield* edit.renderInSteps(workspace, next, hasChildren);
+  return { node, nodeId, revision, tag: yield* edit.tagInSteps(workspace, next, hasChildren) };
 }
 
 /** Removes one property, nested by keys. @see messages.ts, RemoveProperty */

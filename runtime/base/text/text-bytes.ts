@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { assert } from '#runtime/base/assert.ts';
+import { assert } from '../assert.ts';
 
 /** Bytes of memory at first. */
 const CAPACITY_MIN = 4 * 1024;

@@ -118,7 +118,7 @@ export const branchGuards: readonly GuardMutant[] = [
     guard: 'builds that would write only some rows of an index do not read its catalog',
     file: 'runtime/tree/index-writer.ts',
     from: 'const fields = this.#adopted(workspace, next.nodeType);',
-    to: 'const fields = this.#fieldsOf(workspace, after.nodeType);',
+    to: 'const fields = this.#fieldsOf(workspace, next.nodeType);',
     tests: ['test/runtime/tree/index-build.fuzz.test.ts'],
   },
   {

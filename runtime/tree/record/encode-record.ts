@@ -3,7 +3,6 @@ import { crc32 } from 'node:zlib';
 import { assert } from '#runtime/base/assert.ts';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import { parentName } from '#runtime/content/path.ts';
-import { encodeRevision, formatRevision, parseRevision } from '#runtime/content/revision.ts';
 import { translationsField } from '#runtime/content/translations/translation.ts';
 import { checksumInSteps } from './check-record.ts';
 import {
@@ -28,6 +27,7 @@ import { NODE_RECORD_FORMAT } from './formats.ts';
 import { type PropertyBytes, type PropertyPieces, refersInSteps } from './property-bytes.ts';
 import { quoted } from './quoted.ts';
 import { CHECKED_FROM, CRC_AT } from './record-layout.ts';
+import { writeRevision } from './revision-bytes.ts';
 import { writeUint32 } from './uint32.ts';
 
 /** Largest number in four bytes. */
@@ -158,19 +158,8 @@ function writeFacts(bytes: Buffer, { operation, revision, version }: NodeHeader)
   const operationNumber = operations.indexOf(operation);
   assert(operationNumber >= 0, 'an operation has a number');
   bytes[OPERATION_AT] = operationNumber;
-  bytes.latin1Write(sinceKeyOf(revision), REVISION_AT);
+  writeRevision(bytes, REVISION_AT, revision);
   writeUint32(bytes, VERSION_AT, version);
-}
-
-/** The revision encoded last: all nodes of a commit have the same. */
-let known = { revision: '', key: '' };
-
-function sinceKeyOf(revision: string): string {
-  if (known.revision === revision) return known.key;
-  const since = parseRevision(revision);
-  assert(formatRevision(since) === revision, 'a revision is written in one way');
-  known = { revision, key: encodeRevision(since) };
-  return known.key;
 }
 
 /** Converts ends from characters to bytes. */

@@ -2,9 +2,10 @@ import type { Buffer } from 'node:buffer';
 import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import { parseExactJson } from '#runtime/base/text/exact-json.ts';
 import type { ChangeOperation, NodeHeader, Relation } from '#runtime/content/content-node.ts';
-import { formatRevision, REVISION_BYTES } from '#runtime/content/revision.ts';
+import { REVISION_BYTES } from '#runtime/content/revision.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { Column, type RecordLayout, TABLE_ENTRY_BYTES, type TextColumn } from './record-layout.ts';
+import { readRevision } from './revision-bytes.ts';
 import { readUint32 } from './uint32.ts';
 
 /*
@@ -140,8 +141,7 @@ function sinceKey(bytes: Buffer): string {
 }
 
 function revision(bytes: Buffer): string {
-  const ms = bytes.readUIntBE(REVISION_AT, 6);
-  return formatRevision({ ms, counter: readUint32(bytes, REVISION_AT + 6) });
+  return readRevision(bytes, REVISION_AT);
 }
 
 function text(bytes: Buffer, _length: number, column: TextColumn): string | null {

@@ -32,6 +32,7 @@ export class RecordView {
   #layout: RecordLayout = format2;
   #length = 0;
   #isWhole = true;
+  #hasColumns = true;
   #propertiesAt = 0;
   #tableAt = 0;
   #tableEnd = 0;
@@ -55,6 +56,7 @@ export class RecordView {
     this.#length = length;
     this.#isWhole = length === total;
     this.#propertiesAt = layout.propertiesAt(bytes);
+    this.#hasColumns = this.#isWhole || (layout.placesColumns && this.#propertiesAt <= length);
     this.#tableAt = layout.tableAt(bytes);
     this.#tableEnd = this.#tableAt + layout.count(bytes, total) * TABLE_ENTRY_BYTES;
   }
@@ -66,12 +68,12 @@ export class RecordView {
 
   /** Whether columns can be read. That is so for every whole record, and for the first piece of a large one of format 2. */
   get hasColumns(): boolean {
-    return this.#isWhole || (this.#layout.placesColumns && this.#propertiesAt <= this.#length);
+    return this.#hasColumns;
   }
 
   /** The text of a column; null where it has none. */
   column(column: TextColumn): string | null {
-    assert(this.hasColumns, 'the columns of the record are there');
+    assert(this.#hasColumns, 'the columns of the record are there');
     const layout = this.#layout;
     if (layout.placesColumns) {
       const from = layout.columnAt(this.#bytes, column);
@@ -86,7 +88,7 @@ export class RecordView {
 
   /** Whether a column has a text. @param expected its bytes in UTF-8 */
   columnEquals(column: TextColumn, expected: Buffer): boolean {
-    assert(this.hasColumns, 'the columns of the record are there');
+    assert(this.#hasColumns, 'the columns of the record are there');
     const bytes = this.#bytes;
     const layout = this.#layout;
     if (!layout.isPlain(bytes)) return textBytes(this.column(column))?.equals(expected) === true;
@@ -100,7 +102,7 @@ export class RecordView {
 
   /** Whether the text of a column starts with another one. @param expected the bytes of that in UTF-8 */
   columnStartsWith(column: TextColumn, expected: Buffer): boolean {
-    assert(this.hasColumns, 'the columns of the record are there');
+    assert(this.#hasColumns, 'the columns of the record are there');
     const bytes = this.#bytes;
     const layout = this.#layout;
     if (!layout.isPlain(bytes))
@@ -115,13 +117,13 @@ export class RecordView {
 
   /** The revision that wrote the state, as bytes that sort like it. @see encodeRevision */
   sinceKey(): string {
-    assert(this.hasColumns, 'the columns of the record are there');
+    assert(this.#hasColumns, 'the columns of the record are there');
     return intact(() => this.#layout.sinceKey(this.#bytes, this.#length));
   }
 
   /** The number of writes of the node. */
   version(): number {
-    assert(this.hasColumns, 'the columns of the record are there');
+    assert(this.#hasColumns, 'the columns of the record are there');
     const version: unknown = intact(() => this.#layout.version(this.#bytes, this.#length));
     if (typeof version !== 'number') throw damagedRecord();
     return version;
@@ -129,13 +131,13 @@ export class RecordView {
 
   /** Whether the node has translations. */
   get hasTranslations(): boolean {
-    assert(this.hasColumns, 'the columns of the record are there');
+    assert(this.#hasColumns, 'the columns of the record are there');
     return this.#layout.hasTranslations(this.#bytes, this.#length);
   }
 
   /** Whether the node has relations. */
   get hasRelations(): boolean {
-    assert(this.hasColumns, 'the columns of the record are there');
+    assert(this.#hasColumns, 'the columns of the record are there');
     return this.#layout.hasRelations(this.#bytes);
   }
 

@@ -263,10 +263,26 @@ describe('a node record of every format', () => {
   });
 
   it.each([
-    ['a revision that is written in another way', { revision: '01-0' }],
+    '01-0',
+    '1-00',
+    '-1',
+    '1-',
+    '1',
+    '',
+    'a-1',
+    '1-a',
+    '1-1 ',
+    '1-1-1',
+    `${2 ** 48}-0`,
+    `0-${2 ** 32}`,
+  ])("is not written with '%s' in place of a revision", (revision) => {
+    expect(() => makeNodeRecord(headerOf({ revision }), {})).toThrow(/revision/);
+  });
+
+  it.each([
     ['a version of more than four bytes', { version: 2 ** 32 }],
     ['an unknown operation', { operation: 'moved' as never }],
   ])('is not written with %s', (_, fields) => {
-    expect(() => makeNodeRecord(headerOf(fields), {})).toThrow(/revision|version|operation/);
+    expect(() => makeNodeRecord(headerOf(fields), {})).toThrow(/version|operation/);
   });
 });

@@ -27,6 +27,13 @@ export const recordGuards: readonly GuardMutant[] = [
     tests: formats,
   },
   {
+    guard: 'a record whose header is known has the format of its bytes',
+    file: 'runtime/tree/record/node-record.ts',
+    from: ': knownLayout(buffer, buffer.length)',
+    to: ': knownLayout(Buffer.of(2), Number.POSITIVE_INFINITY)',
+    tests: formats,
+  },
+  {
     guard: 'no facts are read of a record that is too short for them',
     file: 'runtime/tree/record/check-record.ts',
     from: 'layout !== undefined && length >= layout.bytesMin',

@@ -2,8 +2,7 @@ import { Buffer } from 'node:buffer';
 import { parseExactJson, parseExactJsonInSteps } from '#runtime/base/text/exact-json.ts';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import { type JsonObject, type JsonValue, setKey } from '#runtime/content/values/json-value.ts';
-import { checkedLayout, verifyInSteps } from './check-record.ts';
-import { format2 } from './format-2.ts';
+import { checkedLayout, knownLayout, verifyInSteps } from './check-record.ts';
 import { headerText } from './header-text.ts';
 import { parseValue, type PropertyBytes, refers, refersInSteps } from './property-bytes.ts';
 import { findProperty, wantedProperty } from './property-table.ts';
@@ -25,13 +24,13 @@ export class NodeRecord extends RecordParts {
    * Reads a record.
    *
    * @param bytes kept, not copied
-   * @param header given by a writer that just made the bytes; without it the checksum is verified
+   * @param header given by who made or verified the bytes; without it the checksum is verified
    * @throws {ServiceError} `DATA_CORRUPTED`
    */
   constructor(bytes: Uint8Array, header?: NodeHeader, properties?: JsonObject) {
     const buffer =
       bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    super(buffer, header === undefined ? checkedLayout(bytes, buffer) : format2);
+    super(buffer, header === undefined ? checkedLayout(bytes, buffer) : knownLayout(buffer, buffer.length));
     this.#header = header;
     this.#properties = properties;
   }

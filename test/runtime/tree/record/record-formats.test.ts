@@ -215,6 +215,19 @@ describe('a node record of every format', () => {
     );
   });
 
+  it('is the same for who gives it the header that it has', () => {
+    fc.assert(
+      fc.property(anyHeader, anyObject(anyJson, 3), (header, properties) => {
+        for (const bytes of inEveryFormat(header, properties)) {
+          const known = new NodeRecord(bytes, header);
+          expect(known.properties).toEqual(properties);
+          expect(known.render(derived)).toBe(new NodeRecord(bytes).render(derived));
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+
   it('may have hundreds of properties, with long names', () => {
     for (const count of [0, 1, 2, 300]) {
       const properties: Record<string, JsonValue> = {};

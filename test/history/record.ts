@@ -159,6 +159,7 @@ const fixedQuestions: readonly Omit<RecordedAnswer, 'status' | 'json'>[] = [
     `${head}/?limit=10`,
     `${head}/summer/gardens`,
     `${head}/summer/gardens?lang=de`,
+    `${head}/summer/rivers`,
     `${head}/summer/gardens@title`,
     `${head}/summer/gardens/svc:version`,
     `${head}/summer/gardens/svc:version/1`,

@@ -30,6 +30,7 @@ import type { Router } from '#runtime/actor/ports.ts';
 import type { Log } from '#runtime/log/ports.ts';
 import { ShardFile } from '#runtime/shard/shard-file.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
+import { restoredHead } from '#runtime/tree/revision-store.ts';
 import { HostFixture } from './host-fixture.ts';
 import { jobsOn } from './member-jobs-fixture.ts';
 
@@ -213,6 +214,14 @@ export class BackupFixture {
     const rows = rowsOfFile(join(folder, 'data.mdb'), tables);
     rmSync(join(folder, '..'), { recursive: true });
     return rows;
+  }
+
+  /** The rows of a branch as they are restored: its head keeps for the change feed that there was a restore. */
+  async rowsAsRestored(branch: string): Promise<StoredRows> {
+    const rows = await this.rows(branch);
+    const value = Buffer.from(rows.get('meta head') as string, 'latin1');
+    const head = Buffer.from(restoredHead({ key: 'head', value }));
+    return new Map([...rows, ['meta head', head.toString('latin1')]]);
   }
 }
 

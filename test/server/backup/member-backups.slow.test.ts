@@ -94,7 +94,7 @@ describe('a backup of a repository', () => {
     expect(restored).toMatchObject({ state: 'done', error: undefined, bytes: restored.bytesTotal });
     const copy = await member.found('copy');
     for (const branch of ['main', 'draft']) {
-      const before = await member.rows(`${member.branch(blog, branch)}/branch`);
+      const before = await member.rowsAsRestored(`${member.branch(blog, branch)}/branch`);
       const after = await member.rows(`${member.branch(copy, branch)}/branch`);
       expect(after.size).toBeGreaterThan(50);
       // What a merge brought names the branch it came from by its actor.
@@ -592,7 +592,7 @@ describe('a backup of everything', () => {
     const made = await member.backup({ name: 'all' });
     expect(made).toMatchObject({ state: 'done', repository: undefined });
     const [tenant, accounts] = [await member.rows('acme/tenant'), await member.rows('default/tenant')];
-    const content = await member.rows(`${member.branch(shop)}/branch`);
+    const content = await member.rowsAsRestored(`${member.branch(shop)}/branch`);
 
     const empty = await BackupFixture.open({ folder: member.folder });
     try {

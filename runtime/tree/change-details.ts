@@ -46,7 +46,7 @@ function differences(before: NodeRecord, after: NodeRecord): ChangeDetails {
   const { header: old } = before;
   const { header: next } = after;
   const kinds: ChangeKind[] = [];
-  const properties = before.hasSamePropertyText(after) ? [] : changedProperties(before, after);
+  const properties = changedProperties(before, after);
   const isPropertyChanged = properties === null || properties.length > 0;
   const locales = differingLocales(before, after);
   const isUpdated =
@@ -91,37 +91,80 @@ function namedProperties(
 
 /** Names of the properties whose stored texts differ; null when there are too many properties to compare. */
 function changedProperties(before: NodeRecord, after: NodeRecord): readonly string[] | null {
-  const old = before.propertyBytes();
-  const next = after.propertyBytes();
-  if (Math.max(old.count, next.count) > PROPERTIES_COMPARED_MAX) return null;
-  const left = new Map<string, Uint8Array>();
-  for (const [key, value] of properties(old)) left.set(key, value);
+  const old = new PropertyTexts(before.propertyBytes());
+  const next = new PropertyTexts(after.propertyBytes());
+  if (Math.max(old.count, next.count) > PROPERTIES_COMPARED_MAX)
+    return before.hasSamePropertyText(after) ? [] : null;
   const changed: string[] = [];
-  for (const [key, value] of properties(next)) {
+  // Most writes change values and leave the keys as they are.
+  let same = 0;
+  while (same < old.count && same < next.count && old.hasKeyOf(same, next)) {
+    if (!old.hasTextOf(same, next, same)) changed.push(next.nameAt(same));
+    same += 1;
+  }
+  const left = new Map<string, number>();
+  for (let index = same; index < old.count; index++) left.set(old.keyAt(index), index);
+  for (let index = same; index < next.count; index++) {
+    const key = next.keyAt(index);
     const earlier = left.get(key);
     left.delete(key);
-    if (earlier === undefined || Buffer.compare(earlier, value) !== 0) changed.push(nameOf(key));
+    if (earlier === undefined || !old.hasTextOf(earlier, next, index)) changed.push(next.nameAt(index));
   }
-  for (const key of left.keys()) changed.push(nameOf(key));
+  for (const index of left.values()) changed.push(old.nameAt(index));
   return changed;
 }
 
-/** The stored key, as a binary string with its quotes, and the stored text of each property. */
-function* properties({ table, text }: PropertyBytes): Generator<readonly [string, Uint8Array], void> {
-  const ends = new DataView(table.buffer, table.byteOffset, table.byteLength);
-  const bytes = Buffer.from(text.buffer, text.byteOffset, text.byteLength);
-  let start = 0;
-  for (let entry = 0; entry < table.length; entry += TABLE_ENTRY_BYTES) {
-    const keyEnd = ends.getUint32(entry);
-    const valueEnd = ends.getUint32(entry + TABLE_ENTRY_BYTES / 2);
-    yield [bytes.latin1Slice(start, keyEnd), bytes.subarray(keyEnd + 1, valueEnd)];
+/** The stored texts of properties, by their places. */
+class PropertyTexts {
+  readonly count: number;
+  readonly #text: Buffer;
+  readonly #table: Buffer;
+
+  constructor({ count, table, text }: PropertyBytes) {
+    this.count = count;
+    this.#text = asBuffer(text);
+    this.#table = asBuffer(table);
+  }
+
+  /** Whether two lists have the same key at a place. */
+  hasKeyOf(index: number, other: PropertyTexts): boolean {
+    const [start, end] = [this.#start(index), this.#keyEnd(index)];
+    const [from, to] = [other.#start(index), other.#keyEnd(index)];
+    return end - start === to - from && this.#text.compare(other.#text, from, to, start, end) === 0;
+  }
+
+  /** Whether a property has the same key and value as one of another list. */
+  hasTextOf(index: number, other: PropertyTexts, at: number): boolean {
+    const [start, end] = [this.#start(index), this.#end(index)];
+    const [from, to] = [other.#start(at), other.#end(at)];
+    return end - start === to - from && this.#text.compare(other.#text, from, to, start, end) === 0;
+  }
+
+  /** The stored key with its quotes, as a binary string. */
+  keyAt(index: number): string {
+    return this.#text.latin1Slice(this.#start(index), this.#keyEnd(index));
+  }
+
+  nameAt(index: number): string {
+    return JSON.parse(this.#text.utf8Slice(this.#start(index), this.#keyEnd(index))) as string;
+  }
+
+  #start(index: number): number {
     // Every key but the first follows a comma.
-    start = valueEnd + 1;
+    return index === 0 ? 0 : this.#end(index - 1) + 1;
+  }
+
+  #keyEnd(index: number): number {
+    return this.#table.readUInt32BE(index * TABLE_ENTRY_BYTES);
+  }
+
+  #end(index: number): number {
+    return this.#table.readUInt32BE(index * TABLE_ENTRY_BYTES + TABLE_ENTRY_BYTES / 2);
   }
 }
 
-function nameOf(key: string): string {
-  return JSON.parse(Buffer.from(key, 'latin1').utf8Slice()) as string;
+function asBuffer(bytes: Uint8Array): Buffer {
+  return bytes instanceof Buffer ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** Compares two lists of relations in any order. Most differ in one place, so equal ends are passed first. */

@@ -185,10 +185,12 @@ class BranchRepair {
     for (const { key } of this.#reader.range(BranchTable.counts, everyKey))
       if (!this.#counts.has(key)) yield { table: BranchTable.counts, key, value: null };
     for (const [key, count] of this.#counts) {
-      const value = encodeTypeCount({ count, fields: this.#fieldsOf(key) });
+      // The fields are those of the row, unless it cannot be read.
       const found = this.#reader.get(BranchTable.counts, key);
-      if (found === undefined || Buffer.compare(found, value) !== 0)
-        yield { table: BranchTable.counts, key, value };
+      const known = found === undefined ? undefined : readOrNothing(() => decodeTypeCount(found));
+      if (known?.count === count) continue;
+      const value = encodeTypeCount({ count, fields: this.#fieldsOf(key) });
+      yield { table: BranchTable.counts, key, value };
     }
   }
 

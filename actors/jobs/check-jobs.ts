@@ -18,14 +18,19 @@ export function* checkJobs(reader: TableReader, tell: OnDamage): Generator<undef
     if (reader.get(JobsTable.agenda, entry) === undefined)
       tell('agenda', `${shownKey(entry)} of job ${key} is missing`);
   });
-  yield* eachRow(reader, JobsTable.agenda, 'agenda', tell, ({ key }) => {
+  yield* eachRow(reader, JobsTable.agenda, 'agenda', tell, ({ key, value }) => {
     const job = jobOf(agendaId(key));
     if (job === undefined || agendaKey(job) !== key) throw damagedRow('it follows from no job');
+    if (!hasTypeOf(value, job)) throw damagedRow(`it is not of the type ${job.type}`);
   });
   yield* eachRow(reader, JobsTable.keys, 'keys', tell, ({ value }) => {
     const id = Buffer.from(value).toString('latin1');
     if (jobOf(id) === undefined) throw damagedRow(`it names job ${id}, which is not there`);
   });
+}
+
+function hasTypeOf(value: Uint8Array, job: JobRow): boolean {
+  return Buffer.from(value).toString('utf8') === job.type;
 }
 
 /** Makes the agenda and the coalescing keys agree with the stored jobs. */
@@ -37,7 +42,8 @@ export function* repairJobs(reader: TableReader): Generator<Write, void> {
   for (const { value } of reader.range(JobsTable.jobs, everyKey)) {
     const job = decodeJsonRow(value) as JobRow;
     const key = agendaKey(job);
-    if (reader.get(JobsTable.agenda, key) === undefined)
+    const entry = reader.get(JobsTable.agenda, key);
+    if (entry === undefined || !hasTypeOf(entry, job))
       yield { table: JobsTable.agenda, key, value: Buffer.from(job.type, 'utf8') };
   }
   for (const { key } of reader.range(JobsTable.agenda, everyKey)) {

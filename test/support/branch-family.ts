@@ -119,7 +119,8 @@ export interface SideChanges {
 /** What both sides of a pair did. */
 export type PairChanges = Readonly<Record<Side, SideChanges>>;
 
-const limits = { commitNodesMax: 100_000 };
+/** With few nodes most indexes are pending, as in large branches. */
+const limits = { commitNodesMax: 100_000, indexedAtOnceMax: 1 };
 const repository = actorId('default', 'site~1', 'repository');
 
 /** Branches of one repository in a real host. */

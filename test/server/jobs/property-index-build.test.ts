@@ -83,6 +83,27 @@ it('builds an index behind a type change, in steps between which the branch is w
   expect(await family.damage('main')).toEqual([]);
 });
 
+it('goes on in a fork where it was in the source, and each branch completes its own', async () => {
+  await declare(['Property']);
+  const step = { type: 'BuildIndexes', nodesMax: 100 } as const;
+  await family.command('main', step);
+  await family.fork('copy', 'main', await family.head('main'));
+  const { signal } = new AbortController();
+  const job = new PropertyIndexBuild(family.fixture.host as unknown as Router, systemClock);
+  for (const branch of ['copy', 'main']) {
+    const { payload } = propertyIndexJob(family.actor(branch), '1-0');
+    const result = await job.run({
+      id: branch,
+      tenant: 'default',
+      payload,
+      signal,
+      progress: () => undefined,
+    });
+    expect(result).toEqual({ nodes: NODES - 100 });
+    expect(await family.damage(branch)).toEqual([]);
+  }
+});
+
 it('is for the engine alone', async () => {
   const { fixture } = family;
   const actor = family.actor('main');

@@ -1,6 +1,6 @@
 import { hasRow } from '#runtime/shard/has-row.ts';
 import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
-import { storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
+import { peekedValue, storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import type { EmptyRanges } from './empty-ranges.ts';
 import type { Change, Memtable } from './memtable.ts';
@@ -64,8 +64,7 @@ export class MemtableReader implements TableReader {
       const change = (memtables[index] as Memtable).get(table, key);
       if (change !== undefined) return change ?? undefined;
     }
-    const shard = this.#shard();
-    return shard.peek === undefined ? shard.get(table, key) : shard.peek(table, key);
+    return peekedValue(this.#shard(), table, key);
   }
 
   has(table: number, key: string): boolean {

@@ -7,7 +7,7 @@ import { commitTooLarge, type ServiceError } from '#runtime/errors/service-error
 import { ENTRY_BYTES_MAX } from '#runtime/log/log-entry.ts';
 import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
 import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
-import { storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
+import { peekedValue, storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 import type { HybridClock } from './hybrid-clock.ts';
@@ -123,7 +123,7 @@ export class TurnScope implements Turn {
   }
 
   peek(table: number, key: string): StoredValue | undefined {
-    return this.#reader.peek === undefined ? this.#reader.get(table, key) : this.#reader.peek(table, key);
+    return peekedValue(this.#reader, table, key);
   }
 
   has(table: number, key: string): boolean {

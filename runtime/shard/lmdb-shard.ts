@@ -402,6 +402,12 @@ export class LmdbShard implements Shard {
           ? this.#large.known(table, key, this.#table(table).get(key, { transaction }))
           : undefined,
       );
+    const peek = (table: number, key: string): StoredValue | undefined =>
+      read(() =>
+        canBeStored(key)
+          ? this.#large.known(table, key, readAtOnce(this.#table(table), key, transaction))
+          : undefined,
+      );
     const rowsIn = (table: number, range: Range): Iterable<Row> => {
       requireOpen();
       return rowsOf(this.#table(table), range, transaction, requireOpen, this.#explain);
@@ -411,6 +417,7 @@ export class LmdbShard implements Shard {
         const found = stored(table, key);
         return found instanceof LargeValue ? assembled(found, piece) : found;
       },
+      peek,
       stored,
       piece,
       has: (table, key) => read(() => hasKey(this.#table(table), key, transaction)),

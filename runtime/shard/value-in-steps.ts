@@ -72,9 +72,10 @@ export function peekWhole(reader: TableReader, table: number, key: string): Uint
 }
 
 /** Reads through another reader, which never changes; see {@link TableReader}. */
-export function readerOver(reader: TableReader): Required<Omit<TableReader, 'peek' | 'generation'>> {
+export function readerOver(reader: TableReader): Required<Omit<TableReader, 'generation'>> {
   return {
     get: (table, key) => reader.get(table, key),
+    peek: (table, key) => peekedValue(reader, table, key),
     stored: (table, key) => storedValue(reader, table, key),
     piece: (key) => reader.piece?.(key),
     has: (table, key) => hasRow(reader, table, key),

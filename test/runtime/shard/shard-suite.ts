@@ -248,8 +248,8 @@ export function shardSuite(name: string, makePlace: () => ShardPlace): void {
 
     it('peeks at what it would get', async () => {
       await apply([put(0, 'a', 'one'), put(0, 'b', ''), put(0, 'big', 'x'.repeat(300_000))], 1);
-      const peek = (key: string): string | undefined => {
-        const bytes = peekWhole(shard, 0, key);
+      const peek = (key: string, reader: TableReader = shard): string | undefined => {
+        const bytes = peekWhole(reader, 0, key);
         // Its own end may lie behind what it says its length is.
         return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
       };
@@ -258,7 +258,11 @@ export function shardSuite(name: string, makePlace: () => ShardPlace): void {
       const pinned = shard.snapshot();
       await apply([put(0, 'a', 'two')], 2);
       expect([peek('a'), text(pinned.get(0, 'a')), peek('a')]).toEqual(['two', 'one', 'two']);
+      expect([peek('a', pinned), peek('a'), peek('a', pinned)]).toEqual(['one', 'two', 'one']);
+      for (const key of ['b', 'big', 'none', '', 'x'.repeat(KEY_BYTES_MAX + 1)])
+        expect(peek(key, pinned)).toBe(text(pinned.get(0, key)));
       pinned.close();
+      expect(() => peek('a', pinned)).toThrow();
     });
 
     it('tells whether it has a key', async () => {

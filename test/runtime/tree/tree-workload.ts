@@ -8,7 +8,7 @@ import { newSchemaRecord } from '#runtime/content/definitions/schema-record.ts';
 import { SchemaResolver } from '#runtime/content/resolution/schema-resolver.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
-import { TreeWriter } from '#runtime/tree/tree-writer.ts';
+import type { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import { MODEL_ROOT, type ModelNode } from './tree-model.ts';
 
 /** One thing a revision does; numbers pick among what is there. */

@@ -271,15 +271,20 @@ export class IndexWriter {
     next: readonly IndexEntry[],
     id: string,
   ): void {
+    // Both are made in the same order, and most writes change few of them.
+    const isAligned = old.length === next.length;
+    const isChanged = (at: number): boolean =>
+      !isAligned || !isKept(old[at] as IndexEntry, next[at] as IndexEntry);
     const kept = new Map<string, IndexEntry>();
-    for (const entry of old) kept.set(`${entry.table}\0${entry.key}`, entry);
+    for (const [at, entry] of old.entries())
+      if (isChanged(at)) kept.set(`${entry.table}\0${entry.key}`, entry);
     const added: IndexEntry[] = [];
-    for (const entry of next) {
+    for (const [at, entry] of next.entries()) {
+      if (!isChanged(at)) continue;
       const place = `${entry.table}\0${entry.key}`;
       const same = kept.get(place);
       kept.delete(place);
-      const isThere = same !== undefined && same.mayBeMissing !== true && entry.mayBeMissing !== true;
-      if (!isThere || Buffer.compare(same.value, entry.value) !== 0) added.push(entry);
+      if (same === undefined || !isKept(same, entry)) added.push(entry);
     }
     // Removals first: a value that moves from one row to another must not clash with itself.
     for (const entry of kept.values()) this.#removeEntry(workspace, entry, id);
@@ -323,6 +328,13 @@ export class IndexWriter {
     const ids = [id, bytesText(Buffer.from(holder).latin1Slice())] as const;
     throw this.#duplicate({ workspace, property, ids });
   }
+}
+
+/** Whether an entry that is surely there need not be written again. */
+function isKept(old: IndexEntry, next: IndexEntry): boolean {
+  if (old.mayBeMissing === true || next.mayBeMissing === true) return false;
+  if (old.key !== next.key || old.table !== next.table) return false;
+  return old.value === next.value || Buffer.compare(old.value, next.value) === 0;
 }
 
 function uniquesOf({ uniques }: IndexFields): IndexFields {

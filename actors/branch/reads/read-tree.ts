@@ -16,8 +16,17 @@ interface TreeForm {
   /** Texts before the first child of a node and after its last one. */
   readonly open: string;
   readonly close: string;
-  /** A node up to the position of its children; `isLast` when they are below the requested levels. */
-  node(nodes: VisibleNodes, node: VisibleRow, isLast: boolean): Generator<string, void>;
+  /**
+   * A node of `VisibleNodes.passingRows` up to the position of its children, and a text before it; `isLast` when they are
+   * below the requested levels.
+   */
+  node(
+    nodes: VisibleNodes,
+    row: VisibleRow,
+    before: string,
+    isLast: boolean,
+    text: TextBytes,
+  ): Generator<string, void>;
   /** Text after the children of a node. */
   readonly end: string;
 }
@@ -41,7 +50,7 @@ export function readTree(
       const nodes = new VisibleNodes(state, context, reader, query);
       return query.form === 'flat'
         ? flatTree(nodes, id, levels, text)
-        : nestedTree(nodes, id, levels, query.form === 'array' ? arrayForm : mapForm);
+        : nestedTree(nodes, id, levels, query.form === 'array' ? arrayForm : mapForm, text);
     }),
   );
 }
@@ -88,6 +97,7 @@ function* nestedTree(
   parentId: string,
   levels: number,
   form: TreeForm,
+  text: TextBytes,
 ): Generator<Piece, void> {
   const open: Level[] = [levelOf(nodes, parentId)];
   yield form.open;
@@ -102,13 +112,13 @@ function* nestedTree(
       yield '';
       continue;
     }
-    const node = nodes.kept(child.value);
-    if (!level.isEmpty) yield ',';
+    const node = child.value;
+    const before = level.isEmpty ? '' : ',';
     level.isEmpty = false;
     const isLast = open.length === levels;
     const large = nodes.largePiece(node);
     if (large !== undefined) yield large;
-    yield* form.node(nodes, node, isLast);
+    yield* form.node(nodes, node, before, isLast, text);
     if (isLast) yield form.end;
     else if (node.hasChildren === false) yield form.open + form.close + form.end;
     else {
@@ -123,11 +133,11 @@ const arrayForm: TreeForm = {
   open: '[',
   close: ']',
   end: '}',
-  *node(nodes, node, isLast) {
-    yield `${(yield* nodes.text(node)).slice(0, -1)},"children":`;
+  *node(nodes, row, before, isLast) {
+    yield `${before}${(yield* nodes.text(nodes.kept(row))).slice(0, -1)},"children":`;
     if (!isLast) return;
     let opening = '[';
-    for (const child of childrenOf(nodes, node.id)) {
+    for (const child of childrenOf(nodes, row.id)) {
       if (child === undefined) yield '';
       else {
         yield opening + JSON.stringify(child.record.name);
@@ -143,7 +153,10 @@ const mapForm: TreeForm = {
   open: '{',
   close: '}',
   end: '}',
-  *node(nodes, node, isLast) {
-    yield `${JSON.stringify(node.record.name)}:{"node":${yield* nodes.text(node)},"children":${isLast ? '{}' : ''}`;
+  *node(nodes, row, before, isLast, text) {
+    const opening = `${before}${JSON.stringify(row.record.name)}:{"node":`;
+    const children = `,"children":${isLast ? '{}' : ''}`;
+    if (nodes.writeAtOnce(row, opening, text)) yield children;
+    else yield `${opening}${yield* nodes.text(nodes.kept(row))}${children}`;
   },
 };

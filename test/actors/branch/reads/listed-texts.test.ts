@@ -108,6 +108,8 @@ describe('nodes in listings, trees and queries', () => {
     expect(await textOf(childrenOf('/all', shown), caller)).toBe(`[${texts.join(',')}]`);
     const paged = await textOf(childrenOf('/all', { ...shown, limit: 100 }), caller);
     expect(paged).toBe(`{"items":[${texts.join(',')}],"next_cursor":null,"total":null}`);
+    const belowText = await nodeText('/all/parent/below', shown, caller).catch(() => '');
+    const children = `{"below":{"node":${belowText},"children":{}}}`;
     const tree: ReadTree = {
       type: 'ReadTree',
       workspace,
@@ -117,6 +119,12 @@ describe('nodes in listings, trees and queries', () => {
       ...shown,
     };
     expect(await textOf(tree, caller)).toBe(`[${texts.join(',')}]`);
+    const entries = shownNames.map((name, index) => {
+      const below = name === 'parent' ? children : '{}';
+      return `${JSON.stringify(name)}:{"node":${texts[index] as string},"children":${below}}`;
+    });
+    const nested: ReadTree = { ...tree, levels: 2, form: 'map' };
+    expect(await textOf(nested, caller)).toBe(`{${entries.join(',')}}`);
     const query: RunQuery = { type: 'RunQuery', workspace, selector: { parent: '/all' }, ...shown };
     const byPath = texts.toSorted((a, b) => Buffer.compare(Buffer.from(pathIn(a)), Buffer.from(pathIn(b))));
     const page = `"page":{"total":${texts.length},"limit":null,"offset":0,"nextOffset":null}`;

@@ -51,6 +51,7 @@ type MakeRoom = (bytes: number) => Promise<void>;
  */
 class HandedOverReader implements MovingReader {
   begunAt: Revision | undefined;
+  moves = 0;
   #reader: TableReader;
 
   constructor(reader: TableReader) {
@@ -92,6 +93,7 @@ class HandedOverReader implements MovingReader {
   /** Goes over to a state in which the branch may have another head. @param head before */
   moveOn(reader: TableReader, head: Revision): void {
     this.#reader = reader;
+    this.moves += 1;
     if (compareRevisions(readBranchHead(reader).head, head) !== 0) this.begunAt ??= head;
   }
 }

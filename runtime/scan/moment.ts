@@ -7,6 +7,8 @@ import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 export interface MovingReader extends TableReader {
   /** Undefined while it shows the head with which the read began; then the revision of that head. */
   readonly begunAt: Revision | undefined;
+  /** Number of times it went over to another snapshot. */
+  readonly moves: number;
 }
 
 /**
@@ -19,6 +21,7 @@ export class Moment {
   readonly asked: Revision | undefined;
   #tree: NodeReader | undefined;
   #treeAt: Revision | undefined;
+  #treeMoves = 0;
 
   /** @param at the revision; absent: the head */
   constructor(reader: TableReader | MovingReader, at?: Revision) {
@@ -34,9 +37,12 @@ export class Moment {
   /** The tree of this state. Do not keep it across a pause. */
   get tree(): NodeReader {
     const { at } = this;
-    if (this.#tree === undefined || this.#treeAt !== at) {
+    const moves = 'moves' in this.reader ? (this.reader as MovingReader).moves : 0;
+    // Which rows belong to a revision depends on where the head of the snapshot is.
+    if (this.#tree === undefined || this.#treeAt !== at || this.#treeMoves !== moves) {
       this.#tree = at === undefined ? new HeadNodeReader(this.reader) : new PastNodeReader(this.reader, at);
       this.#treeAt = at;
+      this.#treeMoves = moves;
     }
     return this.#tree;
   }

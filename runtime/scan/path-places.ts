@@ -1,5 +1,7 @@
 import { assert } from '#runtime/base/assert.ts';
+import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import { AFTER_END, bytesText, END, LONG_PART_BYTES, textBytes } from '#runtime/shard/binary-key.ts';
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import type { Range } from '#runtime/shard/shard.ts';
 import { decodeBinding } from '#runtime/tree/node-reader.ts';
@@ -11,6 +13,9 @@ import { behind, unitedKeys } from './united-keys.ts';
 
 /** Greater than every byte of a path. */
 const ABOVE = '\u00ff';
+
+/** Bytes of a place besides its position. */
+const PLACE_BYTES = 150;
 
 /** Nodes of a group of long paths that are read between two pauses. */
 const GROUP_STEP = 16;
@@ -38,6 +43,8 @@ export interface PathSelection {
   readonly isChildren?: boolean | undefined;
   /** Only nodes at or below these paths; absent: all. What is between them is passed by one look-up. */
   readonly tops?: readonly string[] | undefined;
+  /** Counts the memory of a group of long paths. */
+  readonly budget?: RequestBudget | undefined;
 }
 
 /**
@@ -52,6 +59,8 @@ export class PathPlaces implements PlaceSource {
   /** What every path begins with. */
   readonly #base: string;
   readonly #tops: PathTops | undefined;
+  /** Bytes of the places of the last group. */
+  #kept = 0;
 
   constructor(moment: Moment, selection: PathSelection) {
     this.#moment = moment;
@@ -67,23 +76,24 @@ export class PathPlaces implements PlaceSource {
     const { next, rows } = this.#rows(after, reverse, most);
     const places: Place[] = [];
     for (const { id, part } of rows) {
+      if (this.#isPassed(part)) {
+        const jump = this.#jump(part, reverse);
+        return jump === undefined ? { places } : { places, next: jump };
+      }
       if (part.length > LONG_PART_BYTES) {
         const stem = part.slice(0, LONG_PART_BYTES);
         if (places.length === 0) return yield* this.#group(stem, undefined, reverse);
         return { places, next: (places.at(-1) as Place).position };
       }
-      if (this.#isPassed(part)) {
-        const jump = this.#jump(part, reverse);
-        return jump === undefined ? { places } : { places, next: jump };
-      }
       places.push({ position: part, id });
     }
-    return next === undefined ? { places } : { places, next };
+    const behindAll = next !== undefined && this.#isPassed(next) ? this.#jump(next, reverse) : next;
+    return behindAll === undefined ? { places } : { places, next: behindAll };
   }
 
   /** Whether a row is not listed, nor anything up to a later position, see {@link #jump}. */
   #isPassed(part: string): boolean {
-    if (part.length > LONG_PART_BYTES) return false;
+    if (part.length > LONG_PART_BYTES) return this.#childAbove(part.slice(0, LONG_PART_BYTES)) !== undefined;
     return this.#tops?.has(part) === false || this.#childAbove(part) !== undefined;
   }
 
@@ -114,18 +124,32 @@ export class PathPlaces implements PlaceSource {
   *#group(stem: string, after: string | undefined, reverse: boolean): Generator<undefined, PlacePart> {
     const { tree } = this.#moment;
     const places: Place[] = [];
-    const { rows } = this.#rows(`${stem}${END}`, false, Number.POSITIVE_INFINITY, `${stem}${ABOVE}`);
-    for (const [index, { id }] of rows.entries()) {
-      const record = yield* tree.byIdInSteps(this.#selection.workspace, id);
-      if (index % GROUP_STEP === GROUP_STEP - 1) yield;
-      if (record === undefined) continue;
-      const position = textBytes(record.path);
-      const isBehind = after === undefined || (reverse ? position < after : position > after);
-      const isListed = position.startsWith(this.#base) && this.#childAbove(position) === undefined;
-      if (isBehind && isListed) places.push({ position, id });
+    this.#keep(-this.#kept);
+    for (let from: string | undefined = stem + AFTER_END; from !== undefined; ) {
+      const { next, rows }: PathRows = this.#rows(from, false, GROUP_STEP, stem + ABOVE);
+      for (const { id } of rows) {
+        const record = yield* tree.byIdInSteps(this.#selection.workspace, id);
+        if (record === undefined) continue;
+        const position = textBytes(record.path);
+        const isBehind = after === undefined || (reverse ? position < after : position > after);
+        const isListed = position.startsWith(this.#base) && this.#childAbove(position) === undefined;
+        if (!isBehind || !isListed) continue;
+        places.push({ position, id });
+        this.#keep(PLACE_BYTES + position.length);
+      }
+      from = next;
+      yield;
     }
-    places.sort((a, b) => (a.position < b.position === reverse ? 1 : -1));
-    return { places, next: stem + (reverse ? END : ABOVE) };
+    const sorted = yield* sortInSlices(places, (a, b) => (a.position < b.position === reverse ? 1 : -1));
+    return { places: sorted, next: stem + (reverse ? AFTER_END : ABOVE) };
+  }
+
+  /** @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` */
+  #keep(bytes: number): void {
+    const { budget } = this.#selection;
+    if (bytes > 0) budget?.keep(bytes);
+    else budget?.free(-bytes);
+    this.#kept += bytes;
   }
 
   /**
@@ -139,7 +163,8 @@ export class PathPlaces implements PlaceSource {
     const isByType = nodeType !== undefined && at === undefined;
     const prefix = isByType ? workspace + END + nodeType + END : workspace + END;
     const base = this.#base.slice(0, LONG_PART_BYTES);
-    const range = { start: prefix + base, end: prefix + (end ?? base + ABOVE), reverse };
+    const start = prefix + base + (base.length < this.#base.length ? AFTER_END : '');
+    const range = { start, end: prefix + (end ?? base + ABOVE), reverse };
     let last = after === undefined ? undefined : prefix + after;
     // A jump leads to a path that is still to be read.
     if (!reverse && after?.at(-1) === END && end === undefined) {
@@ -204,20 +229,23 @@ function startsOf(top: string): readonly string[] {
   // In keys a long path is in the group of its beginning, behind the path that is that beginning.
   return top.length < LONG_PART_BYTES
     ? [top + END, `${top}/${END}`]
-    : [top.slice(0, LONG_PART_BYTES) + END, top.slice(0, LONG_PART_BYTES) + AFTER_END + END];
+    : [
+        ...(top.length === LONG_PART_BYTES ? [top + END] : []),
+        top.slice(0, LONG_PART_BYTES) + AFTER_END + END,
+      ];
 }
 
 /** Positions behind the paths at and below a top. */
 function endsOf(top: string): readonly string[] {
   return top.length < LONG_PART_BYTES
-    ? [top + END, `${top}/${ABOVE}`]
-    : [top.slice(0, LONG_PART_BYTES) + END, top.slice(0, LONG_PART_BYTES) + ABOVE];
+    ? [top + AFTER_END, `${top}/${ABOVE}`]
+    : [top.slice(0, LONG_PART_BYTES) + AFTER_END, top.slice(0, LONG_PART_BYTES) + ABOVE];
 }
 
 /** Whether a position is behind a group of long paths, or before it. */
 function isBetweenGroups(position: string): boolean {
   const last = position.at(-1);
-  return last === END || last === ABOVE;
+  return last === END || last === AFTER_END || last === ABOVE;
 }
 
 function idOf(value: Uint8Array): string {

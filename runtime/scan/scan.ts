@@ -1,5 +1,6 @@
 import { isInScope, type ReadScope, wholeScope } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
@@ -49,6 +50,8 @@ export interface ScanRequest {
   readonly skip?: number;
   /** The most rows to return. */
   readonly limit?: number;
+  /** Counts what the scan keeps in memory; absent: nothing does. */
+  readonly budget?: RequestBudget;
   /** The most places to pass, so that a scan that finds nothing is no longer than another. */
   readonly placesMax?: number;
   /**
@@ -99,7 +102,7 @@ export function* scan(
   const { placesMax = Number.POSITIVE_INFINITY, predicate, reverse = false, scope, source } = request;
   const isPassing = request.isPassing === true;
   if (scope.isNone || isTypeHidden(source, scope)) return undefined;
-  const places = placesOf(moment, source, scope);
+  const places = placesOf(moment, source, scope, request.budget);
   const countsKeys = scope.isAll && predicate === undefined;
   let skip = request.skip ?? 0;
   let left = request.limit ?? Number.POSITIVE_INFINITY;
@@ -176,7 +179,12 @@ function isTypeHidden(source: ScanSource, { nodeTypes }: ReadScope): boolean {
   return !nodeTypes.has(source.nodeType);
 }
 
-function placesOf(moment: Moment, source: ScanSource, { tops }: ReadScope): PlaceSource {
+function placesOf(
+  moment: Moment,
+  source: ScanSource,
+  { tops }: ReadScope,
+  budget?: RequestBudget,
+): PlaceSource {
   const { workspace } = source;
   switch (source.kind) {
     case 'nodes':
@@ -186,7 +194,7 @@ function placesOf(moment: Moment, source: ScanSource, { tops }: ReadScope): Plac
     case 'subtree':
       return new SubtreePlaces(moment, workspace, source.topId);
     case 'paths':
-      return new PathPlaces(moment, { ...source, tops });
+      return new PathPlaces(moment, { ...source, tops, budget });
   }
 }
 

@@ -122,7 +122,7 @@ export class VisibleNodes {
     const chain = this.#chain;
     const predicate =
       chain.length === 0 ? {} : { predicate: ({ record }: ScanRow) => !isHidden(record, chain) };
-    return yield* scan(this.#moment, { source, scope, ...predicate, ...bounds });
+    return yield* scan(this.#moment, { source, scope, budget: this.budget, ...predicate, ...bounds });
   }
 
   /** The remaining budget of the request. */

@@ -9,6 +9,7 @@ import { systemClock } from '#runtime/base/time/clock.ts';
 import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
+import { chunkText } from '#test/support/chunk-text.ts';
 import { type NodeObject, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 import { engineUser } from '#test/support/engine.ts';
 
@@ -67,6 +68,34 @@ it('pins nothing while its client does not read, and shows the state with which 
     for (let step = await reading.next(); step.done !== true; step = await reading.next()) text += step.value;
     expect((JSON.parse(text) as NodeObject[]).map(({ name }) => name)).toEqual(names);
     for (const each of readings) await each.return?.();
+  } finally {
+    await branch.close();
+  }
+});
+
+it('shows the state with which it began, also when the head goes back meanwhile', async () => {
+  const branch = await openBranch();
+  try {
+    const properties = { description: 'x'.repeat(1_000) };
+    for (let index = 100; index < 700; index += 1)
+      await branch.create(`/n${index}`, properties, 'svc:Folder');
+    await branch.create('/last', { description: 'one' }, 'svc:Folder');
+    const { head } = (await branch.query({ type: 'ReadBranchState' })) as { readonly head: string };
+    const place = { path: '/last' };
+    const update = (description: string) =>
+      branch.command({ type: 'UpdateNode', workspace: WORKSPACE, place, properties: { description } });
+    await update('two');
+    const listing = { type: 'ListChildren', workspace: WORKSPACE, place: { path: '/' }, scope: 's' } as const;
+    const reading = (branch.ask(listing) as TextStream).chunks[Symbol.asyncIterator]();
+    let text = chunkText((await reading.next()).value as string | Uint8Array);
+    await update('three');
+    text += chunkText((await reading.next()).value as string | Uint8Array);
+    await branch.command({ type: 'MoveHead', revision: head });
+    for (let step = await reading.next(); step.done !== true; step = await reading.next())
+      text += chunkText(step.value);
+    const nodes = JSON.parse(text) as NodeObject[];
+    expect(nodes).toHaveLength(601);
+    expect(nodes.at(-1)?.properties).toMatchObject({ description: 'two' });
   } finally {
     await branch.close();
   }

@@ -144,6 +144,7 @@ function wanted(request: ScanRequest, nodes: readonly ModelNode[]): Shown[] {
 /** A reader that goes over to what is there now. */
 class LeavingReader implements MovingReader {
   begunAt: Revision | undefined;
+  moves = 0;
   #over: Required<Omit<TableReader, 'peek' | 'generation'>>;
 
   constructor(reader: TableReader) {
@@ -153,6 +154,7 @@ class LeavingReader implements MovingReader {
   leave(reader: TableReader, head: Revision): void {
     this.#over = readerOver(reader);
     this.begunAt ??= head;
+    this.moves += 1;
   }
 
   get: TableReader['get'] = (table, key) => this.#over.get(table, key);

@@ -13,6 +13,8 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { readerOver } from '#runtime/shard/value-in-steps.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import type { TreeWriter } from '#runtime/tree/tree-writer.ts';
+import { RequestBudget } from '#runtime/budget/request-budget.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import { TreeUnderTest } from '../tree/tree-under-test.ts';
 import { types } from '../tree/tree-workload.ts';
@@ -61,11 +63,17 @@ describe('what a scan costs', () => {
   let first: Revision;
   let orderKey = orderKeyBetween(null, null);
 
-  function add(writer: TreeWriter, path: string, parentId: string): string {
+  function add(
+    writer: TreeWriter,
+    path: string,
+    parentId: string,
+    id = path.slice(1).replaceAll('/', '-'),
+    workspaceName = workspace,
+  ): string {
     orderKey = orderKeyBetween(orderKey, null);
     const now = '2026-01-01T00:00:00.000Z';
     const header = {
-      id: path.slice(1).replaceAll('/', '-'),
+      id,
       name: pathName(path),
       path,
       nodeType: 'test:Item',
@@ -86,8 +94,8 @@ describe('what a scan costs', () => {
       operation: 'added' as const,
       changedLocale: null,
     };
-    writer.add(workspace, makeNodeRecord(header, { title: path }));
-    return header.id;
+    writer.add(workspaceName, makeNodeRecord(header, { title: path }));
+    return id;
   }
 
   beforeAll(async () => {
@@ -152,5 +160,67 @@ describe('what a scan costs', () => {
     expect(ids({ source, scope: { ...scope, isNone: true } })).toEqual([]);
     expect(ids({ source, scope: { ...scope, nodeTypes: new Set(['test:Other']) } })).toEqual([]);
     expect(read.nodes).toBe(2 * wanted.length);
+  });
+
+  describe('where paths are too long for a key', () => {
+    const long = 'long';
+    /** Exactly as long as a key may be, and longer. */
+    const whole = `/${'a'.repeat(1_499)}`;
+    const cut = `${whole}/${'b'.repeat(100)}`;
+    let before: Revision;
+
+    beforeAll(() => {
+      before = tree.commit((writer) => {
+        add(writer, whole, ROOT_ID, 'p', long);
+        add(writer, cut, 'p', 'q', long);
+        add(writer, `${cut}/r`, 'q', 'r', long);
+        add(writer, '/z', ROOT_ID, 'z', long);
+      });
+      tree.commit((writer) => {
+        add(writer, '/big', ROOT_ID, 'big', long);
+        for (let index = 100; index < 400; index += 1)
+          add(writer, `/big/n${index}`, 'big', `n${index}`, long);
+      });
+    });
+
+    it('lists the children of a node, and not the node', () => {
+      const below = (path: string): string[] =>
+        ids({ source: { kind: 'paths', workspace: long, below: path, isChildren: true } });
+      expect(below(whole)).toEqual(['q']);
+      expect(below(cut)).toEqual(['r']);
+      expect(below('/')).toEqual(['p', 'big', 'z']);
+    });
+
+    it('ends when a scope names a path that shares its beginning with a node', () => {
+      const scope = { isAll: false, isNone: false, tops: [`${whole}/${'c'.repeat(50)}`] };
+      const source = { kind: 'paths', workspace: long } as const;
+      expect(ids({ source, scope })).toEqual([]);
+      expect(ids({ source, scope, reverse: true })).toEqual([]);
+      expect(ids({ source, scope: { ...scope, tops: [cut] } })).toEqual(['q', 'r']);
+      expect(ids({ source, scope: { ...scope, tops: [cut] }, reverse: true })).toEqual(['r', 'q']);
+    });
+
+    it('passes what came later below a child by one look-up at a revision', () => {
+      const source = { kind: 'paths', workspace: long, isChildren: true } as const;
+      expect(ids({ source }, before)).toEqual(['p', 'z']);
+      expect(read.rows).toBeLessThan(30);
+    });
+
+    it('shows a node once at a revision, after it was deleted', () => {
+      const source = { kind: 'paths', workspace: long, nodeType: 'test:Item' } as const;
+      tree.commit((writer) => {
+        for (const id of ['r', 'q', 'p']) writer.remove(long, writer.head.byId(long, id) as NodeRecord);
+      });
+      expect(ids({ source }, before)).toEqual(['p', 'q', 'r', 'z']);
+      expect(ids({ source, reverse: true }, before)).toEqual(['z', 'r', 'q', 'p']);
+    });
+
+    it('counts the memory of the places that it sorts', () => {
+      const budget = new RequestBudget({ workMax: 1e12, memoryMax: 3_000 });
+      const source = { kind: 'paths', workspace: long } as const;
+      expect(() => ids({ source, budget }, before)).toThrow(
+        expect.objectContaining({ code: 'REQUEST_TOO_EXPENSIVE' }),
+      );
+    });
   });
 });

@@ -184,6 +184,8 @@ class BranchBehaviour implements ActorBehaviour {
   readonly #lockGuard: LockGuard;
   /** Whether pending indexes were announced since the actor was opened. */
   #isAnnounced = false;
+  /** Whether that was in a batch that is durable. */
+  #isAnnouncedForGood = false;
 
   constructor(context: ActorContext, limits: BranchLimits, consumers: readonly FeedConsumer[]) {
     this.#state = new BranchState(context, limits, consumers);
@@ -240,11 +242,12 @@ class BranchBehaviour implements ActorBehaviour {
   }
 
   forget(): void {
-    this.#isAnnounced = false;
+    if (!this.#isAnnouncedForGood) this.#isAnnounced = false;
     this.#state.commandSchemas.forget();
   }
 
   batchEnded(): void {
+    this.#isAnnouncedForGood = this.#isAnnounced;
     this.#state.commandSchemas.release();
     this.#lockGuard.settle();
   }
@@ -277,6 +280,7 @@ const spaceUseOfOne = spaceUseByType<BranchCommand['type']>([
   'RemoveOrphanedVersions',
   'RemoveLeftovers',
   'RemoveConsumer',
+  'MoveConsumer',
 ]);
 
 /** A commit of several operations counts as freeing space only if each operation does. */

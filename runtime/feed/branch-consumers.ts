@@ -50,7 +50,7 @@ export class BranchConsumers {
   *consume(turn: Turn, { name }: ConsumeFeed): Generator<undefined, ConsumerStep> {
     requireEngine(turn.caller);
     const consumer = this.#require(name);
-    assert(consumer.effects === 'shard', 'effects elsewhere are not part of a commit');
+    if (consumer.effects !== 'shard') throw invalid(`The effects of '${name}' are not part of a commit`);
     const stored = this.#stored(turn, name);
     if (stored === undefined) return { isRegistered: false, items: 0, isComplete: true };
     const batch = yield* readBatch(turn, stored.position);

@@ -1,6 +1,6 @@
-import { assert } from '#runtime/base/assert.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
 import { decodeExactJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import type { Row, TableReader } from '#runtime/shard/shard.ts';
@@ -50,7 +50,8 @@ export function writeConsumer(turn: Turn, { effects, name, position, state }: St
   const place = position === undefined ? null : ([position.sequence, position.parts] as const);
   const row: StoredRow = [name, effects, place, state];
   const bytes = encodeJsonRow(row);
-  assert(bytes.length <= STATE_BYTES_MAX, 'the state of a consumer is small');
+  if (bytes.length > STATE_BYTES_MAX)
+    throw invalid(`The state of the consumer '${name}' has more than ${STATE_BYTES_MAX} bytes`);
   turn.put(BranchTable.consumers, name, bytes);
 }
 

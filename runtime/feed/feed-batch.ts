@@ -1,4 +1,5 @@
 import { formatRevision } from '#runtime/content/revision.ts';
+import { isDamage } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import { type EntryChanges, entryChanges } from './entry-changes.ts';
@@ -75,28 +76,35 @@ export function* readBatch(
   const items: FeedItem[] = [];
   let at = position;
   let changes = 0;
-  for (const entry of page.entries) {
-    if (entry.kind === 'begun' || entry.kind === 'created') {
-      if (items.length > 0) break;
-      return startingAt(reader, 'cut');
-    }
-    const whole = { sequence: entry.sequence, parts: 0 };
-    let held: EntryChanges | undefined;
-    for (const part of entryChanges(() => reader, entry, at.parts)) {
-      yield;
-      if (part === undefined) continue;
-      if (held !== undefined) {
-        at = { sequence: at.sequence, parts: at.parts + 1 };
-        items.push({ entry, changes: held, after: at });
-        if (changes >= CHANGES_MAX) return { items, position: at, last, isComplete: false };
+  try {
+    for (const entry of page.entries) {
+      if (entry.kind === 'begun' || entry.kind === 'created') {
+        if (items.length > 0) break;
+        return startingAt(reader, 'cut');
       }
-      held = part;
-      changes += part.changes.length;
+      const whole = { sequence: entry.sequence, parts: 0 };
+      let held: EntryChanges | undefined;
+      for (const part of entryChanges(() => reader, entry, at.parts)) {
+        yield;
+        if (part === undefined) continue;
+        if (held !== undefined) {
+          at = { sequence: at.sequence, parts: at.parts + 1 };
+          items.push({ entry, changes: held, after: at });
+          if (changes >= CHANGES_MAX) return { items, position: at, last, isComplete: false };
+        }
+        held = part;
+        changes += part.changes.length;
+      }
+      items.push({ entry, changes: held, after: whole });
+      at = whole;
+      if (changes >= CHANGES_MAX) break;
+      yield;
     }
-    items.push({ entry, changes: held, after: whole });
-    at = whole;
-    if (changes >= CHANGES_MAX) break;
-    yield;
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    // What follows is lost: a consumer that has nothing before it starts at the head.
+    if (items.length === 0) return startingAt(reader, 'cut');
+    return { items, position: at, last, isComplete: false };
   }
   return { items, position: at, last, isComplete: at.sequence === last };
 }

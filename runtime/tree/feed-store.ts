@@ -25,7 +25,7 @@ export type FeedRow =
 export interface FeedSpan {
   /** Sequence of the first entry; rows before it belong to the source of a fork. 0: the feed has not begun. */
   readonly first: number;
-  /** Sequence of the last entry; `first - 1` when there is none. */
+  /** Sequence of the last entry that was written; `first - 1` when there is none. */
   readonly last: number;
   /** Whether the branch was restored from a backup and has had no commit since. */
   readonly isRestored: boolean;
@@ -54,7 +54,7 @@ export const noFeed: FeedSpan = Object.freeze({ first: 0, last: 0, isRestored: f
 export function appendFeedRow(turn: Turn, span: FeedSpan, head: string, row: FeedRow): FeedSpan {
   let { first, last } = span;
   if (first === 0) {
-    last = lastFeedSequence(turn);
+    last = Math.max(last, lastFeedSequence(turn));
     first = last + 1;
     // An empty branch lacks no entries.
     if (row[0] !== 'created' && (last > 0 || head !== '0-0')) putRow(turn, ++last, ['begun', head]);
@@ -69,7 +69,7 @@ export function forkedFeed(
   source: FeedSpan,
   row: FeedRow & readonly ['created', ...unknown[]],
 ): FeedSpan {
-  const first = (source.first === 0 ? lastFeedSequence(turn) : source.last) + 1;
+  const first = Math.max(source.last, source.first === 0 ? lastFeedSequence(turn) : 0) + 1;
   putRow(turn, first, row);
   return { first, last: first, isRestored: false };
 }

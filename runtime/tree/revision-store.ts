@@ -1,6 +1,6 @@
 import type { DefinitionChange, NodeChange, RevisionRecord } from './revision-record.ts';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
-import { assert } from '#runtime/base/assert.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import {
   compareRevisions,
   formatRevision,
@@ -100,7 +100,11 @@ export function restoredHead({ key, value }: Row): Uint8Array {
 export function headOfBrokenFeed(reader: TableReader): Row | undefined {
   const branchHead = readBranchHead(reader);
   if (atOnce(isWholeFeed(reader, branchHead.feed))) return undefined;
-  return { key: HEAD_KEY, value: encodeHead({ ...branchHead, feed: noFeed }) };
+  // Its numbers are not used again: consumers know what they have seen by them.
+  return {
+    key: HEAD_KEY,
+    value: encodeHead({ ...branchHead, feed: { ...noFeed, last: branchHead.feed.last } }),
+  };
 }
 
 /** Adds an entry to the feed for a commit that moved the head without writing a revision. @param head before it */
@@ -237,7 +241,8 @@ export function readChangePart(
   if (part * CHUNK_CHANGES >= record.changeCount) return undefined;
   const key = revisionChangesKey(parseRevision(record.revision), part);
   const bytes = reader.get(BranchTable.revisionChanges, key);
-  assert(bytes !== undefined, 'a revision has all of its changes');
+  if (bytes === undefined)
+    throw new ServiceError('DATA_CORRUPTED', `Changes of revision ${record.revision} are lost`);
   return decodeJsonRow(bytes) as NodeChange[];
 }
 

@@ -48,8 +48,9 @@ export function hostObserver(
     },
     events(actor, happened) {
       events.add(happened.length);
-      if (happened.some(({ type }) => movesHead.has(type))) onHeadMoved(actor);
-      if (happened.some(isBranchEvent)) onFeedWritten(actor);
+      const isHeadMoved = happened.some(({ type }) => movesHead.has(type));
+      if (isHeadMoved) onHeadMoved(actor);
+      if (isHeadMoved || happened.some(isBranchEvent)) onFeedWritten(actor);
       if (happened.includes(jobEnqueued)) onJobsEnqueued(actor);
       for (const event of happened) if (isIndexesPending(event)) onIndexesPending(actor, event.since);
       const waiting = happened.filter(isJobWaiting);

@@ -156,4 +156,25 @@ export const branchGuards: readonly GuardMutant[] = [
     to: 'if (type === undefined) this.type(nodeType);',
     tests: ['test/actors/branch/reads/listed-texts.test.ts'],
   },
+  {
+    guard: 'a read that goes over to another snapshot asks there which rows belong to its state',
+    file: 'runtime/scan/moment.ts',
+    from: ' || this.#treeMoves !== moves',
+    to: '',
+    tests: ['test/actors/branch/unpinned-answers.test.ts'],
+  },
+  {
+    guard: 'a node whose path fills a key is not among its children',
+    file: 'runtime/scan/path-places.ts',
+    from: "(base.length < this.#base.length ? AFTER_END : '')",
+    to: "''",
+    tests: ['test/runtime/scan/scan.test.ts'],
+  },
+  {
+    guard: 'a group of long paths begins behind the path that is their beginning',
+    file: 'runtime/scan/path-places.ts',
+    from: 'for (let from: string | undefined = stem + AFTER_END;',
+    to: 'for (let from: string | undefined = stem + END;',
+    tests: ['test/runtime/scan/scan.test.ts'],
+  },
 ];

@@ -16,9 +16,23 @@ export const feedGuards: readonly GuardMutant[] = [
   {
     guard: 'a feed never uses a number again, also after a version that did not know it',
     file: 'runtime/tree/feed-store.ts',
-    from: 'last = lastFeedSequence(turn);',
+    from: 'last = Math.max(last, lastFeedSequence(turn));',
     to: 'last = 0;',
     tests: feedTests,
+  },
+  {
+    guard: 'a repaired feed uses no number again that a consumer may have seen',
+    file: 'runtime/tree/revision-store.ts',
+    from: 'feed: { ...noFeed, last: branchHead.feed.last }',
+    to: 'feed: noFeed',
+    tests: feedTests,
+  },
+  {
+    guard: 'a consumer does not stop for ever at changes that are lost',
+    file: 'runtime/feed/feed-batch.ts',
+    from: "if (items.length === 0) return startingAt(reader, 'cut');",
+    to: '',
+    tests: batchTests,
   },
   {
     guard: 'a missing entry is not passed over',

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { type FeedBatch, type FeedPosition, readBatch } from '#runtime/feed/feed-batch.ts';
-import { BranchTable, feedKey } from '#runtime/shard/key-layout.ts';
+import { parseRevision } from '#runtime/content/revision.ts';
+import { BranchTable, feedKey, revisionChangesKey } from '#runtime/shard/key-layout.ts';
 import { change, FeedBranch } from '#test/support/feed-branch.ts';
 
 function many(count: number): ReturnType<typeof change>[] {
@@ -52,6 +53,21 @@ describe('the batches of a consumer', () => {
       ],
     ]);
     expect(walk(branch, { sequence: 3, parts: 0 })).toEqual([[]]);
+  });
+
+  it('end before changes that are lost, and then tell the consumer to start at the head', () => {
+    const branch = new FeedBranch();
+    branch.commit();
+    const revision = parseRevision(branch.commit(many(2_500)));
+    branch.commit();
+    branch.turn().remove(BranchTable.revisionChanges, revisionChangesKey(revision, 0));
+    const before = batch(branch, start);
+    expect(before).toMatchObject({ position: { sequence: 1, parts: 0 }, isComplete: false });
+    expect(before.items).toHaveLength(1);
+    expect(batch(branch, before.position)).toMatchObject({
+      items: [],
+      start: { reason: 'cut', position: { sequence: 3, parts: 0 } },
+    });
   });
 
   it('take the parts of a moved head and of a fast-forward one by one', () => {

@@ -136,22 +136,23 @@ describe('the feed of a branch', () => {
     expect(repair()).toBe(1);
     expect([damage(), repair()]).toEqual([[], 0]);
     branch.commit();
-    expect(branch.shown(3)).toEqual({
+    expect(branch.shown(4)).toEqual({
       ...whole,
       entries: [
-        [4, 'begun'],
-        [5, 'revision'],
+        [5, 'begun'],
+        [6, 'revision'],
       ],
-      last: 5,
+      last: 6,
     });
-    expect(branch.shown(2)).toMatchObject({ isCut: true });
-    branch.turn().remove(BranchTable.feed, feedKey(4));
+    // Who has seen the lost entry is told as well, and its number is not used again.
+    expect(branch.shown(3)).toMatchObject({ isCut: true });
+    branch.turn().remove(BranchTable.feed, feedKey(5));
     expect(repair()).toBe(1);
     branch.commit();
-    expect(branch.shown(5)).toMatchObject({
+    expect(branch.shown(6)).toMatchObject({
       entries: [
-        [6, 'begun'],
-        [7, 'revision'],
+        [7, 'begun'],
+        [8, 'revision'],
       ],
     });
   });

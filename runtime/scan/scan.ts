@@ -119,7 +119,6 @@ export function* scan(
       if (passed === placesMax) return last;
       passed += 1;
       last = place.position;
-      // At a revision a place need not have a node.
       if (skip > 0 && countsKeys && moment.at === undefined) {
         skip -= 1;
         continue;
@@ -128,6 +127,9 @@ export function* scan(
       const hasChildren = isPassing ? (parents?.has(place.id) ?? isParent(moment, source, place)) : undefined;
       const passing = isPassing ? passingRecord(moment, source, place) : undefined;
       const record = passing ?? (yield* recordAt(moment, source.workspace, place));
+      // Only the ids of a workspace are those of all revisions.
+      const mayLack = source.kind === 'nodes' && moment.at !== undefined;
+      assert(record !== undefined || mayLack, `node ${place.id} is listed but not stored`);
       const isFound = record !== undefined && (moment.at === undefined || places.has?.(record) !== false);
       if (!isFound || !isReadable(scope, place.id, record)) {
         yield undefined;

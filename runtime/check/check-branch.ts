@@ -9,7 +9,7 @@ import {
   REVISION_BYTES,
   type Revision,
 } from '#runtime/content/revision.ts';
-import { bytesText, END } from '#runtime/shard/binary-key.ts';
+import { bytesText, END, storedText } from '#runtime/shard/binary-key.ts';
 import { consumerNameIn } from '#runtime/feed/consumer-store.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import {
@@ -255,7 +255,7 @@ class BranchCheck {
       this.#requireKnown(key);
       if (value.length === 0) return;
       const workspace = key.slice(0, key.indexOf(END));
-      const id = bytesText(Buffer.from(value).toString('latin1'));
+      const id = storedText(value);
       if (this.#reader.get(BranchTable.nodes, nodeKey(workspace, id)) !== undefined) return;
       for (const _ of this.#reader.range(BranchTable.nodeVersions, nodeVersionsUpTo(workspace, id))) return;
       throw damagedRow(`it names ${id}, of which there is no state`);

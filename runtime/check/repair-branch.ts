@@ -7,7 +7,7 @@ import {
   type Revision,
 } from '#runtime/content/revision.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
-import { bytesText, END } from '#runtime/shard/binary-key.ts';
+import { bytesText, END, storedText } from '#runtime/shard/binary-key.ts';
 import {
   BranchTable,
   childKey,
@@ -150,7 +150,7 @@ class BranchRepair {
       for (const { key, value } of this.#reader.range(table, everyKey)) {
         if (value.length === 0) continue;
         const workspace = key.slice(0, key.indexOf(END));
-        const id = bytesText(Buffer.from(value).toString('latin1'));
+        const id = storedText(value);
         const since = decodeRevisionDescending(key, key.length - REVISION_BYTES);
         if (!this.#hadState(workspace, id, since)) yield { table, key, value: new Uint8Array(0) };
       }

@@ -53,7 +53,7 @@ const ENTRIES_MAX = 64;
 const CHANGES_MAX = 1_000;
 
 /** Where a consumer starts at the head. */
-export function startAtHead(reader: TableReader, reason: FeedStart['reason']): FeedStart {
+function startAtHead(reader: TableReader, reason: FeedStart['reason']): FeedStart {
   const { feed, head } = readBranchHead(reader);
   return { revision: formatRevision(head), position: { sequence: feed.last, parts: 0 }, reason };
 }

@@ -1,7 +1,7 @@
 import type { Revision } from '#runtime/content/revision.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
-import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import type { NodeReader } from '#runtime/tree/node-reader.ts';
+import { treeAt } from '#runtime/tree/past-node-reader.ts';
 
 /** A reader that may go over to a later snapshot of the store, so that none is pinned for long. */
 export interface MovingReader extends TableReader {
@@ -40,7 +40,7 @@ export class Moment {
     const moves = 'moves' in this.reader ? (this.reader as MovingReader).moves : 0;
     // Which rows belong to a revision depends on where the head of the snapshot is.
     if (this.#tree === undefined || this.#treeAt !== at || this.#treeMoves !== moves) {
-      this.#tree = at === undefined ? new HeadNodeReader(this.reader) : new PastNodeReader(this.reader, at);
+      this.#tree = treeAt(this.reader, at);
       this.#treeAt = at;
       this.#treeMoves = moves;
     }

@@ -1,6 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
-import { AFTER_END, bytesText, END, LONG_PART_BYTES, textBytes } from '#runtime/shard/binary-key.ts';
+import { AFTER_END, END, LONG_PART_BYTES, storedText, textBytes } from '#runtime/shard/binary-key.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import type { Range } from '#runtime/shard/shard.ts';
@@ -177,7 +177,7 @@ export class PathPlaces implements PlaceSource {
     const table = isByType ? BranchTable.types : BranchTable.paths;
     for (const { key, value } of reader.range(table, last === undefined ? range : behind(range, last))) {
       const part = key.slice(prefix.length);
-      rows.push({ part, id: isByType ? idOf(value) : decodeBinding(value).id });
+      rows.push({ part, id: isByType ? storedText(value) : decodeBinding(value).id });
       if (rows.length >= most || this.#isPassed(part)) return { rows, next: part };
     }
     return { rows };
@@ -246,8 +246,4 @@ function endsOf(top: string): readonly string[] {
 function isBetweenGroups(position: string): boolean {
   const last = position.at(-1);
   return last === END || last === AFTER_END || last === ABOVE;
-}
-
-function idOf(value: Uint8Array): string {
-  return bytesText(Buffer.from(value.buffer, value.byteOffset, value.byteLength).latin1Slice());
 }

@@ -131,17 +131,11 @@ export function* scan(
       const mayLack = source.kind === 'nodes' && moment.at !== undefined;
       assert(record !== undefined || mayLack, `node ${place.id} is listed but not stored`);
       const isFound = record !== undefined && (moment.at === undefined || places.has?.(record) !== false);
-      if (!isFound || !isReadable(scope, place.id, record)) {
-        yield undefined;
-        continue;
-      }
-      const row: ScanRow = { position: place.position, id: place.id, record, hasChildren };
-      if (predicate !== undefined && !predicate(row)) {
-        yield undefined;
-        continue;
-      }
-      if (skip > 0) {
-        skip -= 1;
+      const isReadable = isFound && isReadableIn(scope, place.id, record);
+      const row = isReadable ? { position: place.position, id: place.id, record, hasChildren } : undefined;
+      const isMatch = row !== undefined && (predicate === undefined || predicate(row));
+      if (!isMatch || skip > 0) {
+        if (isMatch) skip -= 1;
         yield undefined;
         continue;
       }
@@ -247,7 +241,7 @@ function passingRecord(
   return found instanceof NodeRecord && found.bytes.length < PASSING_BYTES_MAX ? found : undefined;
 }
 
-function isReadable(scope: ReadScope, id: string, record: NodeRecord): boolean {
+function isReadableIn(scope: ReadScope, id: string, record: NodeRecord): boolean {
   if (scope.isAll) return true;
   const { nodeType, path } = record;
   return isInScope(scope, { id, nodeType, path });

@@ -31,6 +31,11 @@ export function bytesText(bytes: string): string {
   return ascii.test(bytes) ? bytes : Buffer.from(bytes, 'latin1').toString('utf8');
 }
 
+/** A text that is stored as UTF-8, as ids in rows are. @param bytes they may end before their memory does */
+export function storedText(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).utf8Slice();
+}
+
 /**
  * A part that may exceed the key length of LMDB: truncated, followed by a hash of the whole (32 bytes). Long parts with
  * a common prefix sort by hash, so scans over them recheck the whole text.

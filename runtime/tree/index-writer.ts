@@ -4,7 +4,7 @@ import type { Turn } from '#runtime/commit/behaviour.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import type { ResolvedSource } from '#runtime/content/resolution/schema-resolver.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
-import { bytesText, END } from '#runtime/shard/binary-key.ts';
+import { END, storedText } from '#runtime/shard/binary-key.ts';
 import { BranchTable, countKey, underParts } from '#runtime/shard/key-layout.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import { indexesPending } from './branch-events.ts';
@@ -224,7 +224,7 @@ export class IndexWriter {
 
   /** The node that a row of `types` names. */
   *#recordOf(workspace: string, value: Uint8Array): Generator<undefined, NodeRecord> {
-    const id = bytesText(Buffer.from(value).latin1Slice());
+    const id = storedText(value);
     const record = yield* this.#head.byIdInSteps(workspace, id);
     assert(record !== undefined, 'the type index names stored nodes');
     return record;
@@ -302,7 +302,7 @@ export class IndexWriter {
   }
 
   #isHolder(bytes: Uint8Array | undefined, id: string): boolean {
-    return bytes !== undefined && bytesText(Buffer.from(bytes).latin1Slice()) === id;
+    return bytes !== undefined && storedText(bytes) === id;
   }
 
   #putEntry(
@@ -325,7 +325,7 @@ export class IndexWriter {
     if (this.#duplicate === undefined) return;
     const holder = this.#turn.get(BranchTable.uniques, key);
     if (holder === undefined || this.#isHolder(holder, id)) return;
-    const ids = [id, bytesText(Buffer.from(holder).latin1Slice())] as const;
+    const ids = [id, storedText(holder)] as const;
     throw this.#duplicate({ workspace, property, ids });
   }
 }

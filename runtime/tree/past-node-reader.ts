@@ -9,7 +9,7 @@ import {
   type Revision,
   revisionZero,
 } from '#runtime/content/revision.ts';
-import { bytesText, END } from '#runtime/shard/binary-key.ts';
+import { END, storedText } from '#runtime/shard/binary-key.ts';
 import {
   BranchTable,
   childKey,
@@ -256,7 +256,7 @@ export class PastNodeReader implements NodeReader {
       const since = decodeRevisionDescending(key, revisionAt);
       if (!this.#state.belongs(since)) continue;
       // Forwards, the newest version comes first; backwards, it comes last.
-      if (isUnknown || bounds.reverse) found = { ...(found as PlacedChild), id: idOf(value), since };
+      if (isUnknown || bounds.reverse) found = { ...(found as PlacedChild), id: storedText(value), since };
       isUnknown = false;
     }
     if (found !== undefined) yield found;
@@ -285,6 +285,11 @@ export class PastNodeReader implements NodeReader {
   }
 }
 
+/** The tree of a branch at the head or, with a revision, at that revision. */
+export function treeAt(reader: TableReader, at: Revision | undefined): NodeReader {
+  return at === undefined ? new HeadNodeReader(reader) : new PastNodeReader(reader, at);
+}
+
 function sinceOf(record: Written | undefined): Revision | undefined {
   if (record instanceof NodeRecord) return decodeRevision(record.sinceKey, 0);
   return record === undefined ? undefined : parseRevision(record.revision);
@@ -299,12 +304,8 @@ function childOf({ orderKey, id }: PlacedChild): ChildEntry {
   return { orderKey, id };
 }
 
-function idOf(value: Uint8Array): string {
-  return bytesText(Buffer.from(value.buffer, value.byteOffset, value.byteLength).latin1Slice());
-}
-
 function bindingOf(version: Version | undefined): Binding | undefined {
   return version === undefined || version.value.length === 0
     ? undefined
-    : { since: version.since, id: idOf(version.value as Uint8Array) };
+    : { since: version.since, id: storedText(version.value as Uint8Array) };
 }

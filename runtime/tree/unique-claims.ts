@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { assert } from '#runtime/base/assert.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
-import { bytesText, textBytes } from '#runtime/shard/binary-key.ts';
+import { storedText, textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 
 /** A unique value that two nodes have. */
@@ -79,7 +79,7 @@ export class UniqueClaims {
     let done = 0;
     for (const [key, value] of this.#values) {
       const bytes = turn.get(BranchTable.uniques, key);
-      const before = bytes === undefined ? undefined : bytesText(Buffer.from(bytes).latin1Slice());
+      const before = bytes === undefined ? undefined : storedText(bytes);
       const [first, second] = holdersOf(value, before);
       if (first !== undefined && second !== undefined) return clashOf(value, first, second);
       if (first === undefined) {

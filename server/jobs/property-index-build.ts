@@ -1,14 +1,13 @@
 import type { BuildIndexes, CountPendingIndexes } from '#actors/branch/index-messages.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
-import { type Clock, sleep } from '#runtime/base/time/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
-import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobRequest } from '#runtime/jobs/job.ts';
 import type { JobHandler, RunningJob } from '#runtime/jobs/job-handler.ts';
 import type { IndexStep } from '#runtime/tree/index-writer.ts';
+import { runBranchSteps, unlessDeleted } from './branch-steps.ts';
 
 /** @see docs/interface/jobs.md#types-of-jobs */
 const TYPE = 'PropertyIndexBuild';
@@ -61,12 +60,7 @@ export class PropertyIndexBuild implements JobHandler {
     const { branch } = job.payload as JsonObject as { readonly branch: ActorId };
     const caller: Caller = { ...engineCaller(job.tenant), signal: job.signal };
     const built = { nodes: 0 };
-    try {
-      await this.#buildAll(branch, caller, job, built);
-    } catch (error) {
-      // A deleted branch has no indexes.
-      if (!(error instanceof ServiceError) || error.code !== 'NOT_FOUND') throw error;
-    }
+    await unlessDeleted(() => this.#buildAll(branch, caller, job, built));
     return built;
   }
 
@@ -75,15 +69,12 @@ export class PropertyIndexBuild implements JobHandler {
     const total = (await this.#router.query(branch, count, caller)) as number;
     if (total === 0) return;
     const command: BuildIndexes = { type: 'BuildIndexes', nodesMax: NODES_PER_COMMIT };
-    for (;;) {
-      const startedMs = this.#clock.monotonicMs();
+    await runBranchSteps(this.#clock, async () => {
       const step = (await this.#router.command(branch, command, { caller })) as IndexStep;
       built.nodes += step.nodes;
-      if (step.isDone) return;
       // Nodes that were created meanwhile are not in the total.
-      job.progress(Math.min(built.nodes / total, 1));
-      crashPoint('mid-job');
-      await sleep(this.#clock, this.#clock.monotonicMs() - startedMs);
-    }
+      if (!step.isDone) job.progress(Math.min(built.nodes / total, 1));
+      return step.isDone;
+    });
   }
 }

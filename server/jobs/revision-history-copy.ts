@@ -6,14 +6,14 @@ import type {
 } from '#actors/branch/orphan-messages.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
-import { type Clock, sleep } from '#runtime/base/time/clock.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
-import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobRequest } from '#runtime/jobs/job.ts';
 import type { JobHandler, RunningJob } from '#runtime/jobs/job-handler.ts';
 import type { OrphansRemoved } from '#runtime/tree/orphaned-versions.ts';
+import { runBranchSteps, unlessDeleted } from './branch-steps.ts';
 
 /** @see docs/interface/jobs.md#types-of-jobs */
 const TYPE = 'RevisionHistoryCopy';
@@ -62,12 +62,7 @@ export class RevisionHistoryCopy implements JobHandler {
     const { branch } = job.payload as JsonObject as { readonly branch: ActorId };
     const caller: Caller = { ...engineCaller(job.tenant), signal: job.signal };
     const removed = { revisions: 0, rows: 0 };
-    try {
-      await this.#removeAll(branch, caller, job, removed);
-    } catch (error) {
-      // A deleted branch has no orphaned versions.
-      if (!(error instanceof ServiceError) || error.code !== 'NOT_FOUND') throw error;
-    }
+    await unlessDeleted(() => this.#removeAll(branch, caller, job, removed));
     return removed;
   }
 
@@ -78,17 +73,14 @@ export class RevisionHistoryCopy implements JobHandler {
     removed: { revisions: number; rows: number },
   ): Promise<void> {
     const { command, total } = await this.#begin(branch, caller);
-    for (;;) {
-      const startedMs = this.#clock.monotonicMs();
+    await runBranchSteps(this.#clock, async () => {
       const step = (await this.#router.command(branch, command, { caller })) as OrphansRemoved;
       removed.revisions += step.revisions;
       removed.rows += step.rows;
       // Entries of the feed may be left although no revision is.
       if (total > 0) job.progress(removed.revisions / total);
-      if (step.isDone) return;
-      crashPoint('mid-job');
-      await sleep(this.#clock, this.#clock.monotonicMs() - startedMs);
-    }
+      return step.isDone;
+    });
   }
 
   /**

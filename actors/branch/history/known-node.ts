@@ -2,7 +2,7 @@ import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { decodeRevisionDescending, REVISION_BYTES, type Revision } from '#runtime/content/revision.ts';
 import { nodeNotFound } from '#runtime/errors/service-error.ts';
-import { bytesText } from '#runtime/shard/binary-key.ts';
+import { storedText } from '#runtime/shard/binary-key.ts';
 import { BranchTable, nodeVersionsUpTo, pathVersionsUpTo } from '#runtime/shard/key-layout.ts';
 import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
 import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
@@ -15,7 +15,7 @@ import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { BranchState } from '../branch-state.ts';
 import { settle } from '../long-answer.ts';
 import type { ReadAudit, ReadHistory } from '../messages.ts';
-import { readerAt } from '../reads/moment-readers.ts';
+import { treeAt } from '#runtime/tree/past-node-reader.ts';
 
 /** The state in which a past node is looked up: the tree at a moment and the versions before it. */
 interface Past {
@@ -59,7 +59,7 @@ function* findKnownNode(
   state.workspace(workspace);
   const moment = at ?? readBranchHead(view).head;
   const intervals = readLineage(view).intervals(moment);
-  const past: Past = { view, tree: readerAt(view, at), moment, intervals };
+  const past: Past = { view, tree: treeAt(view, at), moment, intervals };
   const id = 'id' in place ? place.id : yield* lastIdAt(past, workspace, place.path);
   const last = id === undefined ? undefined : yield* lastState(past, workspace, id);
   if (last === undefined) throw nodeNotFound(place);
@@ -74,7 +74,7 @@ function* lastIdAt(past: Past, workspace: string, path: string): Generator<undef
   if (present !== undefined) return present === ROOT_ID ? undefined : present;
   const earlier = pathVersionsUpTo(workspace, path, past.moment);
   const value = yield* lastValue(past, BranchTable.pathVersions, earlier);
-  return value === undefined ? undefined : bytesText(Buffer.from(value).latin1Slice());
+  return value === undefined ? undefined : storedText(value);
 }
 
 function* lastState(past: Past, workspace: string, id: string): Generator<undefined, FoundNode | undefined> {

@@ -6,7 +6,7 @@ import { renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { type SeesNode, shownRelations } from '#runtime/tree/shown-relations.ts';
 import type { BranchState } from '../branch-state.ts';
 import type { BranchCommand, NodeWritten } from '../messages.ts';
-import { readerAt } from '../reads/moment-readers.ts';
+import { treeAt } from '#runtime/tree/past-node-reader.ts';
 
 /** {@link NodeWritten} without the node, which can be read at its revision. */
 interface ShortWritten extends Omit<NodeWritten, 'node'> {
@@ -36,7 +36,7 @@ export function* recallWritten(
   const { workspace } = command;
   const { nodeId, revision } = kept;
   const at = parseRevision(revision);
-  const reader = readerAt(view, at);
+  const reader = treeAt(view, at);
   const record = yield* reader.byIdInSteps(workspace, nodeId);
   if (record === undefined) throw nodeNotFound({ id: nodeId });
   const hasChildren = reader.hasChildren(workspace, nodeId);

@@ -1,7 +1,7 @@
 import type { Relation } from '#runtime/content/content-node.ts';
 import { decodeRevisionDescending, REVISION_BYTES, revisionMax } from '#runtime/content/revision.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import { bytesText } from '#runtime/shard/binary-key.ts';
+import { storedText } from '#runtime/shard/binary-key.ts';
 import { BranchTable, pathVersionsUpTo } from '#runtime/shard/key-layout.ts';
 import { isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
@@ -143,7 +143,7 @@ function targetId(edit: EditScope, workspace: string, path: string): string | un
     if (value.length === 0) continue;
     const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
     if (!isWithin(edit.turn, line, written)) continue;
-    const id = bytesText(Buffer.from(value).latin1Slice());
+    const id = storedText(value);
     return edit.head.has(workspace, id) ? undefined : id;
   }
   return undefined;

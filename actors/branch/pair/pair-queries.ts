@@ -1,8 +1,7 @@
-import { Buffer } from 'node:buffer';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { bytesText } from '#runtime/shard/binary-key.ts';
+import { storedText } from '#runtime/shard/binary-key.ts';
 import { BranchTable, uniqueKey } from '#runtime/shard/key-layout.ts';
 import { LargeValue, PartRead } from '#runtime/shard/large-value.ts';
 import { readFurther } from '#runtime/shard/value-in-steps.ts';
@@ -119,7 +118,7 @@ export function uniqueHolder(
   { nodeType, property, value, workspace }: Omit<ReadUniqueHolder, 'type'>,
 ): string | undefined {
   const bytes = reader.get(BranchTable.uniques, uniqueKey(workspace, nodeType, property, value));
-  return bytes === undefined ? undefined : bytesText(Buffer.from(bytes).latin1Slice());
+  return bytes === undefined ? undefined : storedText(bytes);
 }
 
 /** After this many bytes of nodes, no further node is added to an answer: reading and checking them does not pause. */

@@ -17,8 +17,8 @@ import {
   type NodeName,
 } from './incoming-edges.ts';
 import { type CursorBinding, formatBoundCursor, parseBoundCursor } from './listing-cursor.ts';
-import { readerAt } from './moment-readers.ts';
 import { withReadable } from './read-node.ts';
+import { treeAt } from '#runtime/tree/past-node-reader.ts';
 
 /** Most entries on a page. */
 const PAGE_MAX = 1000;
@@ -51,7 +51,7 @@ function referencesTo(
   return answerPage(context, function* (reader) {
     // A large node was looked up just now, and the first row may be large.
     if (record === undefined) yield '';
-    const sources = new Sources(readerAt(reader, at), context.caller.policy);
+    const sources = new Sources(treeAt(reader, at), context.caller.policy);
     const find: FindSource = function* (source) {
       return (yield* sources.find(source))?.record;
     };

@@ -1,14 +1,7 @@
 import type { Revision } from '#runtime/content/revision.ts';
 import type { ResolvedSource } from '#runtime/content/resolution/schema-resolver.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
-import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import type { BranchState } from '../branch-state.ts';
-
-/** The tree a query reads: the head or an earlier revision. */
-export function readerAt(view: TableReader, at: Revision | undefined): NodeReader {
-  return at === undefined ? new HeadNodeReader(view) : new PastNodeReader(view, at);
-}
 
 /**
  * The schema a query renders with: types as the workspace pins them, or at an earlier revision the types of that

@@ -19,10 +19,11 @@ import type { BranchState } from '../branch-state.ts';
 import { namesTag, type Unchanged } from '../condition-messages.ts';
 import { LargePiece, settle, settleGrowing, settleLarge } from '../long-answer.ts';
 import { isHidden, localeChain, localizedProperties } from './localize.ts';
-import { readerAt, schemaAt } from './moment-readers.ts';
+import { schemaAt } from './moment-readers.ts';
 import type { ReadNode, ReadProperty } from '../read-messages.ts';
 import { seenNodes } from './seen-nodes.ts';
 import { VisibleNodes } from './visible-nodes.ts';
+import { treeAt } from '#runtime/tree/past-node-reader.ts';
 
 /**
  * Memory of a large node while it is rendered or decoded, as a multiple of its record: the record, its text, the
@@ -45,7 +46,7 @@ export function* findReadable(
   view: TableReader,
   { at, place, workspace }: NodeNamed,
 ): Generator<undefined, FoundNode> {
-  const tree = readerAt(view, at);
+  const tree = treeAt(view, at);
   const id = 'path' in place ? tree.idAt(workspace, place.path) : place.id;
   const found = id === undefined ? undefined : yield* findNode(tree, workspace, id);
   if (found === undefined) {
@@ -144,7 +145,7 @@ function* inspected(
 ): Generator<undefined, InspectedNode> {
   const { at, lang, place, workspace } = query;
   const type = schemaAt(state, view, workspace, at).nodeType(header.nodeType);
-  const tree = readerAt(view, at);
+  const tree = treeAt(view, at);
   const hasChildren = tree.hasChildren(workspace, header.id);
   const chain = lang === undefined ? [] : localeChain(state, lang);
   if (isHidden({ header }, chain)) throw nodeNotFound(place);
@@ -280,7 +281,7 @@ export function* readAgain(
   { at, place, workspace }: NodeNamed,
 ): Generator<undefined, NodeRecord> {
   yield;
-  const tree = readerAt(view, at);
+  const tree = treeAt(view, at);
   const id = 'path' in place ? tree.idAt(workspace, place.path) : place.id;
   const record = id === undefined ? undefined : yield* tree.byIdInSteps(workspace, id);
   if (record === undefined) throw nodeNotFound(place);

@@ -1,6 +1,6 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { uniqueValueInSteps } from '#runtime/index/unique-value.ts';
-import { bytesText, END } from '#runtime/shard/binary-key.ts';
+import { END, storedText } from '#runtime/shard/binary-key.ts';
 import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { Side } from '../../pair/branch-pair.ts';
@@ -116,7 +116,7 @@ export class UniqueViolations {
     const { reader, tree } = this.#view;
     for (const row of rowsInBatches(reader, BranchTable.types, underParts(workspace, nodeType))) {
       yield undefined;
-      const id = bytesText(Buffer.from(row.value).latin1Slice());
+      const id = storedText(row.value);
       if (isChanged(this.#view, { workspace, id })) continue;
       const state = yield* tree.stateOf({ workspace, id });
       // The index is that of the head, and the merge may read an earlier revision.

@@ -18,6 +18,7 @@ import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import { TreeUnderTest } from '../tree/tree-under-test.ts';
 import { types } from '../tree/tree-workload.ts';
+import { plainHeader } from '#test/support/plain-header.ts';
 
 const workspace = 'content';
 const FOLDERS = 20;
@@ -71,29 +72,9 @@ describe('what a scan costs', () => {
     workspaceName = workspace,
   ): string {
     orderKey = orderKeyBetween(orderKey, null);
-    const now = '2026-01-01T00:00:00.000Z';
-    const header = {
-      id,
-      name: pathName(path),
-      path,
-      nodeType: 'test:Item',
-      archetype: null,
-      parentId,
-      orderKey,
-      version: 1,
-      createdAt: now,
-      createdBy: 'ada',
-      updatedAt: now,
-      updatedBy: 'ada',
-      publishedAt: null,
-      publishedBy: null,
-      ownerId: null,
-      translations: null,
-      relations: [],
-      revision: formatRevision(writer.revision),
-      operation: 'added' as const,
-      changedLocale: null,
-    };
+    const place = { id, name: pathName(path), path, parentId, orderKey };
+    const revision = formatRevision(writer.revision);
+    const header = { ...plainHeader, ...place, nodeType: 'test:Item', revision };
     writer.add(workspaceName, makeNodeRecord(header, { title: path }));
     return id;
   }

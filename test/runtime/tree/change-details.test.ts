@@ -9,29 +9,9 @@ import {
 } from '#runtime/tree/change-details.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import { plainHeader } from '#test/support/plain-header.ts';
 
-const header: NodeHeader = {
-  id: 'n1',
-  name: 'a',
-  path: '/p/a',
-  nodeType: 'svc:Page',
-  archetype: null,
-  parentId: 'p',
-  orderKey: 'V',
-  version: 1,
-  createdAt: '2026-01-01T00:00:00.000Z',
-  createdBy: 'ada',
-  updatedAt: '2026-01-01T00:00:00.000Z',
-  updatedBy: 'ada',
-  publishedAt: null,
-  publishedBy: null,
-  ownerId: null,
-  translations: null,
-  relations: [],
-  revision: '1-0',
-  operation: 'added',
-  changedLocale: null,
-};
+const header: NodeHeader = { ...plainHeader, path: '/p/a', parentId: 'p' };
 
 function state(change: Partial<NodeHeader> = {}, properties: JsonObject = { title: 'A', n: 1 }): NodeRecord {
   return makeNodeRecord({ ...header, ...change }, properties);

@@ -10,32 +10,10 @@ import {
 } from '#runtime/tree/net-change.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
-
-const header: NodeHeader = {
-  id: 'n1',
-  name: 'a',
-  path: '/a',
-  nodeType: 'svc:Page',
-  archetype: null,
-  parentId: '/',
-  orderKey: 'V',
-  version: 1,
-  createdAt: '2026-01-01T00:00:00.000Z',
-  createdBy: 'ada',
-  updatedAt: '2026-01-01T00:00:00.000Z',
-  updatedBy: 'ada',
-  publishedAt: null,
-  publishedBy: null,
-  ownerId: null,
-  translations: null,
-  relations: [],
-  revision: '1-0',
-  operation: 'added',
-  changedLocale: null,
-};
+import { plainHeader } from '#test/support/plain-header.ts';
 
 function state(change: Partial<NodeHeader> = {}, properties: JsonObject = { title: 'A', n: 1 }): NodeRecord {
-  return makeNodeRecord({ ...header, ...change }, properties);
+  return makeNodeRecord({ ...plainHeader, ...change }, properties);
 }
 
 const overlay = (value: string, hash: string, at = '2026-01-01T00:00:00.000Z'): JsonObject => ({
@@ -53,7 +31,7 @@ const relation = (target: string, weight: number | null = null): Relation => ({
 
 describe('two states of a node have the same content', () => {
   it('when only revision, version, stamps, order of keys or order of relations differ', () => {
-    const one = state({ relations: [relation('x'), relation('y')], publishedAt: header.createdAt });
+    const one = state({ relations: [relation('x'), relation('y')], publishedAt: plainHeader.createdAt });
     const other = state(
       {
         relations: [relation('y'), relation('x')],
@@ -88,7 +66,7 @@ describe('two states of a node have the same content', () => {
     ['the type', state({ nodeType: 'svc:Folder' })],
     ['the archetype', state({ archetype: 'Hero' })],
     ['the owner', state({ ownerId: 'ada' })],
-    ['being published', state({ publishedAt: header.createdAt, publishedBy: 'ada' })],
+    ['being published', state({ publishedAt: plainHeader.createdAt, publishedBy: 'ada' })],
     ['a relation', state({ relations: [relation('x')] })],
     ['a translation', state({ translations: { de: overlay('Ä', 'h') } })],
   ])('not when %s differs', (_what, other) => {

@@ -10,6 +10,7 @@ import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import { MODEL_ROOT, type ModelNode } from './tree-model.ts';
+import { plainHeader } from '#test/support/plain-header.ts';
 
 /** One thing a revision does; numbers pick among what is there. */
 export type Step =
@@ -192,29 +193,9 @@ export class Stepper {
   }
 
   #record(node: ModelNode, operation: NodeHeader['operation']): NodeRecord {
-    const now = '2026-01-01T00:00:00.000Z';
-    const header: NodeHeader = {
-      id: node.id,
-      name: pathName(node.path),
-      path: node.path,
-      nodeType: node.nodeType,
-      archetype: null,
-      parentId: node.parentId,
-      orderKey: node.orderKey,
-      version: node.version,
-      createdAt: now,
-      createdBy: 'ada',
-      updatedAt: now,
-      updatedBy: 'ada',
-      publishedAt: null,
-      publishedBy: null,
-      ownerId: null,
-      translations: null,
-      relations: [],
-      revision: formatRevision(this.#writer.revision),
-      operation,
-      changedLocale: null,
-    };
-    return makeNodeRecord(header, { title: node.title });
+    const { id, nodeType, orderKey, parentId, path, title, version } = node;
+    const revision = formatRevision(this.#writer.revision);
+    const place = { id, name: pathName(path), path, parentId, orderKey };
+    return makeNodeRecord({ ...plainHeader, ...place, nodeType, version, revision, operation }, { title });
   }
 }

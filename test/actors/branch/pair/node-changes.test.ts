@@ -20,33 +20,11 @@ import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';
 import { type AppliedChange, applyChanges } from '#test/support/apply-changes.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
-
-const header: NodeHeader = {
-  id: 'n1',
-  name: 'a',
-  path: '/a',
-  nodeType: 'svc:Page',
-  archetype: null,
-  parentId: '/',
-  orderKey: 'V',
-  version: 1,
-  createdAt: '2026-01-01T00:00:00.000Z',
-  createdBy: 'ada',
-  updatedAt: '2026-01-01T00:00:00.000Z',
-  updatedBy: 'ada',
-  publishedAt: null,
-  publishedBy: null,
-  ownerId: null,
-  translations: null,
-  relations: [],
-  revision: '1-0',
-  operation: 'added',
-  changedLocale: null,
-};
+import { plainHeader } from '#test/support/plain-header.ts';
 
 /** As it comes from the disk: nothing of it is decoded. */
 function state(fields: Partial<NodeHeader> = {}, properties: JsonObject = { title: 'A' }): NodeRecord {
-  return new NodeRecord(makeNodeRecord({ ...header, ...fields }, properties).bytes);
+  return new NodeRecord(makeNodeRecord({ ...plainHeader, ...fields }, properties).bytes);
 }
 
 const seesAll: SeesTarget = sees(() => true);

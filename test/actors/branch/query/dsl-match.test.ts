@@ -8,28 +8,16 @@ import type { NodeHeader } from '#runtime/content/content-node.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import { runBudgeted } from '#test/support/budgeted-steps.ts';
+import { plainHeader } from '#test/support/plain-header.ts';
 
 const header: NodeHeader = {
+  ...plainHeader,
   id: 'n',
   name: 'n',
   path: '/n',
   nodeType: 'svc:Folder',
-  archetype: null,
   parentId: 'root',
   orderKey: 'a0',
-  version: 1,
-  createdAt: '2026-01-01T00:00:00.000Z',
-  createdBy: 'ada',
-  updatedAt: '2026-01-01T00:00:00.000Z',
-  updatedBy: 'ada',
-  publishedAt: null,
-  publishedBy: null,
-  ownerId: null,
-  translations: null,
-  relations: [],
-  revision: '1-0',
-  operation: 'added',
-  changedLocale: null,
 };
 
 /** What no step may take, in estimated nanoseconds. */

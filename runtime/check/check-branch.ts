@@ -25,6 +25,7 @@ import {
   nodeVersionsUpTo,
   parentKey,
   pathKey,
+  propertyPrefix,
   revisionChangesKey,
 } from '#runtime/shard/key-layout.ts';
 import type { Row, TableReader } from '#runtime/shard/shard.ts';
@@ -372,9 +373,47 @@ export function followsFromNode(
   const fields = record && fieldsOf(countKey(home, record.nodeType));
   if (record === undefined || fields === undefined) return false;
   const table = BranchTable[name];
-  return indexEntries(home, fields, record.header, record.properties, 'possible').some(
+  const relevant = fieldsFor(name, fields, workspace, parts[1] as string);
+  return indexEntries(home, relevant, record.header, record.properties, 'possible').some(
     (entry) => entry.table === table && entry.key === key,
   );
+}
+
+const noFields: IndexFields = Object.freeze({ properties: [], uniques: [] });
+
+/** The fields of a type by the name of one of its property indexes, as a part of a key. */
+const byIndex = new WeakMap<IndexFields, Map<string, IndexFields>>();
+
+/** The fields of a type that a row can follow from: a type may have a thousand indexes, and each node a row in each. */
+function fieldsFor(name: DerivedTable, fields: IndexFields, workspace: string, index: string): IndexFields {
+  if (name === 'uniques') return { ...noFields, uniques: fields.uniques };
+  if (name !== 'properties') return noFields;
+  let indexes = byIndex.get(fields);
+  if (indexes === undefined) {
+    indexes = new Map();
+    byIndex.set(fields, indexes);
+  }
+  let found = indexes.get(index);
+  if (found === undefined) {
+    found = fieldsOfIndex(
+      fields,
+      (each) => propertyPrefix(workspace, each) === workspace + END + index + END,
+    );
+    indexes.set(index, found);
+  }
+  return found;
+}
+
+function fieldsOfIndex({ pending, properties }: IndexFields, isIt: (index: string) => boolean): IndexFields {
+  const only = { ...noFields, properties: properties.filter(isIt) };
+  if (pending === undefined) return only;
+  const { building, dropping, upgrading } = pending;
+  const lists = {
+    building: building.filter(isIt),
+    upgrading: upgrading.filter(isIt),
+    dropping: dropping.filter(isIt),
+  };
+  return { ...only, pending: { ...pending, ...lists } };
 }
 
 function recordOf(reader: TableReader, workspace: string, id: string): NodeRecord | undefined {

@@ -147,9 +147,12 @@ function suggestion(name: string, names: readonly string[]): string {
   return nearest === undefined ? '' : `; did you mean '${nearest}'?`;
 }
 
+const tooMany = `A filter has at most ${TERMS_MAX} comparisons, and as many filters in 'and' and 'or'`;
+
 /** Counts what it reads, so that the size of a filter is bounded. */
 class FilterReader {
   #terms = 0;
+  #filters = 0;
 
   object(json: JsonValue, depth: number): Condition {
     if (!isJsonObject(json)) throw refuse('A filter must be an object');
@@ -166,10 +169,9 @@ class FilterReader {
 
   #list(key: string, json: JsonValue, depth: number): readonly Condition[] {
     if (!isJsonArray(json)) throw refuse(`'${key}' must be an array of filters`);
-    return json.map((item) => {
-      this.#count();
-      return this.object(item, depth + 1);
-    });
+    this.#filters += json.length;
+    if (this.#filters > TERMS_MAX) throw refuse(tooMany);
+    return json.map((item) => this.object(item, depth + 1));
   }
 
   #field(name: string, json: JsonValue, parts: Condition[]): void {
@@ -180,14 +182,10 @@ class FilterReader {
     const entries = Object.entries(json);
     if (entries.length === 0) throw refuse(`'${shown(name)}' has no operator`);
     for (const [operator, value] of entries) {
-      this.#count();
+      this.#terms += 1;
+      if (this.#terms > TERMS_MAX) throw refuse(tooMany);
       parts.push(parseTerm(name, field, operator, value));
     }
-  }
-
-  #count(): void {
-    this.#terms += 1;
-    if (this.#terms > TERMS_MAX) throw refuse(`A filter has at most ${TERMS_MAX} comparisons`);
   }
 }
 

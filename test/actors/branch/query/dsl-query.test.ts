@@ -223,6 +223,16 @@ describe('the DSL query', () => {
     }
   });
 
+  it('takes as many comparisons as it says, in whatever form they come', async () => {
+    const terms = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ [`properties.p${index}`]: { eq: 1 } }));
+    for (const combinator of ['or', 'and']) await ask({ [combinator]: terms(1_000), limit: 1 });
+    await expect(ask({ or: terms(1_001) })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+    await expect(ask(Object.assign({}, ...terms(1_001)))).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+    });
+  });
+
   it('evaluates only what the caller may read', async () => {
     const caller = callerWith((_operation, { path }) => path !== '/apple');
     expect((await ask({}, caller)).page.total).toBe(4);

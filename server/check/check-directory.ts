@@ -19,7 +19,7 @@ import { checkBlobs } from './check-blobs.ts';
 import { checkAgainstJournal } from './check-journal.ts';
 import { type CheckedShard, checkShard } from './check-shard.ts';
 import type { CheckReport, DamageFound } from './check-report.ts';
-import { type ReadCatalogue, readCatalogue } from './read-catalogue.ts';
+import { catalogueAgainstJournal, type ReadCatalogue, readCatalogue } from './read-catalogue.ts';
 import { readShard } from './read-shard.ts';
 import { shardPathOf } from './shard-path.ts';
 import {
@@ -48,6 +48,7 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
     const isExpected = actors.some((actor) => saysWhose(store, actor));
     const catalogue = readCatalogue(join(dataDir, 'actors'), isExpected);
     damage.push(...catalogue.damage);
+    damage.push(...catalogueAgainstJournal(join(dataDir, 'actors'), catalogue, journal));
     const shards = await checkShards(environment, survey, catalogue);
     damage.push(...shards.damage);
     const { bytes, positions, total } = shards;

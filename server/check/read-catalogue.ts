@@ -6,6 +6,7 @@ import {
   KEY_CHECK_KEY,
 } from '#runtime/actor/catalogue/actor-catalogue.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
+import type { JournalSurvey } from '#runtime/embedded/recovery/journal-survey.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import { PageFile } from '#runtime/shard/page-file.ts';
 import type { DamageFound } from './check-report.ts';
@@ -17,8 +18,13 @@ export interface ReadCatalogue {
   /** Check value of the directory's master key; undefined when none is stored. */
   readonly keyCheck: string | undefined;
   readonly actors: ReadonlyMap<ActorId, CatalogueRow>;
+  /** Newest record of the journal that it knows; undefined when it cannot be read. */
+  readonly sequence: number | undefined;
   readonly damage: readonly DamageFound[];
 }
+
+/** Where a journal begins and ends. */
+type JournalEnds = Pick<JournalSurvey, 'findings' | 'firstSequence' | 'lastSequence' | 'segments'>;
 
 /** Reads a catalogue without opening it. @param folder of the actors @param isExpected whether there must be one */
 export function readCatalogue(folder: string, isExpected: boolean): ReadCatalogue {
@@ -28,10 +34,11 @@ export function readCatalogue(folder: string, isExpected: boolean): ReadCatalogu
   const actors = new Map<ActorId, CatalogueRow>();
   if (!ActorCatalogue.isIn(folder)) {
     if (isExpected) say('it is missing or empty: it says which actors there should be');
-    return { directory: undefined, keyCheck: undefined, actors, damage };
+    return { directory: undefined, keyCheck: undefined, actors, sequence: undefined, damage };
   }
   let directory: string | undefined;
   let keyCheck: string | undefined;
+  let sequence: number | undefined;
   let catalogue: PageFile | undefined;
   try {
     catalogue = new PageFile(file, catalogueTables, (table, what) => say(`${table}: ${what}`));
@@ -43,6 +50,9 @@ export function readCatalogue(folder: string, isExpected: boolean): ReadCatalogu
       if (key === DIRECTORY_KEY) directory = fact as string;
       if (key === KEY_CHECK_KEY) keyCheck = fact as string;
     }
+    // A catalogue names its directory before the first actor is created.
+    if (directory !== undefined) ({ sequence } = catalogue.position);
+    else if (isExpected) say('it names no directory: another file was copied over it');
     for (const table of [0, 1]) {
       const found = [...catalogue.rows(table)].length;
       if (found !== catalogue.entriesOf(table)) say(`table ${catalogueTables[table]} lacks rows`);
@@ -52,7 +62,29 @@ export function readCatalogue(folder: string, isExpected: boolean): ReadCatalogu
   } finally {
     catalogue?.close();
   }
-  return { directory, keyCheck, actors, damage };
+  return { directory, keyCheck, actors, sequence, damage };
+}
+
+/**
+ * What is wrong with a catalogue and a journal beside each other: a server does not start on what is of two times.
+ *
+ * @param folder of the actors
+ */
+export function catalogueAgainstJournal(
+  folder: string,
+  { sequence }: Pick<ReadCatalogue, 'sequence'>,
+  { findings, firstSequence, lastSequence, segments }: JournalEnds,
+): readonly DamageFound[] {
+  // Damage of the journal is reported with its files, and may hide where it begins and ends.
+  if (sequence === undefined || segments === 0 || findings.length > 0) return [];
+  const file = ActorCatalogue.pathIn(folder);
+  if (sequence > lastSequence) {
+    const what = `it knows record ${sequence}, but the journal ends at record ${lastSequence}: its newest files are missing`;
+    return [{ file, what }];
+  }
+  if (sequence >= firstSequence - 1) return [];
+  const what = `it is older than the other files: it knows records up to ${sequence}, and the journal begins with ${firstSequence}`;
+  return [{ file, what }];
 }
 
 function decodeJsonRowOf(value: Uint8Array): CatalogueRow {

@@ -127,7 +127,9 @@ describe('how far members are in the logs', () => {
     const answers: string[] = [];
     other.subscribe('test.answers', { callback: (_error, message) => void answers.push(message.string()) });
     other.publish('test.position', '', { reply: 'test.answers' });
-    // Whatever is answered to the forged question is answered before this one.
+    // The server has the forged question, and has sent it to both, once it has answered what was sent after it.
+    await other.flush();
+    // Whatever is answered to it is answered before this question.
     expect((await a.ask(1)).positions.size).toBe(1);
     await other.flush();
     expect(answers).toEqual([made]);

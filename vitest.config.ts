@@ -23,12 +23,14 @@ const shared = {
 /** Tests that take seconds of a processor, and seldom fail where others do not: only `slow` runs them. */
 const longOnes = [
   'test/actors/branch/history/orphaned-versions.fuzz.test.ts',
-  'test/actors/branch/merge/{fast-forward.fuzz,held-nodes}.test.ts',
-  'test/actors/branch/workload/branch-workload.fuzz.test.ts',
+  'test/actors/branch/merge/{fast-forward.fuzz,held-nodes,wide-merge}.test.ts',
+  'test/actors/branch/nodes/commit-work.test.ts',
+  'test/actors/branch/workload/{branch-workload,index-build}.fuzz.test.ts',
   'test/cluster/directory/registry.sim.test.ts',
   'test/cluster/ownership/{damaged-leader,power-loss,standstill}.sim.test.ts',
   'test/operator/closed-output.test.ts',
   'test/runtime/actor/host/reused-names.sim.test.ts',
+  'test/runtime/embedded/journal/journal-crash.test.ts',
   'test/scenarios/{bad-days,lock-lifetimes,reset-password}.test.ts',
   'test/server/salvage/salvage-directory.test.ts',
 ];

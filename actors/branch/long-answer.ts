@@ -4,7 +4,8 @@ import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
 import { peekedValue, storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
-import type { Range, Row, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
+import type { Range, Row, RowVisitor, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
+import { visitRows } from '#runtime/shard/visit-rows.ts';
 import { compareRevisions, type Revision, revisionZero } from '#runtime/content/revision.ts';
 import type { MovingReader } from '#runtime/scan/moment.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
@@ -84,6 +85,10 @@ class HandedOverReader implements MovingReader {
 
   storedRange(table: number, range: Range): Iterable<StoredRow> {
     return storedRows(this.#reader, table, range);
+  }
+
+  visit(table: number, range: Range, visitor: RowVisitor): void {
+    visitRows(this.#reader, table, range, visitor);
   }
 
   handOver(reader: TableReader): void {

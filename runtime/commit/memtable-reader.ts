@@ -1,7 +1,8 @@
 import { hasRow } from '#runtime/shard/has-row.ts';
 import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
 import { peekedValue, storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
-import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
+import type { Range, Row, RowVisitor, TableReader } from '#runtime/shard/shard.ts';
+import { rowOf, visitRows } from '#runtime/shard/visit-rows.ts';
 import type { EmptyRanges } from './empty-ranges.ts';
 import type { Change, Memtable } from './memtable.ts';
 
@@ -90,14 +91,10 @@ export class MemtableReader implements TableReader {
     storedIn: (range: Range) => Iterable<R>,
   ): Iterable<R> {
     const drained = range.reverse === true ? undefined : this.#drained;
-    const start = drained === undefined ? range.start : drained.firstAfter(table, range.start);
+    const start = drained === undefined ? range.start : this.#firstAfter(table, range.start);
     if (start >= range.end) return [];
     const rest = start === range.start ? range : { start, end: range.end };
-    const changed = [];
-    for (const memtable of this.#memtables()) {
-      const rows = memtable.range(table, rest);
-      if (rows !== undefined) changed.push(rows);
-    }
+    const changed = this.#changed(table, rest);
     const stored = storedIn(rest);
     if (changed.length === 0) return stored;
     const writes = drained?.writes;
@@ -105,6 +102,53 @@ export class MemtableReader implements TableReader {
       if (drained !== undefined && drained.writes === writes)
         drained.walked(table, range.start, passed, key ?? range.end);
     });
+  }
+
+  visit(table: number, range: Range, visitor: RowVisitor): void {
+    const start = range.reverse === true ? range.start : this.#firstAfter(table, range.start);
+    if (start >= range.end) return;
+    const rest = { ...range, start };
+    const reverse = range.reverse === true;
+    const changes = changesOf(this.#changed(table, rest), reverse);
+    let change = nextOf(changes);
+    let goesOn = true;
+    /** Passes the changed rows before a key, or all. */
+    const passBefore = (key?: string): void => {
+      while (goesOn && change !== undefined) {
+        const [changed, value] = change;
+        if (key !== undefined && (reverse ? changed <= key : changed >= key)) return;
+        if (value !== null) goesOn = visitor(rowOf(changed, value));
+        change = nextOf(changes);
+      }
+    };
+    visitRows(this.#shard(), table, rest, (row) => {
+      if (change === undefined) return visitor(row);
+      const key = row.key();
+      passBefore(key);
+      if (!goesOn) return false;
+      if (change?.[0] !== key) goesOn = visitor(row);
+      else {
+        const [, value] = change;
+        change = nextOf(changes);
+        if (value !== null) goesOn = visitor(rowOf(key, value));
+      }
+      return goesOn;
+    });
+    passBefore();
+  }
+
+  #firstAfter(table: number, start: string): string {
+    return this.#drained === undefined ? start : this.#drained.firstAfter(table, start);
+  }
+
+  /** The changed rows of a range, newest memtable first. */
+  #changed(table: number, range: Range): Iterator<[string, Change]>[] {
+    const changed = [];
+    for (const memtable of this.#memtables()) {
+      const rows = memtable.range(table, range);
+      if (rows !== undefined) changed.push(rows);
+    }
+    return changed;
   }
 
   /** A key may have a value from now on. Must be called for every write to the memtables. */
@@ -126,8 +170,8 @@ function* merge<R extends StoredRow>(
 ): Generator<R, undefined> {
   let passed = 0;
   const storedRows = stored[Symbol.iterator]();
-  const heads: ([string, Change] | undefined)[] = changed.map((source) => next(source));
-  let row = nextRow(storedRows);
+  const heads: ([string, Change] | undefined)[] = changed.map((source) => nextOf(source));
+  let row = nextOf(storedRows);
   try {
     for (;;) {
       let key = row?.key;
@@ -144,11 +188,11 @@ function* merge<R extends StoredRow>(
         const head = heads[index];
         if (head === undefined || head[0] !== key) continue;
         if (value === undefined) value = head[1];
-        heads[index] = next(changed[index] as Iterator<[string, Change]>);
+        heads[index] = nextOf(changed[index] as Iterator<[string, Change]>);
       }
       if (row?.key === key) {
         if (value === undefined) value = row.value;
-        row = nextRow(storedRows);
+        row = nextOf(storedRows);
       }
       if (value === null || value === undefined) {
         if (passed >= 0) passed += 1;
@@ -164,12 +208,27 @@ function* merge<R extends StoredRow>(
   }
 }
 
-function next(source: Iterator<[string, Change]>): [string, Change] | undefined {
-  const result = source.next();
-  return result.done === true ? undefined : result.value;
+/** The changes of several memtables, in order. @param changed newest first */
+function* changesOf(
+  changed: readonly Iterator<[string, Change]>[],
+  reverse: boolean,
+): Generator<[string, Change], undefined> {
+  const heads = changed.map((source) => nextOf(source));
+  for (;;) {
+    let first: [string, Change] | undefined;
+    for (const head of heads) {
+      if (head === undefined) continue;
+      if (first === undefined || (reverse ? head[0] > first[0] : head[0] < first[0])) first = head;
+    }
+    if (first === undefined) return;
+    const [key] = first;
+    for (const [index, head] of heads.entries())
+      if (head?.[0] === key) heads[index] = nextOf(changed[index] as Iterator<[string, Change]>);
+    yield first;
+  }
 }
 
-function nextRow<R>(source: Iterator<R>): R | undefined {
+function nextOf<T>(source: Iterator<T>): T | undefined {
   const result = source.next();
   return result.done === true ? undefined : result.value;
 }

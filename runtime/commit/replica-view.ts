@@ -1,6 +1,6 @@
 import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { readerOver } from '#runtime/shard/value-in-steps.ts';
+import { readerOver } from '#runtime/shard/reader-over.ts';
 import type { Shard, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 import type { Memtable } from './memtable.ts';
 import { MemtableReader } from './memtable-reader.ts';

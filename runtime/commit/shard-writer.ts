@@ -5,7 +5,7 @@ import type { Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RecordMark } from '#runtime/log/log-entry.ts';
 import type { Log } from '#runtime/log/ports.ts';
-import { readerOver } from '#runtime/shard/value-in-steps.ts';
+import { readerOver } from '#runtime/shard/reader-over.ts';
 import type { Shard, ShardPosition, ShardSnapshot } from '#runtime/shard/shard.ts';
 import { applyMemtables } from './apply-memtables.ts';
 import { crashPoint } from './crash-point.ts';

@@ -9,7 +9,8 @@ import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
 import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
 import { peekedValue, storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
-import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
+import type { Range, Row, RowVisitor, TableReader } from '#runtime/shard/shard.ts';
+import { visitRows } from '#runtime/shard/visit-rows.ts';
 import type { HybridClock } from './hybrid-clock.ts';
 import type { Change, Memtable } from './memtable.ts';
 
@@ -136,6 +137,10 @@ export class TurnScope implements Turn {
 
   storedRange(table: number, range: Range): Iterable<StoredRow> {
     return storedRows(this.#reader, table, range);
+  }
+
+  visit(table: number, range: Range, visitor: RowVisitor): void {
+    visitRows(this.#reader, table, range, visitor);
   }
 
   put(table: number, key: string, value: Uint8Array): void {

@@ -44,9 +44,10 @@ import {
 } from './lmdb-tables.ts';
 import { requireOpenable } from './openable.ts';
 import { encodeIdentity, requireIdentity, type ShardIdentity } from './shard-identity.ts';
-import type { Applied, Range, Row, Shard, ShardPosition, ShardSnapshot } from './shard.ts';
+import type { Applied, Range, Row, RowVisitor, Shard, ShardPosition, ShardSnapshot } from './shard.ts';
 import { goBackToFlushed, requireSound } from './unflushed-file.ts';
 import { verifyShard } from './verify-shard.ts';
+import { VisitedTable } from './visited-table.ts';
 
 /** Name of the data file of an LMDB environment. */
 const DATA_FILE = 'data.mdb';
@@ -163,6 +164,8 @@ export class LmdbShard implements Shard {
   readonly #system: Table;
   readonly #tables: readonly Table[];
   readonly #large: LargeRows;
+  /** Tables of which rows were looked at in place. */
+  readonly #visited: (VisitedTable | undefined)[] = [];
   /** Open snapshots: closing the environment would unmap their memory. */
   readonly #snapshots = new Set<ShardSnapshot>();
   #position: ShardPosition;
@@ -318,6 +321,20 @@ export class LmdbShard implements Shard {
     return this.#large.knownRows(table, this.#rows(table, range));
   }
 
+  visit(table: number, range: Range, visitor: RowVisitor): void {
+    this.#requireOpen();
+    this.#visit(table, range, undefined, visitor);
+  }
+
+  #visit(table: number, range: Range, transaction: Transaction | undefined, visitor: RowVisitor): void {
+    this.#visited[table] ??= new VisitedTable(table, this.#table(table), this.#large);
+    try {
+      this.#visited[table].visit(range, transaction, visitor);
+    } catch (cause) {
+      throw this.#readError(cause);
+    }
+  }
+
   #rows(table: number, range: Range): Iterable<Row> {
     this.#requireOpen();
     return rowsOf(this.#table(table), range, undefined, () => this.#requireOpen(), this.#explain);
@@ -423,6 +440,10 @@ export class LmdbShard implements Shard {
       has: (table, key) => read(() => hasKey(this.#table(table), key, transaction)),
       range: (table, range) => this.#large.wholeRows(table, rowsIn(table, range), piece),
       storedRange: (table, range) => this.#large.knownRows(table, rowsIn(table, range)),
+      visit: (table, range, visitor) => {
+        requireOpen();
+        this.#visit(table, range, transaction, visitor);
+      },
       close: () => {
         if (!isOpen) return;
         isOpen = false;

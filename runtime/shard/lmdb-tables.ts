@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { Database, Transaction } from 'lmdb';
+import type { Database, RangeOptions, Transaction } from 'lmdb';
 import { assert } from '#runtime/base/assert.ts';
 import { decodeRevision, encodeRevision, revisionZero } from '#runtime/content/revision.ts';
 import type { RecordMark } from '#runtime/log/log-entry.ts';
@@ -154,6 +154,18 @@ function boundOf(key: string): Bound {
 }
 
 /**
+ * The options with which lmdb-js walks a range: it walks backwards from `start` to `end`, and our range is [start, end) in
+ * both directions.
+ */
+export function walkOf(range: Range): RangeOptions {
+  const from = boundOf(range.start);
+  const to = boundOf(range.end);
+  return range.reverse === true
+    ? { start: to.key, exclusiveStart: to.isAbove, end: from.key, inclusiveEnd: from.isAbove, reverse: true }
+    : { start: from.key, exclusiveStart: !from.isAbove, end: to.key, inclusiveEnd: !to.isAbove };
+}
+
+/**
  * The rows of a range, in order.
  *
  * @param transaction default: the newest state
@@ -168,22 +180,9 @@ export function* rowsOf(
   explain: (cause: unknown) => unknown = (cause) => cause,
 ): Generator<Row, undefined> {
   if (range.start >= range.end) return;
-  const from = boundOf(range.start);
-  const to = boundOf(range.end);
   const shared = transaction === undefined ? {} : { transaction };
-  // lmdb-js iterates backwards from `start` to `end`; our range is [start, end) in both directions.
-  const stretch =
-    range.reverse === true
-      ? {
-          start: to.key,
-          exclusiveStart: to.isAbove,
-          end: from.key,
-          inclusiveEnd: from.isAbove,
-          reverse: true,
-        }
-      : { start: from.key, exclusiveStart: !from.isAbove, end: to.key, inclusiveEnd: !to.isAbove };
   try {
-    for (const row of table.getRange({ ...stretch, ...shared })) {
+    for (const row of table.getRange({ ...walkOf(range), ...shared })) {
       yield row;
       requireOpen();
     }

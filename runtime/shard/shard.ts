@@ -1,12 +1,31 @@
 import type { RecordMark, Write } from '#runtime/log/log-entry.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import type { StoredRow, StoredValue } from './large-value.ts';
+import type { Buffer } from 'node:buffer';
+import type { LargeValue, StoredRow, StoredValue } from './large-value.ts';
 
 /** One key with its value. */
 export interface Row {
   readonly key: string;
   readonly value: Uint8Array;
 }
+
+/**
+ * A row where it is stored, without a copy. It is valid until the function returns that it was passed to, and only while
+ * nothing else is read.
+ */
+export interface RowInPlace {
+  /** Begin with the value. The memory is longer: always pass the end. */
+  readonly bytes: Buffer;
+  /** Length of the value in bytes. */
+  readonly length: number;
+  /** The value when it is a large one, which is not read: then there are no bytes. */
+  readonly large: LargeValue | undefined;
+  /** Decodes the key. */
+  key(): string;
+}
+
+/** Looks at a row, and must not read anything else. @returns whether to go on with the next row */
+export type RowVisitor = (row: RowInPlace) => boolean;
 
 /** A range of keys in one table. */
 export interface Range {
@@ -53,6 +72,11 @@ export interface TableReader {
   range(table: number, range: Range): Iterable<Row>;
   /** As {@link range}, but large values are not read. Present where {@link stored} is. */
   storedRange?(table: number, range: Range): Iterable<StoredRow>;
+  /**
+   * Passes the rows of a range to a function, in order, where they are stored: for scans that look at many rows and keep
+   * few. Absent in readers that have no such rows; see `visitRows`.
+   */
+  visit?(table: number, range: Range, visitor: RowVisitor): void;
 }
 
 /** The log position of a shard's content. */

@@ -1,5 +1,4 @@
 import { assert } from '#runtime/base/assert.ts';
-import { hasRow } from './has-row.ts';
 import { LargeValue, PartRead, type StoredRow, type StoredValue } from './large-value.ts';
 import type { Range, TableReader } from './shard.ts';
 
@@ -69,17 +68,4 @@ export function storedRows(reader: TableReader, table: number, range: Range): It
 export function peekWhole(reader: TableReader, table: number, key: string): Uint8Array | undefined {
   const found = peekedValue(reader, table, key);
   return found instanceof LargeValue ? reader.get(table, key) : found;
-}
-
-/** Reads through another reader, which never changes; see {@link TableReader}. */
-export function readerOver(reader: TableReader): Required<Omit<TableReader, 'generation'>> {
-  return {
-    get: (table, key) => reader.get(table, key),
-    peek: (table, key) => peekedValue(reader, table, key),
-    stored: (table, key) => storedValue(reader, table, key),
-    piece: (key) => reader.piece?.(key),
-    has: (table, key) => hasRow(reader, table, key),
-    range: (table, range) => reader.range(table, range),
-    storedRange: (table, range) => storedRows(reader, table, range),
-  };
 }

@@ -4,7 +4,7 @@ import type { Caller, QueryContext } from '#runtime/commit/behaviour.ts';
 import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import type { SliceOwner } from '#runtime/base/event-loop/slice-owner.ts';
 import { checkWaiting, sliceKeyOf } from '#runtime/commit/waiting-caller.ts';
-import { readerOver } from '#runtime/shard/value-in-steps.ts';
+import { readerOver } from '#runtime/shard/reader-over.ts';
 import type { ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
 
 /** The parts of an actor that a query uses. */

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { InvariantError } from '#runtime/base/assert.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
 import { type Change, Memtable } from '#runtime/commit/memtable.ts';
+import { visitedRows } from '#test/support/visited-rows.ts';
 import { MemtableReader } from '#runtime/commit/memtable-reader.ts';
 import { MemoryDisk, MemoryShard } from '#runtime/shard/memory-shard.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
@@ -252,6 +253,12 @@ describe('a reader over memtables and a shard', () => {
             expect(found).toEqual(
               expected.map(([key, value]) => [key, Uint8Array.from(value as Uint8Array)]),
             );
+            const texts = expected.map(([key, value]) => [
+              key,
+              Buffer.from(value as Uint8Array).toString('latin1'),
+            ]);
+            for (const most of [Number.POSITIVE_INFINITY, 3])
+              expect(visitedRows(reader, table, range, most)).toEqual(texts.slice(0, most));
           }
           for (const [table, rows] of model.entries()) {
             for (const [key, value] of rows) {

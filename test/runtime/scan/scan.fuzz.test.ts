@@ -10,7 +10,7 @@ import { Moment, type MovingReader } from '#runtime/scan/moment.ts';
 import { type ScanRequest, type ScanRow, type ScanSource, scan } from '#runtime/scan/scan.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { readerOver } from '#runtime/shard/value-in-steps.ts';
+import { readerOver } from '#runtime/shard/reader-over.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
 import { MODEL_ROOT, type ModelNode, TreeModel } from '../tree/tree-model.ts';
 import { TreeUnderTest } from '../tree/tree-under-test.ts';

@@ -10,7 +10,7 @@ import { Moment } from '#runtime/scan/moment.ts';
 import { type ScanRequest, scan } from '#runtime/scan/scan.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { readerOver } from '#runtime/shard/value-in-steps.ts';
+import { readerOver } from '#runtime/shard/reader-over.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import type { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';

@@ -18,6 +18,7 @@ import {
   WHOLE_BYTES_MAX,
 } from '#runtime/shard/large-value.ts';
 import { storedRows, valueInSteps } from '#runtime/shard/value-in-steps.ts';
+import { visitRows } from '#runtime/shard/visit-rows.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import {
   encodeLarge,
@@ -165,6 +166,9 @@ describe('a large value', () => {
           expect(rest.map(({ key }) => key)).toEqual(['small']);
           const [found] = [...storedRows(reader, 0, everything)];
           expect(found?.value instanceof LargeValue).toBe(isLarge);
+          const seen: (number | undefined)[] = [];
+          visitRows(reader, 0, everything, (row) => seen.push(row.large?.length ?? row.length) > 0);
+          expect(seen).toEqual([length, 1]);
           expect(reader.has?.(0, 'large')).toBe(true);
           expect(Buffer.from(reader.get(0, 'small') as Uint8Array).toString()).toBe('s');
         }

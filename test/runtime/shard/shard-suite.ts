@@ -9,6 +9,7 @@ import { KEY_BYTES_MAX } from '#runtime/shard/binary-key.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
 import { peekWhole } from '#runtime/shard/value-in-steps.ts';
 import type { Range, Shard, ShardPosition, TableReader } from '#runtime/shard/shard.ts';
+import { visitedRows } from '#test/support/visited-rows.ts';
 
 /** Where a shard lives; opening it again shows what was flushed. */
 export interface ShardPlace {
@@ -36,11 +37,15 @@ function text(bytes: Uint8Array | undefined): string | undefined {
   return bytes === undefined ? undefined : Buffer.from(bytes).toString();
 }
 
+/** The rows of a range, which are the same where they are stored. */
 function rows(reader: TableReader, table: number, range: Range = everything): [string, string][] {
-  return [...reader.range(table, range)].map(({ key, value }) => [
+  const found = [...reader.range(table, range)].map(({ key, value }): [string, string] => [
     key,
     Buffer.from(value).toString('latin1'),
   ]);
+  expect(visitedRows(reader, table, range)).toEqual(found);
+  expect(visitedRows(reader, table, range, 2)).toEqual(found.slice(0, 2));
+  return found;
 }
 
 function turn(): Promise<void> {
@@ -352,7 +357,9 @@ export function shardSuite(name: string, makePlace: () => ShardPlace): void {
       ]);
       pinned.close();
       pinned.close();
-      expect(() => pinned.get(0, 'a')).toThrow(expect.objectContaining({ code: 'SHUTTING_DOWN' }));
+      const closed = expect.objectContaining({ code: 'SHUTTING_DOWN' });
+      expect(() => pinned.get(0, 'a')).toThrow(closed);
+      expect(() => visitedRows(pinned, 0, everything)).toThrow(closed);
       expect(text(later.get(0, 'a'))).toBe('2');
       later.close();
     });

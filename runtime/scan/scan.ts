@@ -1,14 +1,19 @@
-import { isInScope, type ReadScope, wholeScope } from '#runtime/access/policy.ts';
+import { Buffer } from 'node:buffer';
+import { type ReadScope, wholeScope } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
+import { textBytes } from '#runtime/shard/binary-key.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
+import { RecordView } from '#runtime/tree/record/record-view.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import { visitHeadNodes } from './head-nodes.ts';
 import type { Moment } from './moment.ts';
 import { NodePlaces } from './node-places.ts';
 import { PathPlaces } from './path-places.ts';
 import type { Place, PlacePart, PlaceSource } from './places.ts';
+import { type RowPredicate, rowFilter } from './row-filter.ts';
 import { ChildPlaces, SubtreePlaces } from './tree-places.ts';
 
 /**
@@ -44,8 +49,8 @@ export interface ScanRequest {
   readonly after?: string | undefined;
   /** The nodes that the caller may read; the others are not counted in anything. */
   readonly scope: ReadScope;
-  /** Only rows for which it holds; absent: all. It must not wait. */
-  readonly predicate?: (row: ScanRow) => boolean;
+  /** Only rows for which it holds; absent: all. */
+  readonly predicate?: RowPredicate;
   /** Number of rows to leave out first. Without a predicate and a scope their nodes are not read. */
   readonly skip?: number;
   /** The most rows to return. */
@@ -99,11 +104,94 @@ export function* scan(
   moment: Moment,
   request: ScanRequest,
 ): Generator<ScanRow | undefined, string | undefined> {
-  const { placesMax = Number.POSITIVE_INFINITY, predicate, reverse = false, scope, source } = request;
-  const isPassing = request.isPassing === true;
+  const { predicate, scope, source } = request;
   if (scope.isNone || isTypeHidden(source, scope)) return undefined;
+  const filter = rowFilter(scope, predicate);
+  if (source.kind !== 'nodes' || moment.at !== undefined) return yield* scanPlaces(moment, request, filter);
+  const end = yield* scanHeadNodes(moment, request, filter);
+  return typeof end === 'object' ? yield* scanPlaces(moment, { ...request, ...end }, filter) : end;
+}
+
+/** How much of a scan is left, when the read has gone over to another snapshot and goes on at a revision. */
+type RestOfScan = Required<Pick<ScanRequest, 'after' | 'skip' | 'limit' | 'placesMax'>>;
+
+/** Bytes of the rows that are kept until they are taken. */
+const KEPT_BYTES = 1024 * 1024;
+
+/** Rows of the nodes of a workspace at the head. Those that do not leave the scan are looked at where they are stored. */
+function* scanHeadNodes(
+  moment: Moment,
+  request: ScanRequest,
+  filter: RowPredicate | undefined,
+): Generator<ScanRow | undefined, RestOfScan | string | undefined> {
+  const { reverse = false, source } = request;
+  const { workspace } = source;
+  const view = new RecordView();
+  let { after, limit = Number.POSITIVE_INFINITY, placesMax = Number.POSITIVE_INFINITY, skip = 0 } = request;
+  const countsPlaces = request.placesMax !== undefined;
+  let last: string | undefined;
+  let rows: ScanRow[] = [];
+  /** Takes the row of the view if it matches. */
+  const take = (id: () => string, whole?: NodeRecord): ScanRow | undefined => {
+    if (filter !== undefined && !filter(view)) return undefined;
+    if (skip > 0) {
+      skip -= 1;
+      return undefined;
+    }
+    limit -= 1;
+    const found = id();
+    const row = { position: textBytes(found), id: found, record: whole ?? view.record() };
+    rows.push(row);
+    return row;
+  };
+  while (moment.at === undefined) {
+    let isOver = false;
+    let kept = 0;
+    const end = visitHeadNodes(moment.reader, { after, reverse, workspace }, view, (_, id) => {
+      isOver = limit === 0 || placesMax === 0;
+      if (isOver) return false;
+      if (countsPlaces) {
+        placesMax -= 1;
+        last = textBytes(id());
+      }
+      const taken = take(id);
+      kept += taken?.record.bytes.length ?? 0;
+      return kept < KEPT_BYTES && limit > 0;
+    });
+    yield* rows;
+    rows = [];
+    if (isOver) return limit === 0 ? undefined : last;
+    if (end.isDone || limit === 0) return undefined;
+    after = end.last;
+    const { large } = end;
+    if (large !== undefined) {
+      if (placesMax === 0) return last;
+      placesMax -= 1;
+      last = after;
+      const record = yield* moment.tree.byIdInSteps(workspace, large);
+      assert(record !== undefined, `node ${large} is listed but not stored`);
+      view.point(record.bytes, record.bytes.length);
+      take(() => large, record);
+      yield* rows;
+      rows = [];
+      if (limit === 0) return undefined;
+    }
+    yield undefined;
+  }
+  return { after: after as string, skip, limit, placesMax };
+}
+
+/** Rows at the places of a source. The parameters and results are those of {@link scan}. */
+function* scanPlaces(
+  moment: Moment,
+  request: ScanRequest,
+  filter: RowPredicate | undefined,
+): Generator<ScanRow | undefined, string | undefined> {
+  const { placesMax = Number.POSITIVE_INFINITY, reverse = false, scope, source } = request;
+  const isPassing = request.isPassing === true;
   const places = placesOf(moment, source, scope, request.budget);
-  const countsKeys = scope.isAll && predicate === undefined;
+  const countsKeys = filter === undefined;
+  const view = new RecordView();
   let skip = request.skip ?? 0;
   let left = request.limit ?? Number.POSITIVE_INFINITY;
   let { after } = request;
@@ -125,21 +213,14 @@ export function* scan(
       }
       // Nothing is read between the record and its answer.
       const hasChildren = isPassing ? (parents?.has(place.id) ?? isParent(moment, source, place)) : undefined;
-      const passing = isPassing ? passingRecord(moment, source, place) : undefined;
-      const record = passing ?? (yield* recordAt(moment, source.workspace, place));
-      // Only the ids of a workspace are those of all revisions.
-      const mayLack = source.kind === 'nodes' && moment.at !== undefined;
-      assert(record !== undefined || mayLack, `node ${place.id} is listed but not stored`);
-      const isFound = record !== undefined && (moment.at === undefined || places.has?.(record) !== false);
-      const isReadable = isFound && isReadableIn(scope, place.id, record);
-      const row = isReadable ? { position: place.position, id: place.id, record, hasChildren } : undefined;
-      const isMatch = row !== undefined && (predicate === undefined || predicate(row));
+      const record = yield* matchAt(moment, source, place, filter, view, isPassing);
+      const isMatch = record !== undefined && (moment.at === undefined || places.has?.(record) !== false);
       if (!isMatch || skip > 0) {
         if (isMatch) skip -= 1;
         yield undefined;
         continue;
       }
-      yield row;
+      yield { position: place.position, id: place.id, record, hasChildren };
       left -= 1;
       if (left === 0) return undefined;
     }
@@ -194,6 +275,41 @@ function placesOf(
   }
 }
 
+/**
+ * The node at a place if it passes a filter. At the head one that does not is neither copied nor verified. A large one is read
+ * in steps.
+ *
+ * @param view is moved to it
+ * @param isPassing see {@link ScanRequest.isPassing}
+ * @returns undefined also when there was none at the revision
+ */
+function* matchAt(
+  moment: Moment,
+  source: ScanSource,
+  place: Place,
+  filter: RowPredicate | undefined,
+  view: RecordView,
+  isPassing: boolean,
+): Generator<undefined, NodeRecord | undefined> {
+  const { workspace } = source;
+  const { tree } = moment;
+  if (place.present === undefined && tree instanceof HeadNodeReader && (isPassing || filter !== undefined)) {
+    const stored = tree.peekStored(workspace, place.id);
+    if (stored instanceof Buffer) {
+      view.point(stored, stored.length);
+      if (filter !== undefined && !filter(view)) return undefined;
+      return isPassing && stored.length < PASSING_BYTES_MAX ? new NodeRecord(stored) : view.record();
+    }
+  }
+  const record = yield* recordAt(moment, workspace, place);
+  // Only the ids of a workspace are those of all revisions.
+  const mayLack = source.kind === 'nodes' && moment.at !== undefined;
+  assert(record !== undefined || mayLack, `node ${place.id} is listed but not stored`);
+  if (record === undefined || filter === undefined) return record;
+  view.point(record.bytes, record.bytes.length);
+  return filter(view) ? record : undefined;
+}
+
 /** The node at a place. A large one is read in steps. @returns undefined when there was none at the revision */
 function* recordAt(
   moment: Moment,
@@ -228,21 +344,4 @@ function parentsAmong(
 
 function isParent({ tree }: Moment, { workspace }: ScanSource, { id }: Place): boolean | undefined {
   return tree instanceof HeadNodeReader ? tree.hasChildren(workspace, id) : undefined;
-}
-
-/** The node at a place, see {@link ScanRequest.isPassing}; undefined when it has to be copied. */
-function passingRecord(
-  { tree }: Moment,
-  { workspace }: ScanSource,
-  { id, present }: Place,
-): NodeRecord | undefined {
-  if (present !== undefined || !(tree instanceof HeadNodeReader)) return undefined;
-  const found = tree.peekById(workspace, id);
-  return found instanceof NodeRecord && found.bytes.length < PASSING_BYTES_MAX ? found : undefined;
-}
-
-function isReadableIn(scope: ReadScope, id: string, record: NodeRecord): boolean {
-  if (scope.isAll) return true;
-  const { nodeType, path } = record;
-  return isInScope(scope, { id, nodeType, path });
 }

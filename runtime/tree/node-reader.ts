@@ -164,8 +164,17 @@ export class HeadNodeReader implements NodeReader {
    * one may not be read.
    */
   peekById(workspace: string, id: string): NodeRecord | LargeValue | undefined {
-    const found = peekedValue(this.#reader, BranchTable.nodes, nodeKey(workspace, id));
+    const found = this.peekStored(workspace, id);
     return found === undefined || found instanceof LargeValue ? found : new NodeRecord(found);
+  }
+
+  /**
+   * The stored bytes of a node, which are not verified. They are valid only until the next read, and their memory may be
+   * longer. A large one is not read.
+   */
+  peekStored(workspace: string, id: string): Buffer | LargeValue | undefined {
+    const found = peekedValue(this.#reader, BranchTable.nodes, nodeKey(workspace, id));
+    return found === undefined || found instanceof LargeValue ? found : asBuffer(found);
   }
 
   idAt(workspace: string, path: string): string | undefined {

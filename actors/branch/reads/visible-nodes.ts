@@ -22,6 +22,7 @@ import {
 } from '#runtime/scan/scan.ts';
 import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import type { RecordView } from '#runtime/tree/record/record-view.ts';
 import { writeRecord } from '#runtime/tree/record/write-record.ts';
 import { nodeTag } from '#runtime/tree/node-tag.ts';
 import { derivedTypeText, type RenderFacts, renderNodeInSteps } from '#runtime/tree/render-node.ts';
@@ -121,7 +122,9 @@ export class VisibleNodes {
     const scope = this.#policy.readScope(source.workspace);
     const chain = this.#chain;
     const predicate =
-      chain.length === 0 ? {} : { predicate: ({ record }: ScanRow) => !isHidden(record, chain) };
+      chain.length === 0
+        ? {}
+        : { predicate: (row: RecordView) => !row.hasTranslations || !isHidden(row.record(), chain) };
     return yield* scan(this.#moment, { source, scope, budget: this.budget, ...predicate, ...bounds });
   }
 

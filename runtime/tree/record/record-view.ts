@@ -10,6 +10,7 @@ import { findProperty, isAt, type WantedProperty } from './property-table.ts';
 import { type RecordLayout, TABLE_ENTRY_BYTES, type TextColumn } from './record-layout.ts';
 import { shortText } from './short-text.ts';
 import { readUint32 } from './uint32.ts';
+import type { WantedText } from './wanted-text.ts';
 
 const quote = 0x22;
 const letterF = 0x66;
@@ -86,32 +87,33 @@ export class RecordView {
     return text;
   }
 
-  /** Whether a column has a text. @param expected its bytes in UTF-8 */
-  columnEquals(column: TextColumn, expected: Buffer): boolean {
+  /** Whether a column has a text. */
+  columnEquals(column: TextColumn, expected: WantedText): boolean {
     assert(this.#hasColumns, 'the columns of the record are there');
     const bytes = this.#bytes;
     const layout = this.#layout;
-    if (!layout.isPlain(bytes)) return textBytes(this.column(column))?.equals(expected) === true;
+    if (!layout.isPlain(bytes)) return this.column(column) === expected.text;
     const from = layout.columnAt(bytes, column);
     return (
-      layout.columnEnd(bytes, column) - from === expected.length + 2 &&
+      expected.bytes !== undefined &&
+      layout.columnEnd(bytes, column) - from === expected.bytes.length + 2 &&
       bytes[from] === quote &&
-      isAt(bytes, from + 1, expected)
+      isAt(bytes, from + 1, expected.bytes)
     );
   }
 
-  /** Whether the text of a column starts with another one. @param expected the bytes of that in UTF-8 */
-  columnStartsWith(column: TextColumn, expected: Buffer): boolean {
+  /** Whether the text of a column starts with another one, which ends with a whole character. */
+  columnStartsWith(column: TextColumn, expected: WantedText): boolean {
     assert(this.#hasColumns, 'the columns of the record are there');
     const bytes = this.#bytes;
     const layout = this.#layout;
-    if (!layout.isPlain(bytes))
-      return textBytes(this.column(column))?.subarray(0, expected.length).equals(expected) === true;
+    if (!layout.isPlain(bytes)) return this.column(column)?.startsWith(expected.text) === true;
     const from = layout.columnAt(bytes, column);
     return (
-      layout.columnEnd(bytes, column) - from >= expected.length + 2 &&
+      expected.bytes !== undefined &&
+      layout.columnEnd(bytes, column) - from >= expected.bytes.length + 2 &&
       bytes[from] === quote &&
-      isAt(bytes, from + 1, expected)
+      isAt(bytes, from + 1, expected.bytes)
     );
   }
 
@@ -170,7 +172,6 @@ export class RecordView {
   /**
    * A property that is a number of at most fifteen digits without an exponent, which most are.
    *
-   *
    * @returns undefined for every other property, and when it is absent: then {@link property} tells
    */
   propertyNumber(wanted: WantedProperty): number | undefined {
@@ -217,8 +218,4 @@ function intact<T>(decode: () => T): T {
 /** @param json a JSON string without its quotes */
 function textOf(json: string): string {
   return json.includes('\\') ? intact(() => JSON.parse(`"${json}"`) as string) : json;
-}
-
-function textBytes(text: string | null): Buffer | undefined {
-  return text === null ? undefined : Buffer.from(text);
 }

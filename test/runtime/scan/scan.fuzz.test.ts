@@ -11,6 +11,8 @@ import { type ScanRequest, type ScanRow, type ScanSource, scan } from '#runtime/
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readerOver } from '#runtime/shard/reader-over.ts';
+import { WantedProperty } from '#runtime/tree/record/property-table.ts';
+import type { RecordView } from '#runtime/tree/record/record-view.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
 import { MODEL_ROOT, type ModelNode, TreeModel } from '../tree/tree-model.ts';
 import { TreeUnderTest } from '../tree/tree-under-test.ts';
@@ -36,7 +38,7 @@ interface Draw {
   readonly reverse: boolean;
   readonly after: number | undefined;
   readonly halves: boolean;
-  readonly scope: 'all' | 'none' | 'types' | 'tops' | 'odd';
+  readonly scope: 'all' | 'none' | 'types' | 'many types' | 'tops' | 'odd';
   readonly skip: number;
   readonly limit: number | undefined;
   readonly revision: number;
@@ -50,7 +52,7 @@ const draw: fc.Arbitrary<Draw> = fc.record({
   reverse: fc.boolean(),
   after: fc.option(fc.nat(30), { nil: undefined }),
   halves: fc.boolean(),
-  scope: fc.constantFrom('all', 'all', 'none', 'types', 'tops', 'odd'),
+  scope: fc.constantFrom('all', 'all', 'none', 'types', 'many types', 'tops', 'odd'),
   skip: fc.oneof(fc.constant(0), fc.nat(4)),
   limit: fc.option(fc.nat(8), { nil: undefined }),
   revision: fc.nat(20),
@@ -112,6 +114,8 @@ function sourceOf(
   }
 }
 
+const titleOf = new WantedProperty('title');
+
 function scopeOf({ node, scope }: Draw, nodes: readonly ModelNode[]): ReadScope {
   const some = { isAll: false, isNone: false };
   switch (scope) {
@@ -121,6 +125,11 @@ function scopeOf({ node, scope }: Draw, nodes: readonly ModelNode[]): ReadScope 
       return { ...some, isNone: true };
     case 'types':
       return { ...some, nodeTypes: new Set(['test:Other']) };
+    case 'many types':
+      return {
+        ...some,
+        nodeTypes: new Set(['test:Other', ...Array.from('abcdefgh', (name) => `t:${name}`)]),
+      };
     case 'tops':
       return { ...some, tops: [nodes[node % (nodes.length + 1)]?.path ?? '/', '/a'] };
     case 'odd':
@@ -163,6 +172,8 @@ class LeavingReader implements MovingReader {
   range: TableReader['range'] = (table, range) => this.#over.range(table, range);
   storedRange: NonNullable<TableReader['storedRange']> = (table, range) =>
     this.#over.storedRange(table, range);
+  visit: NonNullable<TableReader['visit']> = (table, range, visitor) =>
+    this.#over.visit(table, range, visitor);
 }
 
 function shownBy(moment: Moment, request: ScanRequest, onStep: () => void = () => {}): Shown[] {
@@ -252,13 +263,14 @@ describe('a scan', () => {
               scope: scopeOf(drawn, nodes),
               skip: drawn.skip,
               ...(drawn.halves
-                ? { predicate: ({ record }) => (record.property('title') as string).length % 2 === 0 }
+                ? { predicate: (row: RecordView) => (row.property(titleOf) as string).length % 2 === 0 }
                 : {}),
               ...(drawn.limit === undefined ? {} : { limit: drawn.limit }),
             };
             const at = isHead ? undefined : made[number - 1];
             const answer = wanted(request, nodes);
             expect(shownBy(new Moment(tree.reader, at), request)).toEqual(answer);
+            expect(shownBy(new Moment(tree.reader, at), { ...request, isPassing: true })).toEqual(answer);
             // In pieces: behind the position of the row before.
             const { skip: _, limit: __, ...whole } = request;
             const rows = wanted(whole, nodes);

@@ -43,6 +43,16 @@ function counted(reader: TableReader): TableReader {
       note(table);
       return over.stored(table, key);
     },
+    peek: (table, key) => {
+      note(table);
+      return over.peek(table, key);
+    },
+    visit: (table, range, visitor) => {
+      over.visit(table, range, (row) => {
+        read.rows += 1;
+        return visitor(row);
+      });
+    },
     *range(table, range) {
       for (const row of over.range(table, range)) {
         read.rows += 1;

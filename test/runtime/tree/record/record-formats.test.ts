@@ -14,6 +14,7 @@ import {
   withHeaderInSteps,
 } from '#runtime/tree/record/make-record.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import { WantedText } from '#runtime/tree/record/wanted-text.ts';
 import { WantedProperty } from '#runtime/tree/record/property-table.ts';
 import { Column, type TextColumn } from '#runtime/tree/record/record-layout.ts';
 import { RecordView } from '#runtime/tree/record/record-view.ts';
@@ -163,14 +164,13 @@ function expectView(
   for (const [column, text] of columnsOf(header)) {
     expect([column, view.column(column)]).toEqual([column, text]);
     for (const [, other] of [...columnsOf(header), [0, names.join()] as const]) {
-      const wanted = Buffer.from(other ?? 'null');
-      const own = text === null ? undefined : Buffer.from(text);
-      expect(view.columnEquals(column, wanted)).toBe(own?.equals(wanted) === true);
-      expect(view.columnStartsWith(column, wanted)).toBe(own?.indexOf(wanted) === 0);
+      const wanted = new WantedText(other ?? 'null');
+      expect(view.columnEquals(column, wanted)).toBe(text === wanted.text);
+      expect(view.columnStartsWith(column, wanted)).toBe(text?.startsWith(wanted.text) === true);
     }
     if (text !== null) {
-      const start = Buffer.from([...text].slice(0, 3).join(''));
-      expect(view.columnStartsWith(column, start)).toBe(Buffer.from(text).indexOf(start) === 0);
+      const start = [...text].slice(0, 3).join('');
+      expect(view.columnStartsWith(column, new WantedText(start))).toBe(true);
     }
   }
   for (const name of [...Object.keys(properties), ...names]) {

@@ -21,6 +21,7 @@ import { plainNumber } from '#runtime/tree/record/plain-number.ts';
 import { WantedProperty } from '#runtime/tree/record/property-table.ts';
 import { Column, type TextColumn } from '#runtime/tree/record/record-layout.ts';
 import { RecordView } from '#runtime/tree/record/record-view.ts';
+import { WantedText } from '#runtime/tree/record/wanted-text.ts';
 import { shortText } from '#runtime/tree/record/short-text.ts';
 import { anyJson, anyObject, headerOf } from '#test/support/node-headers.ts';
 import { recordOfFormat1 } from '#test/support/record-format-1.ts';
@@ -51,8 +52,8 @@ const wanted = [...Object.keys(properties), 'absent'].map((name) => new WantedPr
 function readAll(view: RecordView): void {
   for (const column of columns) {
     view.column(column);
-    view.columnEquals(column, Buffer.from('größe'));
-    view.columnStartsWith(column, Buffer.from('/ä'));
+    view.columnEquals(column, new WantedText('größe'));
+    view.columnStartsWith(column, new WantedText('/ä'));
   }
   view.sinceKey();
   view.version();
@@ -199,7 +200,7 @@ describe('a view of a record whose places lead out of it', () => {
     for (const to of [0, bytes.length, bytes.length + 8, 2 ** 32 - 1]) {
       view.point(led(bytes, COLUMN_ENDS_AT + 4 * Column.path, to), bytes.length);
       expect(() => view.column(Column.path)).toThrow(corrupted);
-      expect(view.columnEquals(Column.path, Buffer.from('/one'))).toBe(false);
+      expect(view.columnEquals(Column.path, new WantedText('/one'))).toBe(false);
     }
   });
 });
@@ -231,7 +232,7 @@ describe('a view of the first piece of a large record', () => {
       }),
     );
     expect(view.column(Column.path)).toBe(each.path);
-    expect(view.columnEquals(Column.path, Buffer.from(each.path))).toBe(true);
+    expect(view.columnEquals(Column.path, new WantedText(each.path))).toBe(true);
     expect([view.version(), view.hasTranslations]).toEqual([each.version, each.translations !== null]);
     for (const use of [
       () => view.property(new WantedProperty('title')),

@@ -1,0 +1,69 @@
+import type { ReadableNode, ReadScope } from '#runtime/access/policy.ts';
+import { Column } from '#runtime/tree/record/record-layout.ts';
+import type { RecordView } from '#runtime/tree/record/record-view.ts';
+import { WantedText } from '#runtime/tree/record/wanted-text.ts';
+
+/** A condition on a stored row. It looks at the stored bytes, and must read nothing else. */
+export type RowPredicate = (row: RecordView) => boolean;
+
+/** Up to this many types, their texts are compared with the stored bytes; of more the stored text is decoded. */
+const COMPARED_TYPES = 8;
+
+/**
+ * The condition that a row is in a scope and that a predicate holds for it.
+ *
+ * @returns undefined where that is so for every row
+ */
+export function rowFilter(scope: ReadScope, predicate: RowPredicate | undefined): RowPredicate | undefined {
+  const inScope = scopeFilter(scope);
+  if (inScope === undefined || predicate === undefined) return inScope ?? predicate;
+  return (row) => inScope(row) && predicate(row);
+}
+
+/** As {@link isInScope}, for stored rows; undefined where everything is in the scope. */
+export function scopeFilter({ allows, isAll, isNone, nodeTypes, tops }: ReadScope): RowPredicate | undefined {
+  if (isAll) return undefined;
+  if (isNone) return () => false;
+  const hasType = nodeTypes && typeFilter(nodeTypes);
+  const isBelow = tops && topsFilter(tops);
+  return (row) =>
+    hasType?.(row) !== false &&
+    isBelow?.(row) !== false &&
+    (allows === undefined || allows(new ReadableRow(row)));
+}
+
+function typeFilter(nodeTypes: ReadonlySet<string>): RowPredicate {
+  if (nodeTypes.size > COMPARED_TYPES) return (row) => nodeTypes.has(row.column(Column.nodeType) as string);
+  const wanted = Array.from(nodeTypes, (name) => new WantedText(name));
+  return (row) => wanted.some((name) => row.columnEquals(Column.nodeType, name));
+}
+
+function topsFilter(tops: readonly string[]): RowPredicate | undefined {
+  if (tops.includes('/')) return undefined;
+  const wanted = tops.map((top) => ({ at: new WantedText(top), below: new WantedText(`${top}/`) }));
+  return (row) =>
+    wanted.some(
+      ({ at, below }) => row.columnStartsWith(Column.path, below) || row.columnEquals(Column.path, at),
+    );
+}
+
+/** The columns of a row that a residual condition may look at. */
+class ReadableRow implements ReadableNode {
+  readonly #row: RecordView;
+
+  constructor(row: RecordView) {
+    this.#row = row;
+  }
+
+  get id(): string {
+    return this.#row.column(Column.id) as string;
+  }
+
+  get path(): string {
+    return this.#row.column(Column.path) as string;
+  }
+
+  get nodeType(): string {
+    return this.#row.column(Column.nodeType) as string;
+  }
+}

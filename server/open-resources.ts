@@ -6,6 +6,7 @@ import { acquireDataDirectory, type DataDirectoryLock } from '#runtime/embedded/
 import { LocalAccess } from '#runtime/embedded/local-access.ts';
 import type { SpaceGate } from '#runtime/space/space-gate.ts';
 import { Metrics } from '#runtime/telemetry/metrics.ts';
+import { CheckResults } from '#server/check/check-results.ts';
 import { requireFinishedRestore } from '#server/backup/restore-marker.ts';
 import { backupFolder } from '#server/host/backup-folder.ts';
 import { claimName } from '#server/host/claimed-name.ts';
@@ -24,6 +25,7 @@ export interface MemberResources {
   readonly files: FileSystem;
   readonly space: SpaceGate;
   readonly folders: FolderWatch;
+  readonly checkResults: CheckResults;
   readonly slices: SliceScheduler;
 }
 
@@ -59,8 +61,9 @@ export async function openResources(
   await watchSpace.start();
   const folders = await FolderWatch.start(dataDir, clock);
   closers.add(() => folders.stop());
+  const checkResults = new CheckResults(files, dataDir, clock);
   const slices = new SliceScheduler(clock, options.limits.replyBytesTotalMax);
-  return { lock, secrets, localAccess, metrics, files, space, folders, slices };
+  return { lock, secrets, localAccess, metrics, files, space, folders, checkResults, slices };
 }
 
 function openMetrics({ collectDefaultMetrics, linesDropped }: MemberEnvironment): Metrics {

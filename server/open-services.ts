@@ -7,6 +7,7 @@ import type { Queue } from '#runtime/jobs/ports.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
 import { MemberBackups } from '#server/backup/member-backups.ts';
 import { MemberChecks } from '#server/check/member-checks.ts';
+import { ScheduledChecks } from '#server/check/scheduled-checks.ts';
 import type { MemberEngine } from '#server/engine/engine.ts';
 import { actorKinds } from '#server/host/actor-kinds.ts';
 import { backupFolder } from '#server/host/backup-folder.ts';
@@ -68,8 +69,17 @@ export function openServices(
     random,
     log,
     space: space.at('member'),
+    results: resources.checkResults,
   });
   closers.add(() => checks.close());
+  const scheduled = new ScheduledChecks({
+    checks,
+    results: resources.checkResults,
+    clock,
+    log,
+    intervalHours: options.limits.checkIntervalHours,
+  });
+  closers.add(() => scheduled.stop());
   const requireNew = (actor: string): Promise<void> => engine.requireNew?.(actor) ?? Promise.resolve();
   const unknownRemovals = new UnknownRemovals(router, clock, random);
   closers.add(() => unknownRemovals.close());

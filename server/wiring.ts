@@ -134,7 +134,7 @@ function engineEnvironment(
   parts: PartsAbove,
 ): EngineEnvironment {
   const { clock, log, options, random, registryTimes, version } = environment;
-  const { files, folders, lock, metrics, secrets, slices, space } = resources;
+  const { checkResults, files, folders, lock, metrics, secrets, slices, space } = resources;
   const observer = hostObserver(metrics, log, {
     onFeedWritten: (branch) => parts.services?.feeds.notice(branch),
     onHeadMoved: (actor) => parts.services?.upgrades.forget(actor),
@@ -154,6 +154,7 @@ function engineEnvironment(
     slices,
     space,
     folders,
+    checkResults,
     key: directoryKey(secrets),
     kinds: actorKinds(options.limits, environment.feedConsumers),
     observer: tellingEvents(observer, () => parts.bus),

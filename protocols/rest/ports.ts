@@ -237,7 +237,9 @@ export type MemberFindingCode =
   /** The journal accepts no writes at present. */
   | 'writes-stopped'
   /** A folder in the data folder is not writable. */
-  | 'folder-refused';
+  | 'folder-refused'
+  /** A check found stored data that does not verify. */
+  | 'stored-damage';
 
 /** A fault that a member reports about itself. */
 export interface MemberFinding {

@@ -469,6 +469,14 @@ const limits = {
     description:
       'How full it may be before all writes are answered 507. Too low prevents clients from deleting; too high leaves no space for what a restart has to write.',
   }),
+  checkIntervalHours: integerOption({
+    unit: 'hours',
+    default: 168,
+    min: 0,
+    max: 8_760,
+    description:
+      'Time between two checks of all stored data of this member, which run at the lowest priority; with 0 none is started by itself. Too low reads and copies the data again and again; too high finds damage of data that nobody reads when its backups are gone.',
+  }),
   jobWorkers: integerOption({
     unit: 'jobs',
     default: 4,

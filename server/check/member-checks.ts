@@ -12,6 +12,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { checkBlobs } from './check-blobs.ts';
+import type { CheckResults } from './check-results.ts';
 import { checkShard } from './check-shard.ts';
 import type { OwnShard, OwnShards } from './own-shards.ts';
 
@@ -32,6 +33,8 @@ export interface MemberChecksEnvironment {
   readonly log: Log;
   /** Decides whether there is space for a copy of a shard. */
   readonly space: SpaceGuard;
+  /** Keeps the results of complete checks. */
+  readonly results: Pick<CheckResults, 'note'>;
 }
 
 /** Outcome of a check. */
@@ -87,6 +90,7 @@ export class MemberChecks implements Checks {
       // In one step: a client that reads that a check is over may start the next one.
       Object.assign(check, outcome, { current: undefined, finishedAt: this.#now() });
       this.#running = undefined;
+      if (check.state === 'done') this.#keep(check);
       over.resolve();
     });
     return check;
@@ -159,6 +163,13 @@ export class MemberChecks implements Checks {
         requireWanted(signal);
         await slice.pause();
       },
+    });
+  }
+
+  #keep(check: CheckInfo): void {
+    const { log, results } = this.#environment;
+    results.note(check).catch((error: unknown) => {
+      log.warn('result of a check could not be written', { check: check.id, error });
     });
   }
 

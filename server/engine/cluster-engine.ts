@@ -263,6 +263,7 @@ export class ClusterEngine implements MemberEngine {
     return [
       ...spaceFindings(this.#environment.space),
       ...this.#environment.folders.findings,
+      ...this.#environment.checkResults.findings,
       ...this.#logWatch.findings,
       ...linkFindings(this.#sealed, this.#environment.options.server.natsUrl),
       ...memberFindings(this.#started?.registry),

@@ -142,6 +142,7 @@ function engineOf(
       findings: () => [
         ...spaceFindings(space),
         ...environment.folders.findings,
+        ...environment.checkResults.findings,
         ...journalFindings(journal),
         ...stoppedFindings(host.stoppedActors),
         ...revisionClock.findings,

@@ -4,6 +4,7 @@ import type { LoginNews } from '#runtime/access/login-throttle.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import type { HostObserver } from '#runtime/actor/host/actor-host.ts';
 import type { ActorCopies } from '#runtime/actor/copies/actor-copies.ts';
+import type { CheckResults } from '#server/check/check-results.ts';
 import type { FolderWatch } from '#server/host/folder-watch.ts';
 import type { DirectoryKey } from '#runtime/actor/host/host-storage.ts';
 import type { StoppedActor } from '#runtime/actor/damage/stopped-actors.ts';
@@ -42,6 +43,8 @@ export interface EngineEnvironment {
   readonly space: SpaceGate;
   /** Reports folders of the data directory that cannot be written to. */
   readonly folders: Pick<FolderWatch, 'findings'>;
+  /** Reports damage that a check of the stored data found. */
+  readonly checkResults: Pick<CheckResults, 'findings'>;
   /** The key of the data directory. */
   readonly key: DirectoryKey;
   readonly version: string;

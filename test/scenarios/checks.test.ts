@@ -55,6 +55,10 @@ describe('a check of a running member', () => {
     const damaged = await checked();
     expect(damaged.state).toBe('done');
     expect(damaged.damage).toContainEqual(expect.objectContaining({ table: 'nodes' }));
+    const { json } = await server.admin('GET', '/api/management/cluster');
+    expect(json.warnings).toContainEqual(
+      expect.objectContaining({ code: 'stored-damage', message: expect.stringContaining(path) }),
+    );
     expect((await server.admin('GET', '/api/repository/shop/main/head/space-1/a/b')).status).toBe(200);
   });
 

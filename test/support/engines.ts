@@ -55,6 +55,7 @@ async function openEngines(
         metrics,
         space: openSpaceGate(options, silentLog, metrics),
         folders: { findings: [] },
+        checkResults: { findings: [] },
         files: realFileSystem,
         lock: await acquireDataDirectory(own.SVC_DATA_DIR, claimName),
         version: '1.2.3',

@@ -21,6 +21,7 @@ export const clusterWarningSeverities = Object.freeze({
   'actor-stopped': 'alarm',
   'writes-stopped': 'alarm',
   'folder-refused': 'alarm',
+  'stored-damage': 'alarm',
   'partition-unprotected': 'alarm',
   'partition-short-of-followers': 'notice',
   'follower-behind': 'alarm',

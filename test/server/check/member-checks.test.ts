@@ -42,6 +42,7 @@ describe('a check of a running member', () => {
       random: systemRandom,
       log: silentLog,
       space: { refusal: () => undefined },
+      results: { note: () => Promise.resolve() },
     });
     const check = await checks.start();
     await until(() => copies === 1, 'the shard is copied');

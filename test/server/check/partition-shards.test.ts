@@ -112,6 +112,7 @@ describe('a check of shards', () => {
       random: systemRandom,
       log: silentLog,
       space: { refusal: () => undefined },
+      results: { note: () => Promise.resolve() },
     });
     const check = await checks.start();
     await until(() => check.state !== 'running', 'the check is over');

@@ -1,10 +1,11 @@
 import { assert } from '#runtime/base/assert.ts';
 import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
-import { AFTER_END, END, LONG_PART_BYTES, storedText, textBytes } from '#runtime/shard/binary-key.ts';
+import { AFTER_END, END, LONG_PART_BYTES, textBytes } from '#runtime/shard/binary-key.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import type { Range } from '#runtime/shard/shard.ts';
-import { decodeBinding } from '#runtime/tree/node-reader.ts';
+import { visitRows } from '#runtime/shard/visit-rows.ts';
+import { boundId } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import type { Moment } from './moment.ts';
@@ -175,12 +176,14 @@ export class PathPlaces implements PlaceSource {
     if (at !== undefined) return this.#pastRows(range, last, most, prefix.length);
     const rows: PathRow[] = [];
     const table = isByType ? BranchTable.types : BranchTable.paths;
-    for (const { key, value } of reader.range(table, last === undefined ? range : behind(range, last))) {
-      const part = key.slice(prefix.length);
-      rows.push({ part, id: isByType ? storedText(value) : decodeBinding(value).id });
-      if (rows.length >= most || this.#isPassed(part)) return { rows, next: part };
-    }
-    return { rows };
+    let next: string | undefined;
+    visitRows(reader, table, last === undefined ? range : behind(range, last), (row) => {
+      const part = row.key().slice(prefix.length);
+      const id = isByType ? row.bytes.utf8Slice(0, row.length) : boundId(row.bytes, row.length);
+      if (rows.push({ part, id }) >= most || this.#isPassed(part)) next = part;
+      return next === undefined;
+    });
+    return next === undefined ? { rows } : { rows, next };
   }
 
   #pastRows(range: Range, last: string | undefined, most: number, skipped: number): PathRows {

@@ -11,6 +11,8 @@ export interface Place {
   readonly id: string;
   /** The present row of the node where the source reads it anyway. At a revision it may be of another state. */
   readonly present?: StoredValue | undefined;
+  /** Whether the node has children, where the source reads that anyway. */
+  readonly hasChildren?: boolean | undefined;
 }
 
 /** Consecutive places. */

@@ -212,7 +212,9 @@ function* scanPlaces(
         continue;
       }
       // Nothing is read between the record and its answer.
-      const hasChildren = isPassing ? (parents?.has(place.id) ?? isParent(moment, source, place)) : undefined;
+      const hasChildren = isPassing
+        ? (place.hasChildren ?? parents?.has(place.id) ?? isParent(moment, source, place))
+        : undefined;
       const record = yield* matchAt(moment, source, place, filter, view, isPassing);
       const isMatch = record !== undefined && (moment.at === undefined || places.has?.(record) !== false);
       if (!isMatch || skip > 0) {

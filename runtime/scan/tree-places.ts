@@ -1,6 +1,11 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { END } from '#runtime/shard/binary-key.ts';
-import type { ChildEntry, ChildRange, NodeReader } from '#runtime/tree/node-reader.ts';
+import {
+  type ChildEntry,
+  type ChildRange,
+  HeadNodeReader,
+  type NodeReader,
+} from '#runtime/tree/node-reader.ts';
 import type { Moment } from './moment.ts';
 import type { PartBounds, Place, PlacePart, PlaceSource } from './places.ts';
 
@@ -31,14 +36,22 @@ const LEVEL_PART = 32;
 class Level {
   /** Position of the node; empty for the top. */
   readonly position: string;
+  /** Whether the node has children; undefined where that is not known. */
+  readonly hasChildren: boolean | undefined;
   readonly #parentId: string;
   readonly #reverse: boolean;
   #entries: ChildEntry[] = [];
+  /** Those of the entries that have children; undefined where that is not known. */
+  #parents: ReadonlySet<string> | undefined;
   #after: string | undefined;
   #isRead = false;
 
-  /** @param after only children behind this order key */
-  constructor(parentId: string, position: string, reverse: boolean, after?: string) {
+  /**
+   * @param after only children behind this order key
+   * @param hasChildren whether there are any, if that is known
+   */
+  constructor(parentId: string, position: string, reverse: boolean, after?: string, hasChildren?: boolean) {
+    this.hasChildren = hasChildren;
     this.position = position;
     this.#parentId = parentId;
     this.#reverse = reverse;
@@ -64,13 +77,19 @@ class Level {
       };
       const { entries, next } = tree.childrenPart(workspace, this.#parentId, range, LEVEL_PART);
       this.#entries = [...entries].reverse();
+      if (tree instanceof HeadNodeReader)
+        this.#parents = tree.parentsAmong(
+          workspace,
+          entries.map(({ id }) => id),
+        );
       this.#after = next;
       this.#isRead = next === undefined;
     }
     const child = this.#entries.pop();
     if (child === undefined) return undefined;
     const { id, orderKey } = child;
-    return { position: this.position === '' ? orderKey : this.position + END + orderKey, id };
+    const position = this.position === '' ? orderKey : this.position + END + orderKey;
+    return { position, id, hasChildren: this.#parents?.has(id) };
   }
 }
 
@@ -108,15 +127,17 @@ export class SubtreePlaces implements PlaceSource {
       const child = level.next(this.#moment.tree, this.#workspace);
       if (child === undefined && level.isOver) {
         levels.pop();
-        if (reverse && level.position !== '') places.push({ position: level.position, id: level.id });
+        if (reverse && level.position !== '')
+          places.push({ position: level.position, id: level.id, hasChildren: level.hasChildren });
         continue;
       }
       if (child === undefined) {
         yield undefined;
         continue;
       }
-      if (!reverse) places.push(child);
-      levels.push(new Level(child.id, child.position, reverse));
+      const hasLevel = child.hasChildren !== false;
+      if (!reverse || !hasLevel) places.push(child);
+      if (hasLevel) levels.push(new Level(child.id, child.position, reverse, undefined, child.hasChildren));
     }
     return { places };
   }

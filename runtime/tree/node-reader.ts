@@ -14,6 +14,7 @@ import {
 import { hasRow } from '#runtime/shard/has-row.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import { peekedValue, peekWhole, storedValue, valueInSteps } from '#runtime/shard/value-in-steps.ts';
+import { visitRows } from '#runtime/shard/visit-rows.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { NodeRecord, recordInSteps } from './record/node-record.ts';
 
@@ -122,8 +123,9 @@ export function decodeBinding(bytes: Uint8Array): Binding {
   return { since: decodeRevision(text, 0), id: bytesText(text.slice(REVISION_BYTES)) };
 }
 
-function boundId(bytes: Uint8Array): string {
-  return bytesText(asBuffer(bytes).latin1Slice(REVISION_BYTES, bytes.length));
+/** The id of a binding alone. @param length of the binding, when its memory is longer */
+export function boundId(bytes: Uint8Array, length: number = bytes.length): string {
+  return bytesText(asBuffer(bytes).latin1Slice(REVISION_BYTES, length));
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {
@@ -200,11 +202,13 @@ export class HeadNodeReader implements NodeReader {
 
   childrenPart(workspace: string, parentId: string, range: ChildRange, most: number): ChildrenPart {
     const entries: ChildEntry[] = [];
-    for (const entry of this.children(workspace, parentId, range)) {
-      entries.push(entry);
-      if (entries.length >= most) return { entries, next: entry.orderKey };
-    }
-    return { entries };
+    const keys = stretch(workspace, parentId, range);
+    const skipped = childrenFrom(workspace, parentId).start.length;
+    visitRows(this.#reader, BranchTable.children, keys, (row) => {
+      const orderKey = row.key().slice(skipped);
+      return entries.push({ orderKey, id: boundId(row.bytes, row.length) }) < most;
+    });
+    return entries.length < most ? { entries } : { entries, next: (entries.at(-1) as ChildEntry).orderKey };
   }
 
   childAt(workspace: string, parentId: string, orderKey: string): string | undefined {

@@ -5,7 +5,7 @@ import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
-import type { FeedConsumer, ShardConsumer } from './consumer.ts';
+import type { FeedConsumer, ShardConsumer, StartStep } from './consumer.ts';
 import {
   readConsumer,
   readConsumers,
@@ -13,7 +13,13 @@ import {
   type StoredConsumer,
   writeConsumer,
 } from './consumer-store.ts';
-import { type FeedBatch, type FeedPosition, readBatch } from './feed-batch.ts';
+import {
+  continuedStart,
+  type FeedBatch,
+  type FeedPosition,
+  type FeedStart,
+  readBatch,
+} from './feed-batch.ts';
 import type {
   ConsumeFeed,
   ConsumerBatch,
@@ -53,12 +59,15 @@ export class BranchConsumers {
     if (consumer.effects !== 'shard') throw invalid(`The effects of '${name}' are not part of a commit`);
     const stored = this.#stored(turn, name);
     if (stored === undefined) return { isRegistered: false, items: 0, isComplete: true };
-    const batch = yield* readBatch(turn, stored.position);
-    const state = yield* effectsOf(turn, consumer, batch, stored.state);
+    const continued = continuedStart(turn, startOf(stored));
+    const batch = continued ?? (yield* readBatch(turn, stored.position));
+    const { isComplete, items, position } = batch;
+    const before = continued === undefined && batch.start !== undefined ? undefined : stored.state;
+    const { isDone, state } = yield* effectsOf(turn, consumer, batch, before);
     crashPoint('mid-consume');
-    if (batch.start !== undefined || batch.items.length > 0)
-      writeConsumer(turn, { ...stored, position: batch.position, state });
-    return { isRegistered: true, items: batch.items.length, isComplete: batch.isComplete };
+    if (batch.start !== undefined || items.length > 0)
+      writeConsumer(turn, { ...stored, position, start: isDone ? undefined : batch.start, state });
+    return { isRegistered: true, items: items.length, isComplete: isComplete && isDone };
   }
 
   move(turn: Turn, { from, name, to }: MoveConsumer): boolean {
@@ -77,9 +86,10 @@ export class BranchConsumers {
 
   status(reader: TableReader): readonly ConsumerStatus[] {
     const { first, last } = readBranchHead(reader).feed;
-    return readConsumers(reader).map(({ effects, name, position }) => {
+    return readConsumers(reader).map(({ effects, name, position, start }) => {
       const seen = Math.max(position?.sequence ?? 0, first - 1);
-      return { name, effects, position: position ?? null, lag: Math.max(last - seen, 0) };
+      const lag = Math.max(last - seen, 0);
+      return { name, effects, position: position ?? null, isStarting: start !== undefined, lag };
     });
   }
 
@@ -103,15 +113,20 @@ function* effectsOf(
   turn: Turn,
   consumer: ShardConsumer,
   { items, start }: FeedBatch,
-  before: JsonValue,
-): Generator<undefined, JsonValue> {
-  if (start !== undefined) return yield* consumer.start(turn, start);
-  let state = before;
+  before: JsonValue | undefined,
+): Generator<undefined, StartStep> {
+  if (start !== undefined) return yield* consumer.start(turn, start, before);
+  let state = before ?? null;
   for (const item of items) {
     state = yield* consumer.consume(turn, item, state);
     yield;
   }
-  return state;
+  return { state, isDone: true };
+}
+
+/** The start that a consumer has begun. */
+function startOf({ position, start }: StoredConsumer): FeedStart | undefined {
+  return start === undefined || position === undefined ? undefined : { ...start, position };
 }
 
 function isSamePosition(a: FeedPosition | null, b: FeedPosition | null): boolean {

@@ -5,7 +5,7 @@ import { decodeExactJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import type { Row, TableReader } from '#runtime/shard/shard.ts';
 import type { FeedConsumer } from './consumer.ts';
-import type { FeedPosition } from './feed-batch.ts';
+import type { FeedPosition, FeedStart } from './feed-batch.ts';
 
 /** Limit of the stored state of a consumer, in bytes of JSON. */
 const STATE_BYTES_MAX = 64 * 1024;
@@ -17,6 +17,8 @@ export interface StoredConsumer {
   /** Undefined: it is registered and has not started. */
   readonly position: FeedPosition | undefined;
   readonly state: JsonValue;
+  /** A start at that position, some steps of which are done. */
+  readonly start?: Omit<FeedStart, 'position'> | undefined;
 }
 
 type StoredRow = readonly [
@@ -24,6 +26,7 @@ type StoredRow = readonly [
   effects: FeedConsumer['effects'],
   place: readonly [sequence: number, parts: number] | null,
   state: JsonValue,
+  start?: readonly [revision: string, reason: FeedStart['reason']],
 ];
 
 const everything = { start: '', end: '\u00ff' };
@@ -40,15 +43,17 @@ export function readConsumers(reader: TableReader): readonly StoredConsumer[] {
 }
 
 function decodeConsumer(bytes: Uint8Array): StoredConsumer {
-  const [name, effects, place, state] = decodeExactJsonRow(bytes) as unknown as StoredRow;
+  const [name, effects, place, state, start] = decodeExactJsonRow(bytes) as unknown as StoredRow;
   const position = place === null ? undefined : { sequence: place[0], parts: place[1] };
-  return { name, effects, position, state };
+  if (start === undefined) return { name, effects, position, state };
+  return { name, effects, position, state, start: { revision: start[0], reason: start[1] } };
 }
 
 /** Stores a consumer. */
-export function writeConsumer(turn: Turn, { effects, name, position, state }: StoredConsumer): void {
+export function writeConsumer(turn: Turn, { effects, name, position, start, state }: StoredConsumer): void {
   const place = position === undefined ? null : ([position.sequence, position.parts] as const);
-  const row: StoredRow = [name, effects, place, state];
+  const settled = [name, effects, place, state] as const;
+  const row: StoredRow = start === undefined ? settled : [...settled, [start.revision, start.reason]];
   const bytes = encodeJsonRow(row);
   if (bytes.length > STATE_BYTES_MAX)
     throw invalid(`The state of the consumer '${name}' has more than ${STATE_BYTES_MAX} bytes`);

@@ -11,6 +11,13 @@ interface Consumer {
   readonly isEverywhere: boolean;
 }
 
+/** A step of the start of a {@link ShardConsumer}. */
+export interface StartStep {
+  /** Its state after the step: how far the start is, or with which it takes the first item. */
+  readonly state: JsonValue;
+  readonly isDone: boolean;
+}
+
 /**
  * A consumer whose effects are rows of the same branch. They, its state and its position are written by one turn, so it
  * sees each change exactly once: whatever crashes, fails over or is restored, its rows are those of its position.
@@ -22,12 +29,15 @@ interface Consumer {
 export interface ShardConsumer extends Consumer {
   readonly effects: 'shard';
   /**
-   * Starts, or starts anew: replaces its rows by those of the content of a revision. What follows the revision comes
-   * next.
+   * A step of a start: it replaces the consumer's rows by those of the content of a revision. Each step is a commit of
+   * its own, with other commits of the branch in between, so it reads the content at that revision and not at the head.
+   * What follows the revision comes after the last step. A start that can no longer be completed is abandoned at any
+   * step, and another one begins.
    *
-   * @returns its state
+   * @param state undefined: the first step, which removes the rows of earlier starts, or leaves that to later steps.
+   *   Otherwise the state that the step before returned
    */
-  start(turn: Turn, start: FeedStart): Generator<undefined, JsonValue>;
+  start(turn: Turn, start: FeedStart, state: JsonValue | undefined): Generator<undefined, StartStep>;
   /** @returns its state after the item */
   consume(turn: Turn, item: FeedItem, state: JsonValue): Generator<undefined, JsonValue>;
 }

@@ -109,6 +109,15 @@ export function* readBatch(
   return { items, position: at, last, isComplete: at.sequence === last };
 }
 
+/** The batch of a consumer that has begun a start; undefined when what follows the start is not in the feed. */
+export function continuedStart(reader: TableReader, start: FeedStart | undefined): FeedBatch | undefined {
+  if (start === undefined) return undefined;
+  const { position } = start;
+  const { isCut, last } = readFeed(reader, position.sequence, 1);
+  if (isCut) return undefined;
+  return { items: [], start, position, last, isComplete: position.sequence === last };
+}
+
 function startingAt(reader: TableReader, reason: FeedStart['reason']): FeedBatch {
   const start = startAtHead(reader, reason);
   const { position } = start;

@@ -70,6 +70,8 @@ export interface ConsumerStatus {
   readonly effects: FeedConsumer['effects'];
   /** Null: it has not started. */
   readonly position: FeedPosition | null;
+  /** Whether its start at that position is not complete yet. */
+  readonly isStarting: boolean;
   /** Entries that it has not seen completely. */
   readonly lag: number;
 }

@@ -51,9 +51,23 @@ export const feedGuards: readonly GuardMutant[] = [
   {
     guard: 'the position of a consumer moves with its effects',
     file: 'runtime/feed/branch-consumers.ts',
-    from: 'writeConsumer(turn, { ...stored, position: batch.position, state });',
-    to: 'writeConsumer(turn, { ...stored, state });',
+    from: 'writeConsumer(turn, { ...stored, position, start: isDone ? undefined : batch.start, state });',
+    to: 'writeConsumer(turn, { ...stored, start: isDone ? undefined : batch.start, state });',
     tests: runnerTests,
+  },
+  {
+    guard: 'a consumer takes no item before its start is complete',
+    file: 'runtime/feed/branch-consumers.ts',
+    from: 'start: isDone ? undefined : batch.start, state });',
+    to: 'start: undefined, state });',
+    tests: runnerTests,
+  },
+  {
+    guard: 'a start whose next entry is lost is begun anew',
+    file: 'runtime/feed/feed-batch.ts',
+    from: '  if (isCut) return undefined;\n',
+    to: '',
+    tests: ['test/runtime/feed/branch-consumers.test.ts'],
   },
   {
     guard: 'the consumers of a branch are not those of its fork',

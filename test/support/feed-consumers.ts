@@ -3,7 +3,7 @@ import type { ActorId } from '#runtime/actor/ports.ts';
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
-import type { OutsideConsumer, ShardConsumer } from '#runtime/feed/consumer.ts';
+import type { OutsideConsumer, ShardConsumer, StartStep } from '#runtime/feed/consumer.ts';
 import type { FeedItem, FeedPosition, FeedStart } from '#runtime/feed/feed-batch.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
@@ -26,21 +26,36 @@ export class PathTally implements ShardConsumer {
   readonly isEverywhere: boolean;
   /** Told before each item; may throw. */
   readonly #before: (item: FeedItem) => void;
+  readonly #nodesPerStep: number;
 
-  constructor(name = 'tally', isEverywhere = true, before: (item: FeedItem) => void = () => {}) {
+  constructor({
+    name = 'tally',
+    isEverywhere = true,
+    before = (_item: FeedItem): void => {},
+    nodesPerStep = Number.POSITIVE_INFINITY,
+  } = {}) {
     this.name = name;
     this.isEverywhere = isEverywhere;
     this.#before = before;
+    this.#nodesPerStep = nodesPerStep;
   }
 
-  *start(turn: Turn, { reason, revision }: FeedStart): Generator<undefined, JsonValue> {
-    for (const key of this.rows(turn).keys()) turn.remove(CommonTable.meta, this.#key(key));
-    const nodes = revision === '0-0' ? [] : nodesAt(turn, revision, [CONTENT]);
-    for (const [key, { header }] of nodes) {
+  *start(
+    turn: Turn,
+    { reason, revision }: FeedStart,
+    state: JsonValue | undefined,
+  ): Generator<undefined, StartStep> {
+    const { done } = (state ?? { done: 0 }) as { readonly done: number };
+    if (state === undefined)
+      for (const key of this.rows(turn).keys()) turn.remove(CommonTable.meta, this.#key(key));
+    const nodes = [...nodesAt(turn, revision, [CONTENT])].sort(byKey);
+    const end = done + this.#nodesPerStep;
+    for (const [key, { header }] of nodes.slice(done, end)) {
       this.#put(turn, key, { path: header.path, seen: 0 });
       yield;
     }
-    return { starts: [reason], items: 0 };
+    if (end < nodes.length) return { isDone: false, state: { done: end } };
+    return { isDone: true, state: { starts: [reason], items: 0 } };
   }
 
   *consume(turn: Turn, item: FeedItem, state: JsonValue): Generator<undefined, JsonValue> {

@@ -91,11 +91,40 @@ describe('consumers of a feed', () => {
     });
   });
 
+  it('start in steps, at one revision, while the branch is written to and after a restart', async () => {
+    const tally = new PathTally({ nodesPerStep: 10 });
+    fed = await FedBranch.open(folder, []);
+    await fed.commit(creates(25, 'n'));
+    await fed.close();
+    fed = await FedBranch.open(folder, [tally], true);
+    await fed.runner.close();
+    const step = async (): Promise<unknown> => fed?.tell({ type: 'ConsumeFeed', name: 'tally' });
+    const place = { path: '/n3' };
+    expect(await step()).toEqual({ isRegistered: true, items: 0, isComplete: false });
+    await fed.tell({ type: 'RenameNode', workspace: CONTENT, place, newName: 'z' });
+    await fed.tell({ type: 'DeleteNode', workspace: CONTENT, place: { path: '/n4' } });
+    expect(await step()).toMatchObject({ isComplete: false });
+    await fed.commit(creates(2, 'm'));
+    expect(fed.status()).toMatchObject([{ isStarting: true, lag: 3 }]);
+    await fed.close();
+    fed = await FedBranch.open(folder, [tally], true);
+    fed.runner.notice(BRANCH);
+    await fed.settled();
+    fed.look((reader) => {
+      requireTally(reader, tally);
+      const seen = [...tally.rows(reader).values()].filter((row) => row.seen > 0);
+      expect(seen.map(({ path }) => path).sort()).toEqual(['/m0', '/m1', '/z']);
+      expect(readConsumer(reader, 'tally')).toMatchObject({ state: { starts: ['new'], items: 3 } });
+    });
+    expect(fed.status()).toMatchObject([{ isStarting: false, lag: 0 }]);
+  });
+
   it('that fail try again and hold nobody', async () => {
     let fails = false;
-    const failing = new PathTally('failing', true, () => {
+    const before = (): void => {
       if (fails) throw new Error('not yet');
-    });
+    };
+    const failing = new PathTally({ name: 'failing', before });
     const tally = new PathTally();
     fed = await FedBranch.open(folder, [failing, tally]);
     await fed.settled();

@@ -21,10 +21,16 @@ export interface StoredConsumer {
   readonly start?: Omit<FeedStart, 'position'> | undefined;
 }
 
+type StoredPlace = readonly [
+  sequence: number,
+  parts: number,
+  part?: readonly [revision: string, part: number, isUndone: boolean],
+];
+
 type StoredRow = readonly [
   name: string,
   effects: FeedConsumer['effects'],
-  place: readonly [sequence: number, parts: number] | null,
+  place: StoredPlace | null,
   state: JsonValue,
   start?: readonly [revision: string, reason: FeedStart['reason']],
 ];
@@ -44,14 +50,25 @@ export function readConsumers(reader: TableReader): readonly StoredConsumer[] {
 
 function decodeConsumer(bytes: Uint8Array): StoredConsumer {
   const [name, effects, place, state, start] = decodeExactJsonRow(bytes) as unknown as StoredRow;
-  const position = place === null ? undefined : { sequence: place[0], parts: place[1] };
+  const position = place === null ? undefined : positionOf(place);
   if (start === undefined) return { name, effects, position, state };
   return { name, effects, position, state, start: { revision: start[0], reason: start[1] } };
 }
 
+function positionOf([sequence, parts, last]: StoredPlace): FeedPosition {
+  if (last === undefined) return { sequence, parts };
+  const [revision, part, isUndone] = last;
+  return { sequence, parts, part: { revision, part, isUndone } };
+}
+
+function placeOf({ part, parts, sequence }: FeedPosition): StoredPlace {
+  if (part === undefined) return [sequence, parts];
+  return [sequence, parts, [part.revision, part.part, part.isUndone]];
+}
+
 /** Stores a consumer. */
 export function writeConsumer(turn: Turn, { effects, name, position, start, state }: StoredConsumer): void {
-  const place = position === undefined ? null : ([position.sequence, position.parts] as const);
+  const place = position === undefined ? null : placeOf(position);
   const settled = [name, effects, place, state] as const;
   const row: StoredRow = start === undefined ? settled : [...settled, [start.revision, start.reason]];
   const bytes = encodeJsonRow(row);

@@ -8,6 +8,7 @@ import {
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { type Interval, readLineage } from '#runtime/tree/lineage.ts';
 import type {
   ChangeDetails,
   ChangeKind,
@@ -24,11 +25,17 @@ import {
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { FeedEntry } from './read-feed.ts';
 
-/** Some changes of one revision that an entry did or undid. */
-export interface EntryChanges {
+/** A part of an entry. */
+export interface EntryPart {
   readonly revision: string;
   /** Whether the head left the revision: then the changes are the inverse of those it made. */
   readonly isUndone: boolean;
+  /** Number of the part within the revision, from 0. */
+  readonly part: number;
+}
+
+/** Some changes of one revision that an entry did or undid. */
+export interface EntryChanges extends EntryPart {
   readonly changes: readonly NodeChange[];
   /** Changed definitions; only with the first part of a revision. */
   readonly definitions: readonly DefinitionChange[];
@@ -39,50 +46,53 @@ export interface EntryChanges {
  * moved head undoes the revisions it leaves, the newest first, then does those it reaches. Entries at which a consumer
  * starts anew have none.
  *
- * Memory does not grow with the entry. The reader is asked for before each step, and no range is open between two of
- * them, so the caller may pause at any and continue with a later state of the branch.
+ * Memory does not grow with the entry, nor the cost of continuing with what was read before. The reader is asked for
+ * before each step, and no range is open between two of them, so the caller may pause at any and continue with a later
+ * state of the branch.
  *
- * @param skipped parts left out at the beginning; they are not read
+ * @param after the part after which to continue; undefined: from the beginning
  * @returns a generator; undefined where it only read
  * @throws {ServiceError} `DATA_CORRUPTED` when a revision is lost
  */
 export function* entryChanges(
   read: () => TableReader,
   entry: FeedEntry,
-  skipped = 0,
+  after?: EntryPart,
 ): Generator<EntryChanges | undefined, void> {
-  let left = skipped;
-  for (const step of stepsOf(read, entry)) {
-    if (step === undefined) {
-      yield undefined;
-      continue;
-    }
-    const { isUndone, record } = step;
+  for (const { isUndone, record } of stepsOf(read, entry, after)) {
+    const isBegun = after?.revision === record.revision;
     const parts = changePartCount(record);
-    for (let part = Math.min(left, parts); part < parts; part++) {
+    for (let part = isBegun ? after.part + 1 : 0; part < parts; part++) {
       const changes = readChangePart(read(), record, part) as readonly NodeChange[];
       yield isUndone ? undonePart(record, part, changes) : entryPart(record, part, changes);
     }
-    left = Math.max(left - parts, 0);
     yield undefined;
   }
 }
 
-/** A revision that an entry does or undoes. */
+/** A revision that an entry does or undoes. An entry has it once. */
 interface Step {
   readonly record: RevisionRecord;
   readonly isUndone: boolean;
 }
 
-function* stepsOf(read: () => TableReader, entry: FeedEntry): Generator<Step | undefined, void> {
+/** @param after the first step is that of this part */
+function* stepsOf(
+  read: () => TableReader,
+  entry: FeedEntry,
+  after: EntryPart | undefined,
+): Generator<Step, void> {
   if (entry.kind === 'revision') yield { record: entry.record, isUndone: false };
-  else if (entry.kind === 'fast_forwarded')
-    yield* doneBetween(read, parseRevision(entry.previous), parseRevision(entry.revision));
-  else if (entry.kind === 'head_moved') {
-    const from = parseRevision(entry.previous);
-    const to = parseRevision(entry.revision);
-    const met = yield* meetingOf(read, from, to);
-    for (let next = from; compareRevisions(next, met) > 0; ) {
+  if (entry.kind !== 'fast_forwarded' && entry.kind !== 'head_moved') return;
+  const [from, to] = [parseRevision(entry.previous), parseRevision(entry.revision)];
+  const reached = after === undefined ? undefined : parseRevision(after.revision);
+  if (reached !== undefined && after?.isUndone === false) {
+    yield { record: recordOf(read(), reached), isUndone: false };
+    yield* doneBetween(read, reached, to);
+  } else if (entry.kind === 'fast_forwarded') yield* doneBetween(read, from, to);
+  else {
+    const met = meetingOf(read(), from, to);
+    for (let next = reached ?? from; compareRevisions(next, met) > 0; ) {
       const record = recordOf(read(), next);
       yield { record, isUndone: true };
       next = parentOf(record);
@@ -91,29 +101,55 @@ function* stepsOf(read: () => TableReader, entry: FeedEntry): Generator<Step | u
   }
 }
 
-/** The revision to which both revisions lead back. */
-function* meetingOf(read: () => TableReader, a: Revision, b: Revision): Generator<undefined, Revision> {
-  let [one, other] = [a, b];
-  while (compareRevisions(one, other) !== 0) {
-    if (compareRevisions(one, other) > 0) one = parentOf(recordOf(read(), one));
-    else other = parentOf(recordOf(read(), other));
-    yield undefined;
+/** The newest revision that leads to both revisions. Cost follows the number of lines. */
+function meetingOf(reader: TableReader, a: Revision, b: Revision): Revision {
+  const lineage = readLineage(reader);
+  const [ones, others] = [lineage.intervals(a), lineage.intervals(b)];
+  for (let one = 0, other = 0; one < ones.length && other < others.length; ) {
+    const [here, there] = [ones[one] as Interval, others[other] as Interval];
+    const met = lastRevision(reader, newest(here.from, there.from), oldest(here.to, there.to));
+    if (met !== undefined) return met;
+    if (compareRevisions(here.from, there.from) >= 0) one += 1;
+    else other += 1;
   }
-  return one;
+  return revisionZero;
+}
+
+function newest(a: Revision, b: Revision): Revision {
+  return compareRevisions(a, b) > 0 ? a : b;
+}
+
+function oldest(a: Revision, b: Revision): Revision {
+  return compareRevisions(a, b) < 0 ? a : b;
+}
+
+/** The newest revision between two, both included, that has a record. */
+function lastRevision(reader: TableReader, from: Revision, to: Revision): Revision | undefined {
+  if (compareRevisions(from, to) > 0) return undefined;
+  const range = { start: revisionKey(from), end: `${revisionKey(to)}\0`, reverse: true };
+  for (const { value } of reader.range(BranchTable.revisions, range))
+    return parseRevision((decodeJsonRow(value) as RevisionRecord).revision);
+  return undefined;
 }
 
 function* doneBetween(read: () => TableReader, after: Revision, upTo: Revision): Generator<Step, void> {
   const intervals = revisionsBetween(read(), after, upTo);
   if (intervals === undefined) throw lost(after);
+  let previous = after;
   for (const { from, to } of intervals) {
     const end = `${revisionKey(to)}\0`;
     for (let start = revisionKey(from); ; ) {
-      const found = firstRecord(read(), start, end);
-      if (found === undefined) break;
-      yield { record: found, isUndone: false };
-      start = `${encodeRevision(parseRevision(found.revision))}\0`;
+      const record = firstRecord(read(), start, end);
+      if (record === undefined) break;
+      const revision = parseRevision(record.revision);
+      // Otherwise the record between the two is lost.
+      if (compareRevisions(parentOf(record), previous) !== 0) throw lost(parentOf(record));
+      yield { record, isUndone: false };
+      previous = revision;
+      start = `${encodeRevision(revision)}\0`;
     }
   }
+  if (compareRevisions(previous, upTo) !== 0) throw lost(upTo);
 }
 
 function firstRecord(reader: TableReader, start: string, end: string): RevisionRecord | undefined {
@@ -127,7 +163,7 @@ function entryPart(
   part: number,
   changes: readonly NodeChange[],
 ): EntryChanges {
-  return { revision, isUndone: false, changes, definitions: part === 0 ? definitions : [] };
+  return { revision, isUndone: false, part, changes, definitions: part === 0 ? definitions : [] };
 }
 
 function undonePart(
@@ -139,6 +175,7 @@ function undonePart(
   return {
     revision,
     isUndone: true,
+    part,
     changes: changes.map(inverse),
     definitions: inverted.map((change) => ({ ...change, operation: inverseOperation(change.operation) })),
   };

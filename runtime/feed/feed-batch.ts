@@ -2,7 +2,7 @@ import { formatRevision } from '#runtime/content/revision.ts';
 import { isDamage } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
-import { type EntryChanges, entryChanges } from './entry-changes.ts';
+import { type EntryChanges, entryChanges, type EntryPart } from './entry-changes.ts';
 import { type FeedEntry, readFeed } from './read-feed.ts';
 
 /** What a consumer has seen of a feed. */
@@ -11,6 +11,8 @@ export interface FeedPosition {
   readonly sequence: number;
   /** Parts of the next entry that it has seen. */
   readonly parts: number;
+  /** The last of these parts; absent where there is none. */
+  readonly part?: EntryPart;
 }
 
 /** One step of a consumer: an entry with a part of its changes. */
@@ -49,7 +51,7 @@ export interface FeedBatch {
 /** Entries read at a time. */
 const ENTRIES_MAX = 64;
 
-/** Changes after which a batch takes no further item; a part has at most as many. */
+/** Changes after which a batch takes no further item; a part has at most as many. One without changes counts as one. */
 const CHANGES_MAX = 1_000;
 
 /** Where a consumer starts at the head. */
@@ -84,16 +86,16 @@ export function* readBatch(
       }
       const whole = { sequence: entry.sequence, parts: 0 };
       let held: EntryChanges | undefined;
-      for (const part of entryChanges(() => reader, entry, at.parts)) {
+      for (const part of entryChanges(() => reader, entry, at.part)) {
         yield;
         if (part === undefined) continue;
         if (held !== undefined) {
-          at = { sequence: at.sequence, parts: at.parts + 1 };
+          at = behindPart(at, held);
           items.push({ entry, changes: held, after: at });
           if (changes >= CHANGES_MAX) return { items, position: at, last, isComplete: false };
         }
         held = part;
-        changes += part.changes.length;
+        changes += Math.max(part.changes.length, 1);
       }
       items.push({ entry, changes: held, after: whole });
       at = whole;
@@ -107,6 +109,13 @@ export function* readBatch(
     return { items, position: at, last, isComplete: false };
   }
   return { items, position: at, last, isComplete: at.sequence === last };
+}
+
+function behindPart(
+  { parts, sequence }: FeedPosition,
+  { isUndone, part, revision }: EntryPart,
+): FeedPosition {
+  return { sequence, parts: parts + 1, part: { revision, isUndone, part } };
 }
 
 /** The batch of a consumer that has begun a start; undefined when what follows the start is not in the feed. */

@@ -28,6 +28,20 @@ export const feedGuards: readonly GuardMutant[] = [
     tests: feedTests,
   },
   {
+    guard: 'a lost revision of a fast-forward is not passed over',
+    file: 'runtime/feed/entry-changes.ts',
+    from: 'if (compareRevisions(parentOf(record), previous) !== 0) throw lost(parentOf(record));',
+    to: '',
+    tests: feedTests,
+  },
+  {
+    guard: 'a batch continues in the middle of an entry without reading what came before',
+    file: 'runtime/feed/entry-changes.ts',
+    from: 'for (let next = reached ?? from;',
+    to: 'for (let next = from;',
+    tests: batchTests,
+  },
+  {
     guard: 'a consumer does not stop for ever at changes that are lost',
     file: 'runtime/feed/feed-batch.ts',
     from: "if (items.length === 0) return startingAt(reader, 'cut');",

@@ -3,6 +3,8 @@ import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { type FeedBatch, type FeedPosition, readBatch } from '#runtime/feed/feed-batch.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { BranchTable, feedKey, revisionChangesKey } from '#runtime/shard/key-layout.ts';
+import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
+import { appendToFeed } from '#runtime/tree/revision-store.ts';
 import { change, FeedBranch } from '#test/support/feed-branch.ts';
 
 function many(count: number): ReturnType<typeof change>[] {
@@ -29,11 +31,36 @@ function walk(branch: FeedBranch, from: FeedPosition): (readonly [number, number
 
 const start = { sequence: 0, parts: 0 };
 
+/** Revisions of a long entry. */
+const REVISIONS = 8_000;
+
+/** Counts the rows that are read. */
+class CountedReader implements TableReader {
+  rows = 0;
+  readonly #reader: TableReader;
+
+  constructor(reader: TableReader) {
+    this.#reader = reader;
+  }
+
+  get(table: number, key: string): Uint8Array | undefined {
+    this.rows += 1;
+    return this.#reader.get(table, key);
+  }
+
+  *range(table: number, range: Range): Iterable<Row> {
+    for (const row of this.#reader.range(table, range)) {
+      this.rows += 1;
+      yield row;
+    }
+  }
+}
+
 describe('the batches of a consumer', () => {
   it('have all items in order, and a large entry in parts over several of them', () => {
     const branch = new FeedBranch();
     branch.commit();
-    branch.commit(many(2_500));
+    const large = branch.commit(many(2_500));
     branch.commit([]);
     expect(walk(branch, start)).toEqual([
       [
@@ -46,7 +73,8 @@ describe('the batches of a consumer', () => {
         [3, 0, 0],
       ],
     ]);
-    expect(walk(branch, { sequence: 1, parts: 2 })).toEqual([
+    const part = { revision: large, isUndone: false, part: 1 };
+    expect(walk(branch, { sequence: 1, parts: 2, part })).toEqual([
       [
         [2, 0, 500],
         [3, 0, 0],
@@ -81,7 +109,45 @@ describe('the batches of a consumer', () => {
       [3, 2, 1_000],
     ];
     expect(walk(branch, { sequence: 3, parts: 0 })).toEqual([undone, [[4, 0, 500]]]);
-    expect(walk(branch, { sequence: 3, parts: 1 })).toEqual([[[3, 2, 1_000]], [[4, 0, 500]]]);
+    const [undoing] = batch(branch, { sequence: 3, parts: 0 }).items;
+    expect(walk(branch, undoing?.after as FeedPosition)).toEqual([[[3, 2, 1_000]], [[4, 0, 500]]]);
+  });
+
+  it.each([
+    ['of a fast-forward', true],
+    ['of a head that is moved back and forward', false],
+  ])('take a number of reads that grows with what they have, in an entry %s', (_, isForward) => {
+    const branch = new FeedBranch();
+    const start = branch.commit();
+    for (let count = 0; count < REVISIONS; count++)
+      branch.commit([change(count)], isForward ? { isReplayed: true } : {});
+    const end = branch.head;
+    if (isForward) appendToFeed(branch.turn(), parseRevision(start), ['fast_forwarded', end, start]);
+    else for (const to of [start, end]) branch.move(to);
+    const counted = new CountedReader(branch.reader);
+    let at = { sequence: isForward ? 1 : REVISIONS + 1, parts: 0 };
+    let batches = 0;
+    let changes = 0;
+    for (let isDone = false; !isDone; batches++) {
+      const { isComplete, items, position } = atOnce(readBatch(counted, at));
+      expect(items.length).toBeLessThanOrEqual(1_001);
+      changes += items.reduce((sum, item) => sum + (item.changes?.changes.length ?? 0), 0);
+      isDone = isComplete;
+      at = position;
+    }
+    const entries = isForward ? 1 : 2;
+    expect(changes).toBe(entries * REVISIONS);
+    expect(batches).toBeGreaterThan(entries * 5);
+    expect(counted.rows).toBeLessThan(entries * REVISIONS * 2 + batches * 20);
+  });
+
+  it('are bounded also where revisions have no changes', () => {
+    const branch = new FeedBranch();
+    const start = branch.commit();
+    for (let count = 0; count < 2_500; count++) branch.commit([], { isReplayed: true });
+    appendToFeed(branch.turn(), parseRevision(start), ['fast_forwarded', branch.head, start]);
+    const sizes = walk(branch, { sequence: 1, parts: 0 }).map((items) => items.length);
+    expect(sizes).toEqual([1_000, 1_000, 500]);
   });
 
   it('tell a consumer to start at the head: without a position, and where entries are missing', () => {

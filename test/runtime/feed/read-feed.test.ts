@@ -225,7 +225,7 @@ describe('the changes of an entry', () => {
     expect(found.map((part) => part?.changes.length)).toEqual([1000, 1000, 1000, 1000, 1000, 500]);
     expect(found[3]?.changes[7]).toEqual(change(3_007));
     const [entry] = readFeed(branch.reader, 0, 1).entries;
-    const rest = [...entryChanges(() => branch.reader, entry as never, 4)].filter(
+    const rest = [...entryChanges(() => branch.reader, entry as never, found[3])].filter(
       (part) => part !== undefined,
     );
     expect(rest).toEqual(found.slice(4));
@@ -255,12 +255,14 @@ describe('the changes of an entry', () => {
       {
         revision: without,
         isUndone: true,
+        part: 0,
         changes: [{ ...change(3), operation: 'reordered', details: undefined }],
         definitions: [],
       },
       {
         revision: left,
         isUndone: true,
+        part: 0,
         changes: [
           {
             ...change(1),
@@ -306,6 +308,40 @@ describe('the changes of an entry', () => {
     expect(found.map(({ isUndone, revision }) => [revision, isUndone])).toEqual(
       applied.map((revision) => [revision, false]),
     );
+  });
+
+  it('continue after any part as they would have', () => {
+    const branch = new FeedBranch();
+    const start = branch.commit();
+    branch.commit([change(1)]);
+    branch.commit(Array.from({ length: 2_300 }, (_, number) => change(number)));
+    const left = branch.commit();
+    branch.move(start);
+    branch.commit([]);
+    branch.commit(Array.from({ length: 1_200 }, (_, number) => change(number)));
+    branch.move(left);
+    for (const sequence of [3, 5, 8]) {
+      const { entries } = readFeed(branch.reader, sequence - 1, 1);
+      const whole = parts(branch, sequence).filter((part) => part !== undefined);
+      expect(whole.length).toBeGreaterThan(2);
+      for (const [index, after] of whole.entries()) {
+        const rest = [...entryChanges(() => branch.reader, entries[0] as never, after)];
+        expect(rest.filter((part) => part !== undefined)).toEqual(whole.slice(index + 1));
+      }
+    }
+  });
+
+  it('are not read past a revision that is lost', () => {
+    const branch = new FeedBranch();
+    const start = branch.commit();
+    const revisions = [1, 2, 3].map((number) => branch.commit([change(number)], { isReplayed: true }));
+    const [, lost, end] = revisions as [string, string, string];
+    appendToFeed(branch.turn(), parseRevision(start), ['fast_forwarded', end, start]);
+    branch.move(start);
+    branch.move(end);
+    branch.turn().remove(BranchTable.revisions, revisionKey(parseRevision(lost)));
+    for (const sequence of [2, 3, 4])
+      expect(() => parts(branch, sequence), `${sequence}`).toThrow(`names revision ${lost}, which is lost`);
   });
 
   it('of an entry at which a consumer starts are none', () => {

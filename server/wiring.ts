@@ -141,6 +141,7 @@ function engineEnvironment(
     onIndexesPending: (actor, since) => parts.services?.jobs.announced(actor, propertyIndexJob(actor, since)),
     onJobsEnqueued: (actor) => void parts.services?.jobs.deliver(actor),
     onJobsWaiting: (actor, ids) => parts.services?.jobs.waiting(actor, ids),
+    onOpened: (actor) => parts.services?.feeds.opened(actor),
   });
   return {
     options,

@@ -34,6 +34,7 @@ import { deleteDefinition, publishDefinition, putDefinition } from './schema/def
 import { deleteNode } from './nodes/delete-node.ts';
 import {
   consumeFeed,
+  isFeedAhead,
   moveConsumer,
   readConsumerBatch,
   readConsumers,
@@ -176,6 +177,7 @@ const queries: QueryHandlers = {
   CountPendingIndexes: countPendingIndexes,
   ReadConsumerBatch: readConsumerBatch,
   ReadConsumers: readConsumers,
+  IsFeedAhead: isFeedAhead,
 };
 
 /** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */

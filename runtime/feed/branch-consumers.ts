@@ -93,6 +93,18 @@ export class BranchConsumers {
     });
   }
 
+  /** Whether a consumer of this version has something to do. */
+  isAhead(reader: TableReader): boolean {
+    const { last } = readBranchHead(reader).feed;
+    for (const { name } of this.#known.values()) {
+      const stored = this.#stored(reader, name);
+      if (stored === undefined) continue;
+      const { position, start } = stored;
+      if (position?.sequence !== last || start !== undefined) return true;
+    }
+    return false;
+  }
+
   /** A consumer that is everywhere needs no registration. */
   #stored(reader: TableReader, name: string): StoredConsumer | undefined {
     const stored = readConsumer(reader, name);

@@ -46,6 +46,11 @@ export interface ReadConsumers {
   readonly type: 'ReadConsumers';
 }
 
+/** Reads whether a consumer of the branch has something to do. Answer: boolean. */
+export interface IsFeedAhead {
+  readonly type: 'IsFeedAhead';
+}
+
 /** The result of {@link ConsumeFeed}. */
 export interface ConsumerStep {
   /** False: the branch does not have this consumer. */
@@ -80,4 +85,4 @@ export interface ConsumerStatus {
 export type FeedCommand = RegisterConsumer | RemoveConsumer | ConsumeFeed | MoveConsumer;
 
 /** Queries of a branch about its feed. */
-export type FeedQuery = ReadConsumerBatch | ReadConsumers;
+export type FeedQuery = ReadConsumerBatch | ReadConsumers | IsFeedAhead;

@@ -11,6 +11,7 @@ import type {
   ConsumeFeed,
   ConsumerBatch,
   ConsumerStep,
+  IsFeedAhead,
   MoveConsumer,
   ReadConsumerBatch,
 } from './feed-messages.ts';
@@ -86,6 +87,21 @@ export class FeedRunner {
     return [...this.#followers.values()].map(({ branch, consumer, error, failures }) => {
       return { branch, consumer: consumer.name, error, failures };
     });
+  }
+
+  /**
+   * A branch was opened. Consumers that have something to do there continue: after a start or a restore nothing else may
+   * tell of them before the next commit. Never rejects.
+   */
+  async opened(branch: ActorId): Promise<void> {
+    if (this.#environment.consumers.length === 0) return;
+    const query: IsFeedAhead = { type: 'IsFeedAhead' };
+    // The message that opens the branch comes first.
+    await null;
+    const isAhead = await Promise.resolve()
+      .then(() => this.#environment.router.query(branch, query, this.#engine))
+      .catch(() => true);
+    if (isAhead === true) this.notice(branch);
   }
 
   /** A branch may have entries that consumers have not seen, or was deleted. */

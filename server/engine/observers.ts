@@ -23,6 +23,8 @@ export interface HostListeners {
   readonly onHeadMoved: (actor: ActorId) => void;
   /** The change feed of a branch has new entries. */
   readonly onFeedWritten: (branch: ActorId) => void;
+  /** An actor was opened. */
+  readonly onOpened: (actor: ActorId) => void;
   /** An actor has committed background jobs, which wait in its outbox. */
   readonly onJobsEnqueued: (actor: ActorId) => void;
   /** A branch has pending property indexes. */
@@ -35,7 +37,7 @@ export interface HostListeners {
 export function hostObserver(
   metrics: Metrics,
   log: Log,
-  { onFeedWritten, onHeadMoved, onIndexesPending, onJobsEnqueued, onJobsWaiting }: HostListeners,
+  { onFeedWritten, onHeadMoved, onIndexesPending, onJobsEnqueued, onJobsWaiting, onOpened }: HostListeners,
 ): HostObserver {
   const events = metrics.counter('svc_events_total', 'Events of durable commands.');
   const failures = metrics.counter('svc_apply_failures_total', 'Applications to a shard that failed.');
@@ -60,6 +62,7 @@ export function hostObserver(
           waiting.map(({ id }) => id),
         );
     },
+    opened: onOpened,
     verifying: (actor, done, of) =>
       log.warn(
         'the previous process ended while it used a shard; all of the shard is verified before it is opened',

@@ -1,4 +1,4 @@
-import { actorId } from '#runtime/actor/actor-id.ts';
+import { actorId, actorKindOf } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, ActorLifecycle, Router } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
@@ -51,6 +51,11 @@ export class MemberFeeds {
   /** Consumers that have not seen everything, with their last errors. */
   get behind(): readonly FollowerStatus[] {
     return this.#runner.behind;
+  }
+
+  /** An actor was opened: consumers of a branch continue there. */
+  opened(actor: ActorId): void {
+    if (actorKindOf(actor) === 'branch') void this.#runner.opened(actor);
   }
 
   /** A branch may have changes that consumers have not seen, or was deleted. */

@@ -55,6 +55,8 @@ export interface EngineSetup {
   readonly space?: SpaceGuard;
   /** Told what happened in actors. */
   readonly events?: HostObserver['events'];
+  /** Told which actors were opened. */
+  readonly opened?: (actor: ActorId) => void;
   /** Actors without which nothing is opened. */
   readonly required?: readonly ActorId[];
   readonly key?: DirectoryKey;
@@ -89,6 +91,7 @@ export class Engine {
       observer: {
         batchDurable: () => {},
         events: setup.events ?? (() => {}),
+        opened: (actor) => setup.opened?.(actor),
         stopped: (_actor, cause) => void this.stopped.push(cause),
         applyFailed: (_actor, cause) => void this.applyFailures.push(cause),
       },

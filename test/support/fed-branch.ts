@@ -1,5 +1,6 @@
 import { branchActor } from '#actors/branch/branch-actor.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
+import { actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -36,6 +37,9 @@ export class FedBranch {
       kinds: [repositoryActor, lookedAt(branchActor({ commitNodesMax: 10_000 }, consumers))],
       events: (actor, happened) => {
         if (happened.some(isBranchEvent)) runner?.notice(actor);
+      },
+      opened: (actor) => {
+        if (actorKindOf(actor) === 'branch') void runner?.opened(actor);
       },
     });
     const consumed: string[] = [];

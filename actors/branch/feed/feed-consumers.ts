@@ -4,6 +4,7 @@ import type {
   ConsumerBatch,
   ConsumerStatus,
   ConsumerStep,
+  IsFeedAhead,
   MoveConsumer,
   ReadConsumerBatch,
   ReadConsumers,
@@ -56,4 +57,10 @@ export function readConsumers(
 ): readonly ConsumerStatus[] {
   requireEngine(context);
   return state.consumers.status(context.view);
+}
+
+/** @see feed-messages.ts, IsFeedAhead */
+export function isFeedAhead(state: BranchState, context: QueryContext, _query: IsFeedAhead): boolean {
+  requireEngine(context);
+  return state.consumers.isAhead(context.view);
 }

@@ -55,6 +55,8 @@ export interface HostObserver {
   events(actor: ActorId, events: readonly ActorEvent[]): void;
   stopped(actor: ActorId, cause: unknown): void;
   applyFailed(actor: ActorId, cause: unknown): void;
+  /** An actor was opened to answer a message. */
+  opened?(actor: ActorId): void;
   /** Stored bytes of an actor do not verify; the caller received `DATA_CORRUPTED`. */
   damaged?(actor: ActorId, cause: ServiceError): void;
   /** The file of an actor is verified before it is opened, because the previous process may have crashed on it. */
@@ -593,6 +595,7 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     this.#room.join(this.#sharer);
     this.#room.make();
     this.#open.set(actor, open);
+    observer.opened?.(actor);
     return open;
   }
 

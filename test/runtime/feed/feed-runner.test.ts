@@ -91,6 +91,26 @@ describe('consumers of a feed', () => {
     });
   });
 
+  it('continue when the branch is opened, without another commit, and leave it alone when they have nothing to do', async () => {
+    const tally = new PathTally();
+    const file = new FileConsumer(join(folder, 'noted'));
+    fed = await FedBranch.open(folder, [tally, file]);
+    await fed.settled();
+    await fed.runner.close();
+    await fed.branch.create('/a');
+    await fed.close();
+    fed = await FedBranch.open(folder, [tally, file], true);
+    const { status } = fed;
+    await until(() => status.call(fed).every(({ lag }) => lag === 0), 'they have seen the node');
+    fed.look((reader) => requireTally(reader, tally, 1));
+    expect(file.noted.at(-1)).toMatchObject({ after: { parts: 0 }, ids: [expect.any(String)] });
+    await fed.close();
+    fed = await FedBranch.open(folder, [tally, file], true);
+    fed.status();
+    await fed.runner.opened(BRANCH);
+    expect(fed.runner.behind).toEqual([]);
+  });
+
   it('start in steps, at one revision, while the branch is written to and after a restart', async () => {
     const tally = new PathTally({ nodesPerStep: 10 });
     fed = await FedBranch.open(folder, []);

@@ -1,7 +1,7 @@
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { RoutedCopies } from '#runtime/actor/copies/routed-copies.ts';
-import type { ActorId } from '#runtime/actor/ports.ts';
+import type { ActorId, ActorLifecycle } from '#runtime/actor/ports.ts';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
@@ -59,7 +59,7 @@ export function openServices(
   });
   closers.add(() => feeds.close());
   const { lifecycle } = feeds;
-  const backups = openBackups(environment, resources, engine, jobs.queue);
+  const backups = openBackups(environment, resources, engine, lifecycle, jobs.queue);
   closers.add(() => backups.close());
   const checks = new MemberChecks({
     dataDir: options.server.dataDir,
@@ -120,7 +120,8 @@ function openJobs(
 function openBackups(
   { clock, log, options, random, version }: MemberEnvironment,
   { files, secrets, space }: MemberResources,
-  { copies, lifecycle, router, unsettled }: MemberEngine,
+  { copies, router, unsettled }: MemberEngine,
+  lifecycle: ActorLifecycle,
   queue: Queue,
 ): MemberBackups {
   return new MemberBackups({

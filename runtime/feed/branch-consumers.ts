@@ -1,10 +1,11 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { Caller, Turn } from '#runtime/commit/behaviour.ts';
+import { type Caller, CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { hasRow } from '#runtime/shard/has-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { readBranchHead } from '#runtime/tree/revision-store.ts';
+import { HEAD_KEY, readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { FeedConsumer, ShardConsumer, StartStep } from './consumer.ts';
 import {
   readConsumer,
@@ -105,8 +106,12 @@ export class BranchConsumers {
     return false;
   }
 
-  /** A consumer that is everywhere needs no registration. */
+  /**
+   * A consumer that is everywhere needs no registration. Before its first commit a branch has nothing for any, and while
+   * it is being restored it has no head, and some of its rows.
+   */
   #stored(reader: TableReader, name: string): StoredConsumer | undefined {
+    if (!hasRow(reader, CommonTable.meta, HEAD_KEY)) return undefined;
     const stored = readConsumer(reader, name);
     const known = this.#known.get(name);
     if (stored !== undefined || known?.isEverywhere !== true) return stored;

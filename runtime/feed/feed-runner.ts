@@ -90,7 +90,7 @@ export class FeedRunner {
   }
 
   /**
-   * A branch was opened. Consumers that have something to do there continue: after a start or a restore nothing else may
+   * A branch was opened or restored. Consumers that have something to do there continue: after a start or a restore nothing else may
    * tell of them before the next commit. Never rejects.
    */
   async opened(branch: ActorId): Promise<void> {

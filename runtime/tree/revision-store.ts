@@ -32,7 +32,8 @@ export interface BranchHead {
   readonly feed: FeedSpan;
 }
 
-const HEAD_KEY = 'head';
+/** Key of the row of the head, in the meta table. A branch has it from its first commit on. */
+export const HEAD_KEY = 'head';
 
 const empty: BranchHead = Object.freeze({
   head: revisionZero,

@@ -13,6 +13,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { encodeEntry, entrySize } from '#runtime/log/entry-codec.ts';
 import type { LogEntry, Write } from '#runtime/log/log-entry.ts';
 import type { ShardFile } from '#runtime/shard/shard-file.ts';
+import { HEAD_KEY } from '#runtime/tree/revision-store.ts';
 
 /** Bytes of rows in one commit: a few milliseconds of the writer, and less than a record of a replicated log. */
 const SLICE_BYTES: number = 512 * 1024;
@@ -56,7 +57,7 @@ export interface ImportPlan {
 
 /**
  * Stores the rows of a copy in an actor that has just been created, slice by slice, as commits. An actor's own small
- * state comes last, so that its head and its schema take effect when everything else is stored.
+ * state comes last, and of it the head of a branch, so that it takes effect when everything else is stored.
  *
  * @throws {ServiceError} `DATA_CORRUPTED`, `REQUEST_CANCELLED`, `STORAGE_FULL` and other refusals of a commit
  */
@@ -71,19 +72,24 @@ export async function importActor(environment: ImportEnvironment, plan: ImportPl
     slice = [];
     bytes = 0;
   };
-  for (let number = 0; number <= tables; number += 1) {
-    const table = number < tables ? FIRST_OWN_TABLE + number : CommonTable.meta;
-    if (table === CommonTable.meta && slice.length > 0) await flush();
-    for (const { key, value } of shard.rows(table)) {
-      const restored = restore({ table, key, value });
-      if (restored === null) continue;
-      slice.push({ table, key, value: restored });
-      bytes += key.length + restored.length;
-      if (bytes >= SLICE_BYTES || slice.length >= SLICE_ROWS) await flush();
-    }
+  for (const { key, table, value } of rowsInOrder(shard, tables)) {
+    const restored = restore({ table, key, value });
+    if (restored === null) continue;
+    slice.push({ table, key, value: restored });
+    bytes += key.length + restored.length;
+    if (bytes >= SLICE_BYTES || slice.length >= SLICE_ROWS) await flush();
   }
   // Also without rows: it updates the clock.
   await flush();
+}
+
+function* rowsInOrder(shard: ShardFile, tables: number): Generator<StoredRow, void> {
+  for (let table = FIRST_OWN_TABLE; table < FIRST_OWN_TABLE + tables; table += 1)
+    for (const row of shard.rows(table)) yield { ...row, table };
+  const table = CommonTable.meta;
+  for (const row of shard.rows(table)) if (row.key !== HEAD_KEY) yield { ...row, table };
+  const head = shard.get(table, HEAD_KEY);
+  if (head !== undefined) yield { table, key: HEAD_KEY, value: head };
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { HttpObservation } from '#protocols/http/uws-server.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
+import { rowsImported } from '#runtime/actor/copies/import-rows.ts';
 import type { HostObserver } from '#runtime/actor/host/actor-host.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
@@ -23,7 +24,7 @@ export interface HostListeners {
   readonly onHeadMoved: (actor: ActorId) => void;
   /** The change feed of a branch has new entries. */
   readonly onFeedWritten: (branch: ActorId) => void;
-  /** An actor was opened. */
+  /** An actor was opened, or got rows of a backup. */
   readonly onOpened: (actor: ActorId) => void;
   /** An actor has committed background jobs, which wait in its outbox. */
   readonly onJobsEnqueued: (actor: ActorId) => void;
@@ -53,6 +54,7 @@ export function hostObserver(
       const isHeadMoved = happened.some(({ type }) => movesHead.has(type));
       if (isHeadMoved) onHeadMoved(actor);
       if (isHeadMoved || happened.some(isBranchEvent)) onFeedWritten(actor);
+      if (happened.includes(rowsImported)) onOpened(actor);
       if (happened.includes(jobEnqueued)) onJobsEnqueued(actor);
       for (const event of happened) if (isIndexesPending(event)) onIndexesPending(actor, event.since);
       const waiting = happened.filter(isJobWaiting);

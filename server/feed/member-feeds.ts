@@ -53,7 +53,7 @@ export class MemberFeeds {
     return this.#runner.behind;
   }
 
-  /** An actor was opened: consumers of a branch continue there. */
+  /** An actor was opened or restored: consumers of a branch continue there. */
   opened(actor: ActorId): void {
     if (actorKindOf(actor) === 'branch') void this.#runner.opened(actor);
   }

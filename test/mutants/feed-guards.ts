@@ -91,10 +91,24 @@ export const feedGuards: readonly GuardMutant[] = [
     tests: runnerTests,
   },
   {
-    guard: 'a start lets registered consumers continue',
-    file: 'server/jobs/member-jobs.ts',
-    from: 'this.#onSource?.(actor);',
+    guard: 'consumers leave a branch alone while it is being restored',
+    file: 'runtime/feed/branch-consumers.ts',
+    from: '    if (!hasRow(reader, CommonTable.meta, HEAD_KEY)) return undefined;\n',
     to: '',
-    tests: ['test/scenarios/feed-consumers.test.ts'],
+    tests: ['test/runtime/feed/branch-consumers.test.ts'],
+  },
+  {
+    guard: 'consumers continue in a branch that was restored',
+    file: 'runtime/actor/copies/backup-behaviour.ts',
+    from: '    turn.emit(rowsImported);\n',
+    to: '',
+    tests: ['test/scenarios/feed-restore.slow.test.ts'],
+  },
+  {
+    guard: 'consumers continue in a branch that is opened',
+    file: 'runtime/actor/host/actor-host.ts',
+    from: '    observer.opened?.(actor);\n',
+    to: '',
+    tests: ['test/scenarios/feed-restore.slow.test.ts'],
   },
 ];

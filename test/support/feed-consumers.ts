@@ -2,16 +2,23 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
-import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import type { OutsideConsumer, ShardConsumer, StartStep } from '#runtime/feed/consumer.ts';
+import { readConsumer } from '#runtime/feed/consumer-store.ts';
 import type { FeedItem, FeedPosition, FeedStart } from '#runtime/feed/feed-batch.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { NodeChange } from '#runtime/tree/revision-record.ts';
-import { nodesAt } from './feed-reader.ts';
+import { feedAfter, nodesAt, partsOf } from './feed-reader.ts';
 import { CONTENT } from './test-branch.ts';
 
 const PREFIX = 'tally\0';
+
+/** Where {@link PathTally} started, in its state. */
+interface Began {
+  readonly revision: string;
+  readonly sequence: number;
+}
 
 /** What {@link PathTally} knows of a node: its path, and how many changes of it it has seen. */
 export interface Tallied {
@@ -42,7 +49,7 @@ export class PathTally implements ShardConsumer {
 
   *start(
     turn: Turn,
-    { reason, revision }: FeedStart,
+    { position, reason, revision }: FeedStart,
     state: JsonValue | undefined,
   ): Generator<undefined, StartStep> {
     const { done } = (state ?? { done: 0 }) as { readonly done: number };
@@ -55,7 +62,8 @@ export class PathTally implements ShardConsumer {
       yield;
     }
     if (end < nodes.length) return { isDone: false, state: { done: end } };
-    return { isDone: true, state: { starts: [reason], items: 0 } };
+    const began: Began = { revision, sequence: position.sequence };
+    return { isDone: true, state: { starts: [reason], items: 0, began: { ...began } } };
   }
 
   *consume(turn: Turn, item: FeedItem, state: JsonValue): Generator<undefined, JsonValue> {
@@ -64,8 +72,8 @@ export class PathTally implements ShardConsumer {
       this.#count(turn, change);
       yield;
     }
-    const { items, starts } = state as { readonly items: number; readonly starts: readonly string[] };
-    return { starts, items: items + 1 };
+    const { items } = state as { readonly items: number };
+    return { ...(state as JsonObject), items: items + 1 };
   }
 
   /** What it has written. */
@@ -75,6 +83,23 @@ export class PathTally implements ShardConsumer {
     return new Map(
       [...rows].map(({ key, value }) => [key.slice(start.length), decodeJsonRow(value) as Tallied]),
     );
+  }
+
+  /** What it must have written when it has seen everything: what it started with, and each change after that once. */
+  expected(reader: TableReader): Map<string, Tallied> {
+    const { state } = readConsumer(reader, this.name) as { readonly state: JsonValue };
+    const { began } = state as unknown as { readonly began: Began };
+    const nodes = nodesAt(reader, began.revision, [CONTENT]);
+    const rows = new Map<string, Tallied>();
+    for (const [key, { header }] of nodes) rows.set(key, { path: header.path, seen: 0 });
+    for (const entry of feedAfter(reader, began.sequence)) {
+      for (const change of partsOf(reader, entry).flatMap(({ changes }) => changes)) {
+        const key = `${change.workspace} ${change.node_id}`;
+        if (change.details?.kinds.includes('deleted') === true) rows.delete(key);
+        else rows.set(key, { path: change.path, seen: (rows.get(key)?.seen ?? 0) + 1 });
+      }
+    }
+    return new Map([...rows].sort(byKey));
   }
 
   #count(turn: Turn, change: NodeChange): void {

@@ -4,7 +4,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { decodeEntry } from '#runtime/log/entry-codec.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { ShardCopy } from './copy-shard.ts';
-import type { ImportRows } from './import-rows.ts';
+import { type ImportRows, rowsImported } from './import-rows.ts';
 
 /** Bounds of all keys: no key is empty, and none begins with the end byte. */
 const wholeTable = { start: '\u0000', end: '\u00ff' } as const;
@@ -76,6 +76,7 @@ export class BackupBehaviour implements ActorBehaviour {
     if (replaces === true) this.#empty(turn);
     for (const { table, key, value } of writes) if (value !== null) turn.put(table, key, value);
     turn.observe(clock);
+    turn.emit(rowsImported);
     // Its cached state is outdated.
     this.#inner.forget?.();
   }

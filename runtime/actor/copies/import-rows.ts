@@ -1,3 +1,5 @@
+import type { ActorEvent } from '#runtime/commit/behaviour.ts';
+
 /**
  * Stores rows of another actor of the same kind unchanged; used to restore an actor from a backup. The engine sends it
  * to an actor that is not yet published. It is an ordinary commit, so followers of the log get the same rows.
@@ -15,3 +17,6 @@ export interface ImportRows {
   /** Whether all existing rows are removed first. Only for kinds with few rows. */
   readonly replaces?: boolean;
 }
+
+/** Rows were imported into an actor. */
+export const rowsImported: ActorEvent = Object.freeze({ type: 'RowsImported' });

@@ -3,6 +3,7 @@ import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { BranchConsumers } from '#runtime/feed/branch-consumers.ts';
+import { readConsumer, writeConsumer } from '#runtime/feed/consumer-store.ts';
 import type { ShardConsumer, StartStep } from '#runtime/feed/consumer.ts';
 import type { FeedItem, FeedStart } from '#runtime/feed/feed-batch.ts';
 import type { ConsumerStep } from '#runtime/feed/feed-messages.ts';
@@ -88,5 +89,23 @@ describe('a consumer that starts in steps', () => {
       ['cut', 3, 3],
     ]);
     expect(consumers.status(branch.reader)).toMatchObject([{ isStarting: false, lag: 0 }]);
+  });
+});
+
+describe('a consumer of a branch without a head, as one that is being restored', () => {
+  it('has nothing to do, also when its row is stored', () => {
+    const branch = new FeedBranch();
+    const consumer = new StepConsumer();
+    const consumers = new BranchConsumers([consumer]);
+    const command = { type: 'ConsumeFeed', name: 'steps' } as const;
+    const position = { sequence: 5, parts: 0 };
+    writeConsumer(branch.turn(), { name: 'steps', effects: 'shard', position, state: 1 });
+    expect(consumers.isAhead(branch.reader)).toBe(false);
+    const step = atOnce(consumers.consume(branch.turn(), command));
+    expect(step).toEqual({ isRegistered: false, items: 0, isComplete: true });
+    expect(consumer.noted).toEqual([]);
+    expect(readConsumer(branch.reader, 'steps')).toMatchObject({ position });
+    branch.commit();
+    expect(consumers.isAhead(branch.reader)).toBe(true);
   });
 });

@@ -3,7 +3,14 @@ import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import type { StoredValue } from '#runtime/shard/large-value.ts';
 import { storedRows } from '#runtime/shard/value-in-steps.ts';
 import type { Moment } from './moment.ts';
-import type { PartBounds, Place, PlacePart, PlaceSource } from './places.ts';
+import {
+  PART_BYTES,
+  type PartBounds,
+  type Place,
+  type PlacePart,
+  type PlaceSource,
+  readBytes,
+} from './places.ts';
 import { behind, unitedKeys } from './united-keys.ts';
 
 /** Every node of a workspace in the order of ids. The position is the id as bytes. */
@@ -33,9 +40,11 @@ export class NodePlaces implements PlaceSource {
       return next === undefined ? { places } : { places, next: next.slice(prefix.length) };
     }
     const bounds = last === undefined ? range : behind(range, last);
+    let bytes = 0;
     for (const { key, value } of storedRows(reader, BranchTable.nodes, bounds)) {
       add(key, value);
-      if (places.length >= most) return { places, next: key.slice(prefix.length) };
+      bytes += readBytes(value);
+      if (places.length >= most || bytes >= PART_BYTES) return { places, next: key.slice(prefix.length) };
     }
     return { places };
   }

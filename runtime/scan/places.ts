@@ -1,5 +1,8 @@
-import type { StoredValue } from '#runtime/shard/large-value.ts';
+import { LargeValue, type StoredValue } from '#runtime/shard/large-value.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+
+/** Bytes of rows that a part has read with its places after which it takes no further place. */
+export const PART_BYTES: number = 256 * 1024;
 
 /** Where a node stands in a source. */
 export interface Place {
@@ -13,6 +16,11 @@ export interface Place {
   readonly present?: StoredValue | undefined;
   /** Whether the node has children, where the source reads that anyway. */
   readonly hasChildren?: boolean | undefined;
+}
+
+/** Bytes that a row takes in memory: a large one was not read. */
+export function readBytes(value: StoredValue | undefined): number {
+  return value === undefined || value instanceof LargeValue ? 0 : value.length;
 }
 
 /** Consecutive places. */

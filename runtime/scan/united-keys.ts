@@ -3,6 +3,7 @@ import { AFTER_END, END } from '#runtime/shard/binary-key.ts';
 import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import { storedRows } from '#runtime/shard/value-in-steps.ts';
+import { PART_BYTES, readBytes } from './places.ts';
 
 /** Versions of one key that are stepped over before the next key is looked up: a look-up costs as much as four. */
 const STEPPED_VERSIONS = 4;
@@ -33,7 +34,7 @@ export interface VersionedTable {
  *
  * @param range keys without a revision
  * @param after only keys behind this one, in the direction of the range
- * @param most the most keys
+ * @param most the most keys; there are fewer when the rows read for them have more bytes than a part may read
  * @param isLast whether a key ends the part; default: none does
  */
 export function unitedKeys(
@@ -46,19 +47,24 @@ export function unitedKeys(
 ): UnitedPart {
   const bounds = after === undefined ? range : behind(range, after);
   const reverse = range.reverse === true;
-  const present = storedRows(reader, head, bounds)[Symbol.iterator]();
-  const past = versionedKeys(reader, versions, bounds);
   const keys: UnitedKey[] = [];
+  let bytes = 0;
+  const present = storedRows(reader, head, bounds)[Symbol.iterator]();
+  const past = versionedKeys(reader, versions, bounds, (value) => {
+    bytes += readBytes(value);
+  });
   try {
     let row = nextOf<StoredRow>(present);
     let version = nextOf<string>(past);
     while (row !== undefined || version !== undefined) {
       const end = keys.at(-1)?.key;
-      if (end !== undefined && (keys.length === most || isLast(end))) return { keys, next: end };
+      if (end !== undefined && (keys.length === most || bytes >= PART_BYTES || isLast(end)))
+        return { keys, next: end };
       const isPresent =
         row !== undefined && (version === undefined || (reverse ? row.key >= version : row.key <= version));
       const key = (isPresent ? row?.key : version) as string;
       keys.push({ key, present: isPresent ? row?.value : undefined });
+      if (isPresent) bytes += readBytes(row?.value);
       if (version === key) version = nextOf<string>(past);
       if (isPresent) row = nextOf<StoredRow>(present);
     }
@@ -76,8 +82,13 @@ export function behind(range: Range, after: string): Range {
   return { ...range, start: start > range.start ? start : range.start };
 }
 
-/** The keys that have versions. */
-function* versionedKeys(reader: TableReader, table: number, range: Range): Generator<string, undefined> {
+/** The keys that have versions. @param note called with each value that is read */
+function* versionedKeys(
+  reader: TableReader,
+  table: number,
+  range: Range,
+  note: (value: StoredValue) => void,
+): Generator<string, undefined> {
   let bounds: Range | undefined = range;
   while (bounds !== undefined) {
     let key: string | undefined;
@@ -85,6 +96,7 @@ function* versionedKeys(reader: TableReader, table: number, range: Range): Gener
     const rows: Iterable<StoredRow> = storedRows(reader, table, bounds);
     bounds = undefined;
     for (const row of rows) {
+      note(row.value);
       const found = row.key.slice(0, row.key.length - REVISION_BYTES - END.length);
       if (found !== key) {
         key = found;

@@ -25,7 +25,7 @@ const FOLDERS = 20;
 const LEAVES = 50;
 
 /** What a scan read: rows of keys, and nodes. */
-const read = { rows: 0, nodes: 0 };
+const read = { rows: 0, nodes: 0, bytes: 0 };
 
 /** Counts what is read through it. */
 function counted(reader: TableReader): TableReader {
@@ -62,6 +62,7 @@ function counted(reader: TableReader): TableReader {
     *storedRange(table, range) {
       for (const row of over.storedRange(table, range)) {
         read.rows += 1;
+        read.bytes += row.value.length;
         yield row;
       }
     },
@@ -80,12 +81,13 @@ describe('what a scan costs', () => {
     parentId: string,
     id = path.slice(1).replaceAll('/', '-'),
     workspaceName = workspace,
+    title = path,
   ): string {
     orderKey = orderKeyBetween(orderKey, null);
     const place = { id, name: pathName(path), path, parentId, orderKey };
     const revision = formatRevision(writer.revision);
     const header = { ...plainHeader, ...place, nodeType: 'test:Item', revision };
-    writer.add(workspaceName, makeNodeRecord(header, { title: path }));
+    writer.add(workspaceName, makeNodeRecord(header, { title }));
     return id;
   }
 
@@ -104,6 +106,7 @@ describe('what a scan costs', () => {
   beforeEach(() => {
     read.rows = 0;
     read.nodes = 0;
+    read.bytes = 0;
   });
   afterAll(async () => {
     await tree.close();
@@ -151,6 +154,36 @@ describe('what a scan costs', () => {
     expect(ids({ source, scope: { ...scope, isNone: true } })).toEqual([]);
     expect(ids({ source, scope: { ...scope, nodeTypes: new Set(['test:Other']) } })).toEqual([]);
     expect(read.nodes).toBe(2 * wanted.length);
+  });
+
+  describe('where the rows of nodes are long', () => {
+    const wide = 'wide';
+    const title = 'x'.repeat(60 * 1024);
+    const names = Array.from({ length: 40 }, (_, index) => `n${index + 100}`);
+    const source = { kind: 'nodes', workspace: wide } as const;
+    let before: Revision;
+
+    beforeAll(async () => {
+      before = tree.commit((writer) => {
+        for (const name of names) add(writer, `/${name}`, ROOT_ID, name, wide, title);
+      });
+      await tree.apply();
+    });
+
+    it.each([
+      ['at the head', () => undefined],
+      ['at a revision', () => before],
+      ['at a revision of which only versions are left', () => before],
+    ])('reads few of them before the first answer, %s', (name, at) => {
+      if (name.endsWith('left'))
+        tree.commit((writer) => {
+          for (const id of names) writer.remove(wide, writer.head.byId(wide, id) as NodeRecord);
+        });
+      const rows = scan(new Moment(counted(tree.reader), at()), { source, scope: wholeScope, reverse: true });
+      expect(rows.next().value).toMatchObject({ id: names.at(-1) });
+      expect(read.bytes).toBeLessThan(8 * title.length);
+      expect(ids({ source }, at())).toEqual(names);
+    });
   });
 
   describe('where paths are too long for a key', () => {

@@ -16,12 +16,8 @@ import type {
   NodeChange,
   RevisionRecord,
 } from '#runtime/tree/revision-record.ts';
-import {
-  changePartCount,
-  readChangePart,
-  readRevision,
-  revisionsBetween,
-} from '#runtime/tree/revision-store.ts';
+import { changePartCount, readChangePart, readRevision } from '#runtime/tree/revision-store.ts';
+import { revisionsBetween } from '#runtime/tree/leading-revisions.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { FeedEntry } from './read-feed.ts';
 

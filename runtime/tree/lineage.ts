@@ -8,7 +8,6 @@ import {
   revisionZero,
 } from '#runtime/content/revision.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
-import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 
 /**
@@ -66,7 +65,7 @@ export class Lineage {
     this.inherited = inherited;
   }
 
-  /** The revisions a state consists of, newest first. Cost follows the number of lines. */
+  /** The revisions a state consists of, newest first, for `StateAt`. Cost follows the number of lines. */
   intervals(at: Revision): readonly Interval[] {
     const intervals: Interval[] = [];
     let to = at;
@@ -132,16 +131,6 @@ export class Lineage {
   }
 }
 
-/** Whether a revision of a branch is inside one of the intervals. */
-export function isWithin(reader: TableReader, intervals: readonly Interval[], revision: Revision): boolean {
-  for (const { from, to, isSparse } of intervals) {
-    if (compareRevisions(revision, from) < 0) continue;
-    if (compareRevisions(revision, to) > 0) return false;
-    return isSparse !== true || reader.get(BranchTable.revisions, revisionKey(revision)) !== undefined;
-  }
-  return false;
-}
-
 /** The smallest revision above another one. */
 export function successor({ ms, counter }: Revision): Revision {
   return counter < revisionMax.counter ? { ms, counter: counter + 1 } : { ms: ms + 1, counter: 0 };
@@ -186,17 +175,4 @@ export function writeLineage(turn: Turn, lineage: Lineage): void {
     inherited: lineage.inherited.map(({ branch, upTo }) => [branch, formatRevision(upTo)]),
   };
   turn.put(CommonTable.meta, LINEAGE_KEY, encodeJsonRow(stored));
-}
-
-/**
- * Whether a row that is not content and has its own clock is visible: at the head every row of this branch, at an
- * earlier revision the rows written by the revisions that led to it.
- *
- * @param at absent: the head
- */
-export function ledgerFilter(reader: TableReader, at: Revision | undefined): (written: Revision) => boolean {
-  const lineage = readLineage(reader);
-  if (at === undefined) return (written) => !lineage.hides(written);
-  const intervals = lineage.intervals(at);
-  return (written) => isWithin(reader, intervals, written);
 }

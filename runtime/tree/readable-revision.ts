@@ -8,8 +8,9 @@ import {
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { ancestryKey, BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { isWithin, readLineage } from './lineage.ts';
-import { hasRevision, readBranchHead, revisionRanges } from './revision-store.ts';
+import { revisionRanges } from './leading-revisions.ts';
+import { hasRevision, readBranchHead } from './revision-store.ts';
+import { StateAt } from './state-at.ts';
 
 /**
  * Resolves the revision of a read. A revision of the branch is returned as it is, whichever line it is on. A moment
@@ -24,7 +25,7 @@ export function readableRevision(reader: TableReader, asked: Revision, line?: Re
   const end = line ?? readBranchHead(reader).head;
   if (compareRevisions(asked, end) === 0) return asked;
   if (hasRevision(reader, asked)) {
-    if (line === undefined || isWithin(reader, readLineage(reader).intervals(line), asked)) return asked;
+    if (line === undefined || new StateAt(reader, line).belongs(asked)) return asked;
   } else if (compareRevisions(asked, end) < 0 && !isMerged(reader, asked)) {
     const earlier = newestUpTo(reader, asked, end);
     if (earlier !== undefined) return earlier;

@@ -11,10 +11,10 @@ import {
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { BranchTable, revisionChangesKey, revisionKey } from '#runtime/shard/key-layout.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
-import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
+import type { Row, TableReader } from '#runtime/shard/shard.ts';
 import { revisionCommitted } from './branch-events.ts';
 import { appendFeedRow, type FeedRow, type FeedSpan, isWholeFeed, noFeed } from './feed-store.ts';
-import { type Interval, Lineage, readLineage, successor, writeLineage } from './lineage.ts';
+import { Lineage, readLineage, writeLineage } from './lineage.ts';
 
 /** Changes stored inside the record. More go to chunks, so that listing revisions stays cheap. */
 const INLINE_CHANGES_MAX = 16;
@@ -255,43 +255,4 @@ export function changePartCount({ changeCount, changes }: RevisionRecord): numbe
 /** All node changes of a record. */
 export function readChanges(reader: TableReader, record: RevisionRecord): readonly NodeChange[] {
   return [...readChangeParts(reader, record)].flat();
-}
-
-/** Records from a revision backwards, newest first: the revisions that lead to the state at that revision. */
-export function* revisionsUpTo(reader: TableReader, from: Revision): Generator<RevisionRecord, undefined> {
-  for (const range of revisionRanges(reader, from)) {
-    for (const { value } of reader.range(BranchTable.revisions, range))
-      yield decodeJsonRow(value) as RevisionRecord;
-  }
-}
-
-/** The ranges of `revisions` that lead to a revision, newest first, each to be read backwards. */
-export function revisionRanges(reader: TableReader, upTo: Revision): readonly Range[] {
-  return readLineage(reader)
-    .intervals(upTo)
-    .map(({ from, to }) => ({ start: revisionKey(from), end: `${revisionKey(to)}\0`, reverse: true }));
-}
-
-/**
- * The intervals of revisions after one revision up to another, oldest first; undefined when the first does not lead to
- * the second.
- */
-export function revisionsBetween(
-  reader: TableReader,
-  after: Revision,
-  upTo: Revision,
-): Interval[] | undefined {
-  if (compareRevisions(after, upTo) === 0) return [];
-  const isZero = compareRevisions(after, revisionZero) === 0;
-  if (!isZero && !hasRevision(reader, after)) return undefined;
-  const intervals: Interval[] = [];
-  for (const { from, to } of readLineage(reader).intervals(upTo)) {
-    if (compareRevisions(after, to) > 0) return undefined;
-    if (compareRevisions(after, from) >= 0) {
-      if (compareRevisions(after, to) < 0) intervals.push({ from: successor(after), to });
-      return intervals.reverse();
-    }
-    intervals.push({ from, to });
-  }
-  return undefined;
 }

@@ -22,7 +22,7 @@ import {
 } from '#runtime/shard/key-layout.ts';
 import { peekWhole } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { isWithin, readLineage } from './lineage.ts';
+import { StateAt } from './state-at.ts';
 
 /** Families of stored definitions; mixins are node types with `is_mixin`. */
 export const storedKinds = ['node_type', 'archetype', 'element_type'] as const;
@@ -78,13 +78,13 @@ export function storedDefinition<K extends StoredKind>(
   const bytes = reader.get(BranchTable.definitions, definitionKey(kind, name));
   const present = bytes === undefined ? undefined : parse<K>(bytes);
   if (at === undefined) return present;
-  const intervals = readLineage(reader).intervals(at);
+  const state = new StateAt(reader, at);
   const since = present === undefined ? undefined : parseRevision(present.since);
-  const belongs = since !== undefined && isWithin(reader, intervals, since);
+  const belongs = since !== undefined && state.belongs(since);
   const range = definitionVersionsUpTo(kind, name, at);
   for (const { key, value } of reader.range(BranchTable.definitionVersions, range)) {
     const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
-    if (!isWithin(reader, intervals, written)) continue;
+    if (!state.belongs(written)) continue;
     // The present definition is the newer one, unless the head was moved back before this version.
     if (belongs && compareRevisions(since, written) >= 0) return present;
     return value.length === 0 ? undefined : parse<K>(value);

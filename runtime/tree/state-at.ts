@@ -1,34 +1,52 @@
 import { compareRevisions, type Revision } from '#runtime/content/revision.ts';
+import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { type Interval, isWithin, type Lineage, readLineage } from './lineage.ts';
+import { type Interval, type Lineage, readLineage } from './lineage.ts';
 import { readBranchHead } from './revision-store.ts';
 
 /**
- * Which rows of the head and version tables the state at a revision consists of. Every read at a revision decides with
- * this class: of nodes, paths, children and relations alike.
+ * Which rows the state at a revision consists of, and which revisions led to it. Every read of the past decides with this
+ * class: of nodes, paths, children, relations, definitions, histories, audit entries and manual versions alike.
  *
  * A row belongs to the state when one of the revisions that led to it wrote the row. After the head of a branch was
  * moved, not every earlier write did, and the present row need not be the newest one that belongs.
  */
 export class StateAt {
   readonly at: Revision;
+  /** The revisions that led to the state, newest first. A sparse interval has only those that the branch has a record of. */
+  readonly intervals: readonly Interval[];
   readonly #reader: TableReader;
-  readonly #intervals: readonly Interval[];
-  /** Whether a present row that belongs is always the newest one that does. */
-  readonly presentDecides: boolean;
+  readonly #lines: BranchLines;
+  #presentDecides: boolean | undefined;
 
   constructor(reader: TableReader, at: Revision) {
-    const { head, lineage, tip } = branchLinesOf(reader);
     this.at = at;
     this.#reader = reader;
-    this.#intervals = lineage.intervals(at);
-    const wasNeverMoved = compareRevisions(head, tip) === 0 || compareRevisions(at, head) <= 0;
-    this.presentDecides = lineage.lines.length === 0 && wasNeverMoved;
+    this.#lines = branchLinesOf(reader);
+    this.intervals = this.#lines.lineage.intervals(at);
   }
 
-  /** Whether a row that a revision wrote belongs to the state. */
+  /** Whether a present row that belongs is always the newest one that does. */
+  get presentDecides(): boolean {
+    this.#presentDecides ??= this.#lines.lineage.lines.length === 0 && this.#wasNeverMoved();
+    return this.#presentDecides;
+  }
+
+  #wasNeverMoved(): boolean {
+    const lines = this.#lines;
+    lines.ends ??= readBranchHead(this.#reader);
+    const { head, tip } = lines.ends;
+    return compareRevisions(head, tip) === 0 || compareRevisions(this.at, head) <= 0;
+  }
+
+  /** Whether a revision led to the state, so that what it wrote belongs to it. */
   belongs(since: Revision): boolean {
-    return isWithin(this.#reader, this.#intervals, since);
+    for (const { from, to, isSparse } of this.intervals) {
+      if (compareRevisions(since, from) < 0) continue;
+      if (compareRevisions(since, to) > 0) return false;
+      return isSparse !== true || this.#reader.get(BranchTable.revisions, revisionKey(since)) !== undefined;
+    }
+    return false;
   }
 
   /**
@@ -37,7 +55,7 @@ export class StateAt {
    * @param since the revision that wrote it; undefined when there is none
    */
   decides(since: Revision | undefined): boolean {
-    return this.presentDecides && since !== undefined && this.belongs(since);
+    return since !== undefined && this.presentDecides && this.belongs(since);
   }
 
   /**
@@ -52,12 +70,11 @@ export class StateAt {
   }
 }
 
-/** The head of a branch and its lineage. */
+/** The lineage of a branch, and once they were needed its ends. */
 interface BranchLines {
   readonly generation: number | undefined;
   readonly lineage: Lineage;
-  readonly head: Revision;
-  readonly tip: Revision;
+  ends: { readonly head: Revision; readonly tip: Revision } | undefined;
 }
 
 /** The lineage last read through a reader: every read of the past needs it, and only writes change it. */
@@ -67,9 +84,23 @@ function branchLinesOf(reader: TableReader): BranchLines {
   const { generation } = reader;
   const known = knownLines.get(reader);
   if (known !== undefined && known.generation === generation) return known;
-  const { head, tip } = readBranchHead(reader);
-  const lines = { generation, lineage: readLineage(reader), head, tip };
+  const lines = { generation, lineage: readLineage(reader), ends: undefined };
   // A reader without generations may return something else the next time.
   if (generation !== undefined) knownLines.set(reader, lines);
   return lines;
+}
+
+/**
+ * Whether a row that is not content and has its own clock is visible: at the head every row of this branch, at an
+ * earlier revision the rows written by the revisions that led to it.
+ *
+ * @param at absent: the head
+ */
+export function ledgerFilter(reader: TableReader, at: Revision | undefined): (written: Revision) => boolean {
+  if (at === undefined) {
+    const lineage = readLineage(reader);
+    return (written) => !lineage.hides(written);
+  }
+  const state = new StateAt(reader, at);
+  return (written) => state.belongs(written);
 }

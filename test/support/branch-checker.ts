@@ -8,7 +8,8 @@ import { decodeTypeCount } from '#runtime/tree/index-catalog.ts';
 import { indexEntries } from '#runtime/tree/index-entries.ts';
 import { decodeBinding, decodeParentEntry } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
-import { readBranchHead, readChanges, revisionsUpTo } from '#runtime/tree/revision-store.ts';
+import { revisionsUpTo } from '#runtime/tree/leading-revisions.ts';
+import { readBranchHead, readChanges } from '#runtime/tree/revision-store.ts';
 
 const everything = { start: '', end: '\u00ff' };
 

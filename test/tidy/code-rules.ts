@@ -60,6 +60,12 @@ const bans: readonly Ban[] = [
     appliesTo: (file) => isProduct(file) && file.path !== 'protocols/http/uws-callbacks.ts',
   },
   {
+    pattern: /\.\s*intervals\s*\(/g,
+    rule: 'lineage',
+    remedy: 'ask StateAt (runtime/tree/state-at.ts) whether a row belongs to a state',
+    appliesTo: (file) => isProduct(file) && file.path !== 'runtime/tree/state-at.ts',
+  },
+  {
     pattern: /(?::|\bas|<|,|\|)\s*any\b(?!\s*[:(])|\bany\s*(?:\[\]|>)/g,
     rule: 'any',
     remedy: 'write the type, or unknown and check it',

@@ -231,6 +231,7 @@ describe('bans', () => {
     ['response.onAborted(() => f());', 'unguarded callback'],
     ['this.response\n.onWritable(f);', 'unguarded callback'],
     ["App().any('/*', f);", 'unguarded callback'],
+    ['readLineage(reader).intervals(at);', 'lineage'],
   ])('refuses %s in the engine', (text, rule) => {
     const violations = checkBans([sourceFile('runtime/a/b.ts', `\n${text}\n`)]);
     expect([...new Set(told(violations))]).toEqual([`runtime/a/b.ts:2: ${rule}`]);

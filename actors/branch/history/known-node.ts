@@ -7,7 +7,6 @@ import { BranchTable, nodeVersionsUpTo, pathVersionsUpTo } from '#runtime/shard/
 import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
 import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
-import { type Interval, isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import { type FoundNode, findNode, foundNode } from '#runtime/tree/found-node.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';
 import { recordInSteps } from '#runtime/tree/record/node-record.ts';
@@ -16,16 +15,15 @@ import type { BranchState } from '../branch-state.ts';
 import { settle } from '../long-answer.ts';
 import type { ReadAudit, ReadHistory } from '../messages.ts';
 import { treeAt } from '#runtime/tree/past-node-reader.ts';
+import { StateAt } from '#runtime/tree/state-at.ts';
 
 /** The state in which a past node is looked up: the tree at a moment and the versions before it. */
 interface Past {
   readonly view: TableReader;
   readonly tree: NodeReader;
   readonly moment: Revision;
-  /**
-   * The revisions that belong to the moment, without those of other lines and those of the source made after the fork.
-   */
-  readonly intervals: readonly Interval[];
+  /** Tells the revisions of the moment from those of other lines and those of the source made after the fork. */
+  readonly state: StateAt;
 }
 
 /**
@@ -58,8 +56,7 @@ function* findKnownNode(
 ): Generator<undefined, FoundNode> {
   state.workspace(workspace);
   const moment = at ?? readBranchHead(view).head;
-  const intervals = readLineage(view).intervals(moment);
-  const past: Past = { view, tree: treeAt(view, at), moment, intervals };
+  const past: Past = { view, tree: treeAt(view, at), moment, state: new StateAt(view, moment) };
   const id = 'id' in place ? place.id : yield* lastIdAt(past, workspace, place.path);
   const last = id === undefined ? undefined : yield* lastState(past, workspace, id);
   if (last === undefined) throw nodeNotFound(place);
@@ -87,7 +84,7 @@ function* lastState(past: Past, workspace: string, id: string): Generator<undefi
 
 /** The newest version of a key that is not a deletion. */
 function* lastValue(
-  { intervals, view }: Past,
+  { state, view }: Past,
   table: number,
   range: Range,
 ): Generator<undefined, Uint8Array | undefined> {
@@ -95,7 +92,7 @@ function* lastValue(
   for (const { key, value } of storedRowsInBatches(view, table, range)) {
     yield;
     if (value.length === 0) continue;
-    if (isWithin(view, intervals, decodeRevisionDescending(key, key.length - REVISION_BYTES)))
+    if (state.belongs(decodeRevisionDescending(key, key.length - REVISION_BYTES)))
       return yield* wholeInSteps(view, value);
   }
   return undefined;

@@ -4,7 +4,7 @@ import { textBytes } from '#runtime/shard/binary-key.ts';
 import { auditRevision, BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readAuditEntry } from '#runtime/tree/audit-store.ts';
-import { ledgerFilter } from '#runtime/tree/lineage.ts';
+import { ledgerFilter } from '#runtime/tree/state-at.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
 import { withKnownNode } from './known-node.ts';

@@ -10,10 +10,10 @@ import {
 import { BranchTable, nodeVersionsUpTo } from '#runtime/shard/key-layout.ts';
 import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { type Interval, isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { type NodeRecord, recordInSteps } from '#runtime/tree/record/node-record.ts';
 import { readBranchHead, readRevision } from '#runtime/tree/revision-store.ts';
+import { StateAt } from '#runtime/tree/state-at.ts';
 import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
 import { withKnownNode } from './known-node.ts';
@@ -81,16 +81,16 @@ function* statesOf(
 ): Generator<PastState | undefined, void> {
   const { head, tip } = readBranchHead(reader);
   const moment = at ?? head;
-  const intervals = readLineage(reader).intervals(moment);
-  const isPlain = intervals.length === 1 && compareRevisions(moment, tip) === 0;
+  const state = new StateAt(reader, moment);
+  const isPlain = state.intervals.length === 1 && compareRevisions(moment, tip) === 0;
   let left = most;
-  let present = yield* presentState(reader, workspace, id, intervals);
+  let present = yield* presentState(reader, workspace, id, state);
   // After the head was moved, some versions belong to other lines, and one may be the current state again.
   const range = nodeVersionsUpTo(workspace, id, moment);
   const rows = storedRowsInBatches(reader, BranchTable.nodeVersions, range, isPlain ? left : undefined);
   for (const { key, value } of rows) {
     const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
-    if (!isWithin(reader, intervals, written)) continue;
+    if (!state.belongs(written)) continue;
     const order = present === undefined ? 1 : compareRevisions(written, parseRevision(present.revision));
     if (present !== undefined && order <= 0) {
       if (left <= 0) return;
@@ -115,9 +115,9 @@ function* presentState(
   reader: TableReader,
   workspace: string,
   id: string,
-  intervals: readonly Interval[],
+  state: StateAt,
 ): Generator<undefined, PastState | undefined> {
   const record = yield* new HeadNodeReader(reader).byIdInSteps(workspace, id);
-  if (record === undefined || !isWithin(reader, intervals, parseRevision(record.revision))) return undefined;
+  if (record === undefined || !state.belongs(parseRevision(record.revision))) return undefined;
   return { revision: record.revision, record };
 }

@@ -6,7 +6,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { FoundNode } from '#runtime/tree/found-node.ts';
-import { ledgerFilter } from '#runtime/tree/lineage.ts';
+import { ledgerFilter } from '#runtime/tree/state-at.ts';
 import {
   decodeManualVersion,
   type ManualVersion,

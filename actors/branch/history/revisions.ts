@@ -4,14 +4,9 @@ import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import type { Row, TableReader } from '#runtime/shard/shard.ts';
+import { revisionRanges, revisionsUpTo } from '#runtime/tree/leading-revisions.ts';
 import { type Lineage, readLineage } from '#runtime/tree/lineage.ts';
-import {
-  readBranchHead,
-  readChangeParts,
-  readRevision as readRecord,
-  revisionRanges,
-  revisionsUpTo,
-} from '#runtime/tree/revision-store.ts';
+import { readBranchHead, readChangeParts, readRevision as readRecord } from '#runtime/tree/revision-store.ts';
 import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';

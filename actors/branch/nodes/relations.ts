@@ -3,7 +3,7 @@ import { decodeRevisionDescending, REVISION_BYTES, revisionMax } from '#runtime/
 import { invalid } from '#runtime/errors/service-error.ts';
 import { storedText } from '#runtime/shard/binary-key.ts';
 import { BranchTable, pathVersionsUpTo } from '#runtime/shard/key-layout.ts';
-import { isWithin, readLineage } from '#runtime/tree/lineage.ts';
+import { StateAt } from '#runtime/tree/state-at.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { EditScope } from '../edit-scope.ts';
@@ -135,14 +135,14 @@ function requireRelationType(relationType: string): void {
 function targetId(edit: EditScope, workspace: string, path: string): string | undefined {
   const present = edit.head.idAt(workspace, path);
   if (present !== undefined) return present;
-  const line = readLineage(edit.turn).intervals(readBranchHead(edit.turn).head);
+  const line = new StateAt(edit.turn, readBranchHead(edit.turn).head);
   for (const { key, value } of edit.turn.range(
     BranchTable.pathVersions,
     pathVersionsUpTo(workspace, path, revisionMax),
   )) {
     if (value.length === 0) continue;
     const written = decodeRevisionDescending(key, key.length - REVISION_BYTES);
-    if (!isWithin(edit.turn, line, written)) continue;
+    if (!line.belongs(written)) continue;
     const id = storedText(value);
     return edit.head.has(workspace, id) ? undefined : id;
   }

@@ -7,7 +7,8 @@ import { LargeValue, PartRead } from '#runtime/shard/large-value.ts';
 import { readFurther } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readAncestor } from '#runtime/tree/ancestry-store.ts';
-import { isWithin, readLineage } from '#runtime/tree/lineage.ts';
+import { readLineage } from '#runtime/tree/lineage.ts';
+import { StateAt } from '#runtime/tree/state-at.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import type { GraphRecord } from '#runtime/tree/revision-graph.ts';
@@ -214,7 +215,7 @@ export function changedPart(
 /** Whether a branch has the content as of a revision: it made it, or inherited it as a fork. */
 function holds(reader: TableReader, at: Revision): boolean {
   if (at.ms === 0 && at.counter === 0) return true;
-  return isWithin(reader, readLineage(reader).intervals(at), at) && readRevision(reader, at) !== undefined;
+  return new StateAt(reader, at).belongs(at) && readRevision(reader, at) !== undefined;
 }
 
 /**

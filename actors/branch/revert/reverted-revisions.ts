@@ -1,9 +1,9 @@
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import { type Interval, isWithin, readLineage } from '#runtime/tree/lineage.ts';
 import { readBranchHead, readRevision } from '#runtime/tree/revision-store.ts';
 import type { RevisionRecord } from '#runtime/tree/revision-record.ts';
+import { StateAt } from '#runtime/tree/state-at.ts';
 import type { RevertedRevisions } from '../revert-messages.ts';
 
 /** Most revisions one revert may undo. */
@@ -23,14 +23,14 @@ export function revertedRevisions(
   turn: Turn,
   which: RevertedRevisions,
 ): Generator<undefined, readonly RevisionRecord[]> {
-  const line = readLineage(turn).intervals(readBranchHead(turn).head);
+  const line = new StateAt(turn, readBranchHead(turn).head);
   if ('revisions' in which) return listed(turn, line, which.revisions);
   return between(turn, line, parseRevision(which.from), parseRevision(which.to));
 }
 
 function* listed(
   turn: Turn,
-  line: readonly Interval[],
+  line: StateAt,
   texts: readonly string[],
 ): Generator<undefined, readonly RevisionRecord[]> {
   if (texts.length === 0) throw invalid('Name at least one revision', { field: 'revisions' });
@@ -48,7 +48,7 @@ function* listed(
 
 function* between(
   turn: Turn,
-  line: readonly Interval[],
+  line: StateAt,
   from: Revision,
   to: Revision,
 ): Generator<undefined, readonly RevisionRecord[]> {
@@ -69,18 +69,13 @@ function* between(
   return records.reverse();
 }
 
-function requireRevision(
-  turn: Turn,
-  line: readonly Interval[],
-  revision: Revision,
-  field: string,
-): RevisionRecord {
+function requireRevision(turn: Turn, line: StateAt, revision: Revision, field: string): RevisionRecord {
   const record = readRevision(turn, revision);
   const text = formatRevision(revision);
   if (record === undefined) {
     throw new ServiceError('REVISION_NOT_FOUND', `The branch has no revision '${text}'`, { field });
   }
-  if (!isWithin(turn, line, revision)) {
+  if (!line.belongs(revision)) {
     throw invalid(`Revision '${text}' does not lead to the head of the branch; there is nothing to undo`, {
       field,
     });

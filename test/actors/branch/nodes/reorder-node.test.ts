@@ -3,7 +3,8 @@ import { ORDER_KEY_LENGTH_MAX } from '#runtime/content/order-key.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
-import { readBranchHead, readChanges, readRevision, revisionsUpTo } from '#runtime/tree/revision-store.ts';
+import { revisionsUpTo } from '#runtime/tree/leading-revisions.ts';
+import { readBranchHead, readChanges, readRevision } from '#runtime/tree/revision-store.ts';
 import { findDamage } from '#test/support/branch-checker.ts';
 import { type BranchFixture, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 

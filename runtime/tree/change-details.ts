@@ -4,6 +4,7 @@ import { differingLocales } from './net-change.ts';
 import { TABLE_ENTRY_BYTES } from './record/record-layout.ts';
 import type { NodeRecord } from './record/node-record.ts';
 import type { PropertyBytes } from './record/property-bytes.ts';
+import { readUint32 } from './record/uint32.ts';
 import type { ChangeDetails, ChangeKind } from './revision-record.ts';
 
 /** Properties of a state up to which changed ones are searched for. */
@@ -98,9 +99,10 @@ function changedProperties(before: NodeRecord, after: NodeRecord): readonly stri
   const changed: string[] = [];
   // Most writes change values and leave the keys as they are.
   let same = 0;
-  while (same < old.count && same < next.count && old.hasKeyOf(same, next)) {
-    if (!old.hasTextOf(same, next, same)) changed.push(next.nameAt(same));
-    same += 1;
+  for (; same < old.count && same < next.count; same += 1) {
+    if (old.hasTextOf(same, next, same)) continue;
+    if (!old.hasKeyOf(same, next)) break;
+    changed.push(next.nameAt(same));
   }
   const left = new Map<string, number>();
   for (let index = same; index < old.count; index++) left.set(old.keyAt(index), index);
@@ -155,11 +157,11 @@ class PropertyTexts {
   }
 
   #keyEnd(index: number): number {
-    return this.#table.readUInt32BE(index * TABLE_ENTRY_BYTES);
+    return readUint32(this.#table, index * TABLE_ENTRY_BYTES);
   }
 
   #end(index: number): number {
-    return this.#table.readUInt32BE(index * TABLE_ENTRY_BYTES + TABLE_ENTRY_BYTES / 2);
+    return readUint32(this.#table, index * TABLE_ENTRY_BYTES + TABLE_ENTRY_BYTES / 2);
   }
 }
 

@@ -23,7 +23,8 @@ import {
   readRevision,
   writeBranchHead,
 } from '#runtime/tree/revision-store.ts';
-import type { DefinitionChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
+import type { DefinitionChange } from '#runtime/tree/revision-record.ts';
+import { revisionsApart } from '#runtime/tree/revisions-apart.ts';
 import { restoreDefinition, storedDefinition } from '#runtime/tree/schema-store.ts';
 import { forgetMissingBuiltIns } from '../schema/built-ins.ts';
 import { eachInSlices } from '../each-in-slices.ts';
@@ -172,22 +173,15 @@ function* wayTo(reader: TableReader, from: Revision, to: Revision): Generator<un
   const definitions = new Map<string, DefinitionChange>();
   let revisions = 0;
   let systemRevisions = 0;
-  function* step(revision: Revision, by: 1 | -1): Generator<undefined, Revision> {
-    const record = readRevision(reader, revision) as RevisionRecord;
+  for (const { isOfFirst, record } of revisionsApart(() => reader, from, to)) {
     for (const part of readChangeParts(reader, record)) {
       for (const { workspace, node_id: id } of part) nodes.set(`${workspace}\0${id}`, { workspace, id });
       yield;
     }
     for (const change of record.definitions) definitions.set(`${change.kind}\0${change.name}`, change);
+    const by = isOfFirst ? -1 : 1;
     revisions += by;
     if (record.isSystem) systemRevisions += by;
-    return record.parent === null ? revisionZero : parseRevision(record.parent);
-  }
-  let back = from;
-  let forward = to;
-  while (compareRevisions(back, forward) !== 0) {
-    if (compareRevisions(back, forward) > 0) back = yield* step(back, -1);
-    else forward = yield* step(forward, 1);
   }
   return { nodes, definitions, revisions, systemRevisions };
 }

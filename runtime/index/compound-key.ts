@@ -27,7 +27,12 @@ export function columnBytes(columns: number): number {
  */
 export function columnKey(key: string, isDescending: boolean, columns: number): string {
   const part = boundedBytes(key, columnBytes(columns));
-  return isDescending ? inverted(part) + INVERTED_END : part + END;
+  return (isDescending ? inverted(part) : part) + columnEnd(isDescending);
+}
+
+/** The byte that follows the key of a column, and is not in it. */
+export function columnEnd(isDescending: boolean): string {
+  return isDescending ? INVERTED_END : END;
 }
 
 /** Whether the key of a value is cut in a column. */

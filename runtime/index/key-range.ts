@@ -54,6 +54,16 @@ export function intersection(one: readonly KeyRange[], other: readonly KeyRange[
   return found;
 }
 
+/**
+ * Whether an index that an earlier build has written has the same rows in a range: those of one text, number or boolean
+ * whose key is the same in both forms.
+ */
+export function isOfEarlierBuilds({ end, start }: KeyRange): boolean {
+  const key = start.slice(0, -1);
+  const isOneValue = start === key + END && end === key + AFTER_END;
+  return isOneValue && /^[bns]/.test(key) && !key.includes(AFTER_END);
+}
+
 function ascending(comparison: Comparison): KeyRange[] {
   switch (comparison.operator) {
     case 'all':
@@ -63,9 +73,9 @@ function ascending(comparison: Comparison): KeyRange[] {
     case 'notNull':
       return [range('', KeyLetter.none)];
     case 'eq':
-      return [equal(comparison.value)];
+      return [equalRange(comparison.value)];
     case 'in':
-      return union(comparison.values.map(equal));
+      return union(comparison.values.map(equalRange));
     case 'prefix':
       return [prefixed(comparison.text)];
     default:
@@ -78,7 +88,7 @@ function range(start: string, end: string, isExact = true): KeyRange {
 }
 
 /** The rows of values with the same key. Only scalars, and texts that are not cut, are equal when their keys are. */
-function equal(value: JsonValue): KeyRange {
+export function equalRange(value: JsonValue): KeyRange {
   const key = indexKey(value);
   const isScalar = typeof value !== 'object' && !isCutKey(key) && !mayBeReplaced(value);
   return range(key + END, key + AFTER_END, isScalar);

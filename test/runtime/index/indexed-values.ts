@@ -1,7 +1,8 @@
 import { Buffer } from 'node:buffer';
 import fc from 'fast-check';
 import { compareNumbers, type ExactNumber, isNumber } from '#runtime/base/text/exact-number.ts';
-import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { type JsonValue, jsonEquals } from '#runtime/content/values/json-value.ts';
+import type { Comparison } from '#runtime/index/key-range.ts';
 
 /** Characters that a key could cut, end at or put in the wrong order. */
 const piece = fc.constantFrom(
@@ -71,4 +72,49 @@ export function compareModel(a: JsonValue | undefined, b: JsonValue | undefined)
 /** Whether two values compare with each other. */
 export function isSameKind(a: JsonValue | undefined, b: JsonValue): boolean {
   return rank(a) === rank(b) || (typeof a === 'boolean' && typeof b === 'boolean');
+}
+
+const present = values.filter((value) => value !== undefined) as fc.Arbitrary<JsonValue>;
+const comparable = fc.oneof(texts, numbers, fc.boolean());
+
+/** Any comparison with a value of an index. */
+export const comparisons: fc.Arbitrary<Comparison> = fc.oneof(
+  fc.constantFrom('all' as const, 'null' as const, 'notNull' as const).map((operator) => ({ operator })),
+  present.map((value) => ({ operator: 'eq' as const, value })),
+  fc.array(present, { maxLength: 4 }).map((list) => ({ operator: 'in' as const, values: list })),
+  texts.map((text) => ({ operator: 'prefix' as const, text })),
+  {
+    weight: 4,
+    arbitrary: fc
+      .tuple(fc.constantFrom('gt' as const, 'gte' as const, 'lt' as const, 'lte' as const), comparable)
+      .map(([operator, value]) => ({ operator, value })),
+  },
+);
+
+/** Whether a comparison holds, from its definition. */
+export function holdsInModel(asked: Comparison, value: JsonValue | undefined): boolean {
+  switch (asked.operator) {
+    case 'all':
+      return true;
+    case 'null':
+      return value === undefined || value === null;
+    case 'notNull':
+      return value !== undefined && value !== null;
+    case 'eq':
+      return value !== undefined && jsonEquals(value, asked.value);
+    case 'in':
+      return value !== undefined && asked.values.some((each) => jsonEquals(value, each));
+    case 'prefix': {
+      if (typeof value !== 'string') return false;
+      const bytes = Buffer.from(asked.text);
+      return Buffer.from(value).subarray(0, bytes.length).equals(bytes);
+    }
+    default: {
+      if (!isSameKind(value, asked.value)) return false;
+      const order = compareModel(value, asked.value);
+      if (asked.operator === 'gt') return order > 0;
+      if (asked.operator === 'lt') return order < 0;
+      return asked.operator === 'gte' ? order >= 0 : order <= 0;
+    }
+  }
 }

@@ -1,55 +1,11 @@
-import { Buffer } from 'node:buffer';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type JsonValue, jsonEquals } from '#runtime/content/values/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { indexKey, orderedPart } from '#runtime/index/index-key.ts';
+import { comparisonHolds } from '#runtime/index/comparison.ts';
 import { type Comparison, intersection, type KeyRange, keyRanges } from '#runtime/index/key-range.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
-import { compareModel, isSameKind, numbers, texts, values } from './indexed-values.ts';
-
-const present = values.filter((value) => value !== undefined) as fc.Arbitrary<JsonValue>;
-const comparable = fc.oneof(texts, numbers, fc.boolean());
-
-const comparison: fc.Arbitrary<Comparison> = fc.oneof(
-  fc.constantFrom('all' as const, 'null' as const, 'notNull' as const).map((operator) => ({ operator })),
-  present.map((value) => ({ operator: 'eq' as const, value })),
-  fc.array(present, { maxLength: 4 }).map((list) => ({ operator: 'in' as const, values: list })),
-  texts.map((text) => ({ operator: 'prefix' as const, text })),
-  {
-    weight: 4,
-    arbitrary: fc
-      .tuple(fc.constantFrom('gt' as const, 'gte' as const, 'lt' as const, 'lte' as const), comparable)
-      .map(([operator, value]) => ({ operator, value })),
-  },
-);
-
-/** Whether a comparison holds, from its definition. */
-function holds(asked: Comparison, value: JsonValue | undefined): boolean {
-  switch (asked.operator) {
-    case 'all':
-      return true;
-    case 'null':
-      return value === undefined || value === null;
-    case 'notNull':
-      return value !== undefined && value !== null;
-    case 'eq':
-      return value !== undefined && jsonEquals(value, asked.value);
-    case 'in':
-      return value !== undefined && asked.values.some((each) => jsonEquals(value, each));
-    case 'prefix': {
-      if (typeof value !== 'string') return false;
-      const bytes = Buffer.from(asked.text);
-      return Buffer.from(value).subarray(0, bytes.length).equals(bytes);
-    }
-    default: {
-      if (!isSameKind(value, asked.value)) return false;
-      const order = compareModel(value, asked.value);
-      if (asked.operator === 'gt') return order > 0;
-      if (asked.operator === 'lt') return order < 0;
-      return asked.operator === 'gte' ? order >= 0 : order <= 0;
-    }
-  }
-}
+import { compareModel, comparisons, holdsInModel, values } from './indexed-values.ts';
 
 function rangeWith(ranges: readonly KeyRange[], key: string): KeyRange | undefined {
   return ranges.find(({ start, end }) => key >= start && key < end);
@@ -79,12 +35,21 @@ describe('keys of values', () => {
   });
 });
 
+it('a comparison holds for a value as defined', () => {
+  fc.assert(
+    fc.property(comparisons, values, (asked, value) => {
+      expect(comparisonHolds(asked, value)).toBe(holdsInModel(asked, value));
+    }),
+    { numRuns: workloadCount(6000) },
+  );
+});
+
 describe('ranges of a comparison', () => {
   it('have every row for which it holds, and where they are exact no other', () => {
     fc.assert(
-      fc.property(comparison, values, id, (asked, value, node) => {
+      fc.property(comparisons, values, id, (asked, value, node) => {
         const found = rangeWith(keyRanges(asked), rowOf(value, node));
-        if (holds(asked, value)) expect(found).toBeDefined();
+        if (holdsInModel(asked, value)) expect(found).toBeDefined();
         else expect(found?.isExact ?? false).toBe(false);
       }),
       { numRuns: workloadCount(6000) },
@@ -93,7 +58,7 @@ describe('ranges of a comparison', () => {
 
   it('are apart and in order, and backwards in the opposite order', () => {
     fc.assert(
-      fc.property(comparison, (asked) => {
+      fc.property(comparisons, (asked) => {
         const ranges = keyRanges(asked);
         for (const [index, { start, end }] of ranges.entries()) {
           expect(start < end).toBe(true);
@@ -107,7 +72,7 @@ describe('ranges of a comparison', () => {
 
   it('of two comparisons have the rows that both have', () => {
     fc.assert(
-      fc.property(comparison, comparison, values, id, (one, other, value, node) => {
+      fc.property(comparisons, comparisons, values, id, (one, other, value, node) => {
         const key = rowOf(value, node);
         const [a, b] = [keyRanges(one), keyRanges(other)];
         const both = rangeWith(intersection(a, b), key);

@@ -2,6 +2,7 @@ import type { Revision } from '#runtime/content/revision.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { NodeReader } from '#runtime/tree/node-reader.ts';
 import { treeAt } from '#runtime/tree/past-node-reader.ts';
+import { ChangedNodes } from './changed-nodes.ts';
 
 /** A reader that may go over to a later snapshot of the store, so that none is pinned for long. */
 export interface MovingReader extends TableReader {
@@ -22,6 +23,7 @@ export class Moment {
   #tree: NodeReader | undefined;
   #treeAt: Revision | undefined;
   #treeMoves = 0;
+  readonly #changed = new Map<string, ChangedNodes>();
 
   /** @param at the revision; absent: the head */
   constructor(reader: TableReader | MovingReader, at?: Revision) {
@@ -34,10 +36,14 @@ export class Moment {
     return this.asked ?? ('begunAt' in this.reader ? (this.reader as MovingReader).begunAt : undefined);
   }
 
+  /** Number of times the reader went over to another snapshot. */
+  get moves(): number {
+    return 'moves' in this.reader ? (this.reader as MovingReader).moves : 0;
+  }
+
   /** The tree of this state. Do not keep it across a pause. */
   get tree(): NodeReader {
-    const { at } = this;
-    const moves = 'moves' in this.reader ? (this.reader as MovingReader).moves : 0;
+    const { at, moves } = this;
     // Which rows belong to a revision depends on where the head of the snapshot is.
     if (this.#tree === undefined || this.#treeAt !== at || this.#treeMoves !== moves) {
       this.#tree = treeAt(this.reader, at);
@@ -45,5 +51,22 @@ export class Moment {
       this.#treeMoves = moves;
     }
     return this.#tree;
+  }
+
+  /** The nodes of a workspace that may differ from their present state. */
+  changedIn(workspace: string): ChangedNodes {
+    let changed = this.#changed.get(workspace);
+    if (changed === undefined) {
+      changed = new ChangedNodes(this, workspace);
+      this.#changed.set(workspace, changed);
+    }
+    return changed;
+  }
+}
+
+/** What the head tables of a reader have, whatever moment is read: the rows of nodes that did not change since. */
+export class PresentState extends Moment {
+  override get at(): undefined {
+    return undefined;
   }
 }

@@ -113,9 +113,9 @@ export class PathPlaces implements PlaceSource {
     return slash === -1 ? undefined : position.slice(0, slash);
   }
 
-  has(record: NodeRecord): boolean {
+  has({ nodeType: found }: NodeRecord): boolean {
     const { nodeType } = this.#selection;
-    return nodeType === undefined || record.nodeType === nodeType;
+    return nodeType === undefined || found === nodeType;
   }
 
   /**

@@ -16,6 +16,8 @@ export interface Place {
   readonly present?: StoredValue | undefined;
   /** Whether the node has children, where the source reads that anyway. */
   readonly hasChildren?: boolean | undefined;
+  /** Whether the source may lack the state of the node at the moment, see {@link PlaceSource.has}. */
+  readonly isLoose?: boolean | undefined;
 }
 
 /** Bytes that a row takes in memory: a large one was not read. */
@@ -44,11 +46,17 @@ export interface PartBounds {
  * move to another snapshot of the store meanwhile.
  */
 export interface PlaceSource {
-  /** Reads a part. Yields only while it reads nodes whose positions are too long for a key. */
+  /** Reads a part. Yields while it reads nodes: those with positions too long for a key, or not in an index. */
   part(bounds: PartBounds): Generator<undefined, PlacePart>;
   /**
-   * Whether the source has a state of a node that was found at one of its places at a revision: a part may have places of
-   * nodes that the source had at other revisions. Absent when it has all of them.
+   * Whether the source has a state of a node that was found at a place that is loose. Absent when no place is. Yields only
+   * for a large node.
    */
-  has?(record: NodeRecord): boolean;
+  has?(record: NodeRecord): boolean | Generator<undefined, boolean>;
+}
+
+/** What {@link PlaceSource.has} tells of a node. */
+export function* isOf(source: PlaceSource, record: NodeRecord): Generator<undefined, boolean> {
+  const found = source.has === undefined || source.has(record);
+  return typeof found === 'boolean' ? found : yield* found;
 }

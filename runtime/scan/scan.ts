@@ -11,10 +11,15 @@ import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import { visitHeadNodes } from './head-nodes.ts';
 import type { Moment } from './moment.ts';
 import { NodePlaces } from './node-places.ts';
+import { IndexPlaces, type ValueSource } from './index-places.ts';
+import { OverlaidPlaces } from './overlaid-places.ts';
 import { PathPlaces } from './path-places.ts';
-import type { Place, PlacePart, PlaceSource } from './places.ts';
+import { isOf, type Place, type PlacePart, type PlaceSource } from './places.ts';
+import { type ReferenceSource, ReferencePlaces } from './reference-places.ts';
 import { type RowPredicate, rowFilter } from './row-filter.ts';
 import { ChildPlaces, SubtreePlaces } from './tree-places.ts';
+import { TypePlaces } from './type-places.ts';
+import { UniquePlaces, type UniqueSource } from './unique-places.ts';
 
 /**
  * An ordered list of nodes of a workspace:
@@ -25,6 +30,12 @@ import { ChildPlaces, SubtreePlaces } from './tree-places.ts';
  * | `children` | the children of a node | editorial order; order key |
  * | `subtree` | the descendants of a node | document order; order keys |
  * | `paths` | the descendants of a node or only its children, of one type or of all | path, by bytes |
+ * | `index` | those of one type or of all with certain values | values as an index compares them; key and id |
+ * | `unique` | those with a value in a unique property | canonical JSON text of the value; key and id |
+ * | `references` | those that refer to a node | id |
+ *
+ * The last three, and nodes of one type, are found by tables that have the present state only. At a revision their cost
+ * follows the rows and the nodes that changed since, see {@link changedFor}.
  */
 export type ScanSource =
   | { readonly kind: 'nodes'; readonly workspace: string }
@@ -38,7 +49,10 @@ export type ScanSource =
       readonly nodeType?: string | undefined;
       /** Whether only the children of that node are listed. */
       readonly isChildren?: boolean | undefined;
-    };
+    }
+  | ValueSource
+  | UniqueSource
+  | ReferenceSource;
 
 /** One scan. */
 export interface ScanRequest {
@@ -207,7 +221,7 @@ function* scanPlaces(
       if (passed === placesMax) return last;
       passed += 1;
       last = place.position;
-      if (skip > 0 && countsKeys && moment.at === undefined) {
+      if (skip > 0 && countsKeys && !mayLack(moment, source, place)) {
         skip -= 1;
         continue;
       }
@@ -216,7 +230,7 @@ function* scanPlaces(
         ? (place.hasChildren ?? parents?.has(place.id) ?? isParent(moment, source, place))
         : undefined;
       const record = yield* matchAt(moment, source, place, filter, view, isPassing);
-      const isMatch = record !== undefined && (moment.at === undefined || places.has?.(record) !== false);
+      const isMatch = record !== undefined && (place.isLoose !== true || (yield* isOf(places, record)));
       if (!isMatch || skip > 0) {
         if (isMatch) skip -= 1;
         yield undefined;
@@ -252,9 +266,22 @@ export function* countPlaces(moment: Moment, source: ScanSource): Generator<unde
   return count;
 }
 
+/**
+ * Number of nodes that a scan of a source at this moment looks at because they changed since. Undefined when they are too
+ * many or an index lacks nodes: then it reads all nodes of the type or of the workspace and, for an order that is not
+ * theirs, keeps the places of those that it finds and sorts them.
+ *
+ * @returns yields where the work may pause
+ */
+export function changedFor(moment: Moment, source: ScanSource): Generator<undefined, number | undefined> {
+  const places = placesOf(moment, source, wholeScope);
+  assert(places instanceof OverlaidPlaces, `nodes of ${source.kind} are not found by an index`);
+  return places.changedCount();
+}
+
 /** Whether a source has nodes of one type only, and that is not in the scope. */
 function isTypeHidden(source: ScanSource, { nodeTypes }: ReadScope): boolean {
-  if (source.kind !== 'paths' || source.nodeType === undefined || nodeTypes === undefined) return false;
+  if (!('nodeType' in source) || source.nodeType === undefined || nodeTypes === undefined) return false;
   return !nodeTypes.has(source.nodeType);
 }
 
@@ -272,8 +299,17 @@ function placesOf(
       return new ChildPlaces(moment, workspace, source.parentId);
     case 'subtree':
       return new SubtreePlaces(moment, workspace, source.topId);
-    case 'paths':
-      return new PathPlaces(moment, { ...source, tops, budget });
+    case 'paths': {
+      const selection = { ...source, tops, budget };
+      if (source.nodeType === undefined) return new PathPlaces(moment, selection);
+      return new OverlaidPlaces(moment, new TypePlaces(moment, selection), budget);
+    }
+    case 'index':
+      return new OverlaidPlaces(moment, new IndexPlaces(moment, source, budget), budget);
+    case 'unique':
+      return new OverlaidPlaces(moment, new UniquePlaces(moment, source, budget), budget);
+    case 'references':
+      return new OverlaidPlaces(moment, new ReferencePlaces(moment, source), budget);
   }
 }
 
@@ -304,12 +340,17 @@ function* matchAt(
     }
   }
   const record = yield* recordAt(moment, workspace, place);
-  // Only the ids of a workspace are those of all revisions.
-  const mayLack = source.kind === 'nodes' && moment.at !== undefined;
-  assert(record !== undefined || mayLack, `node ${place.id} is listed but not stored`);
+  const isThere = record !== undefined || mayLack(moment, source, place);
+  assert(isThere, `node ${place.id} is listed but not stored`);
   if (record === undefined || filter === undefined) return record;
   view.point(record.bytes, record.bytes.length);
   return filter(view) ? record : undefined;
+}
+
+/** Whether a place need not have a node of the source. */
+function mayLack({ at }: Moment, { kind }: ScanSource, { isLoose }: Place): boolean {
+  // The ids of a workspace are those of all revisions.
+  return isLoose === true || (kind === 'nodes' && at !== undefined);
 }
 
 /** The node at a place. A large one is read in steps. @returns undefined when there was none at the revision */

@@ -131,7 +131,7 @@ export function indexEntries(
   const entries: IndexEntry[] = [
     { table: BranchTable.types, key: typeKey(workspace, header.nodeType, header.path), value: id },
   ];
-  const values = new IndexedValues(header, properties, texts);
+  const values = new IndexedValues(header, (name) => ownValue(properties, name), texts);
   propertyEntries(entries, workspace, fields, header.id, values, selection);
   uniqueEntries(entries, workspace, fields, header, values, id);
   for (const relation of header.relations) {
@@ -161,22 +161,47 @@ export function indexEntries(
   return entries;
 }
 
+/** The key of a node in a property index. Yields only for a large node. @param index its name, see `index-name.ts` */
+export function* keyInIndex(record: NodeRecord, index: string): Generator<undefined, string> {
+  if (record.isLarge) yield* prepareTexts(record, PROPERTIES, propertiesOf(index), indexKeyInSteps);
+  return valuesOf(record).key(index);
+}
+
+/** The key of a node in the unique index of a property; undefined when it has none. Yields only for a large node. */
+export function* keyInUniqueIndex(
+  record: NodeRecord,
+  property: string,
+): Generator<undefined, string | undefined> {
+  if (record.isLarge) yield* prepareTexts(record, UNIQUES, [property], uniqueValueInSteps);
+  return valuesOf(record).uniqueKey(property);
+}
+
+function valuesOf(record: NodeRecord): IndexedValues {
+  const texts = record.isLarge ? record.indexTexts : undefined;
+  return new IndexedValues(record, (name) => record.property(name), texts);
+}
+
 /** The keys of the values of one node. */
 class IndexedValues {
-  readonly #header: NodeHeader;
-  readonly #properties: JsonObject;
+  readonly #columns: Pick<NodeHeader, 'nodeType' | 'createdAt' | 'updatedAt'>;
+  readonly #value: (name: string) => JsonValue | undefined;
   readonly #texts: IndexTexts | undefined;
 
-  constructor(header: NodeHeader, properties: JsonObject, texts: IndexTexts | undefined) {
-    this.#header = header;
-    this.#properties = properties;
+  /** @param value the value of a property */
+  constructor(
+    columns: Pick<NodeHeader, 'nodeType' | 'createdAt' | 'updatedAt'>,
+    value: (name: string) => JsonValue | undefined,
+    texts: IndexTexts | undefined,
+  ) {
+    this.#columns = columns;
+    this.#value = value;
     this.#texts = texts;
   }
 
   /** The key of the node in an index. */
   key(name: string): string {
-    if (name === CREATED_AT_INDEX) return indexKey(this.#header.createdAt);
-    if (name === UPDATED_AT_INDEX) return indexKey(this.#header.updatedAt);
+    if (name === CREATED_AT_INDEX) return indexKey(this.#columns.createdAt);
+    if (name === UPDATED_AT_INDEX) return indexKey(this.#columns.updatedAt);
     const columns = compoundColumns(name);
     if (columns === undefined) return this.#propertyKey(name);
     return columns
@@ -187,11 +212,11 @@ class IndexedValues {
   #columnKey(column: string): string {
     switch (column) {
       case '__node_type':
-        return indexKey(this.#header.nodeType);
+        return indexKey(this.#columns.nodeType);
       case '__created_at':
-        return indexKey(this.#header.createdAt);
+        return indexKey(this.#columns.createdAt);
       case '__updated_at':
-        return indexKey(this.#header.updatedAt);
+        return indexKey(this.#columns.updatedAt);
       default:
         return this.#propertyKey(column);
     }
@@ -213,10 +238,6 @@ class IndexedValues {
 
   #prepared(index: string, name: string): string | undefined {
     return this.#texts?.get(`${index} ${name}`);
-  }
-
-  #value(name: string): JsonValue | undefined {
-    return ownValue(this.#properties, name);
   }
 }
 

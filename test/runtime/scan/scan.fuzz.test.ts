@@ -6,20 +6,22 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isInScope, type ReadScope, wholeScope } from '#runtime/access/policy.ts';
 import { isDescendantPath } from '#runtime/content/path.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import { Moment, type MovingReader } from '#runtime/scan/moment.ts';
+import { Moment } from '#runtime/scan/moment.ts';
 import { type ScanRequest, type ScanRow, type ScanSource, scan } from '#runtime/scan/scan.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
-import { readerOver } from '#runtime/shard/reader-over.ts';
 import { WantedProperty } from '#runtime/tree/record/property-table.ts';
 import type { RecordView } from '#runtime/tree/record/record-view.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
 import { MODEL_ROOT, type ModelNode, TreeModel } from '../tree/tree-model.ts';
 import { TreeUnderTest } from '../tree/tree-under-test.ts';
+import { LeavingReader } from './leaving-reader.ts';
 import { history, Stepper, type Step, step, types } from '../tree/tree-workload.ts';
 
 /** Rows that are read one by one. */
 const PIECES_MAX = 4;
+
+/** The sources that follow the tree; index-scan.fuzz.test.ts has the others. */
+type TreeSource = Extract<ScanSource, { kind: 'nodes' | 'children' | 'subtree' | 'paths' }>;
 
 /** What a scan shows of a node. */
 interface Shown {
@@ -31,7 +33,7 @@ interface Shown {
 
 /** The numbers a random request is made of; they pick among what is there. */
 interface Draw {
-  readonly kind: ScanSource['kind'];
+  readonly kind: TreeSource['kind'];
   readonly node: number;
   readonly typed: boolean;
   readonly direct: boolean;
@@ -59,7 +61,7 @@ const draw: fc.Arbitrary<Draw> = fc.record({
 });
 
 /** Every node of a source in its order, by looking at all of them. */
-function modelled(source: ScanSource, nodes: readonly ModelNode[]): Shown[] {
+function modelled(source: TreeSource, nodes: readonly ModelNode[]): Shown[] {
   const children = (parentId: string): ModelNode[] =>
     nodes.filter((node) => node.parentId === parentId).sort((a, b) => (a.orderKey < b.orderKey ? -1 : 1));
   const shown = (position: string, { id, path, title }: ModelNode): Shown => ({ position, id, path, title });
@@ -94,7 +96,7 @@ function sourceOf(
   { direct, kind, node, typed }: Draw,
   workspace: string,
   nodes: readonly ModelNode[],
-): ScanSource {
+): TreeSource {
   const picked = nodes[node % (nodes.length + 1)];
   switch (kind) {
     case 'nodes':
@@ -138,7 +140,10 @@ function scopeOf({ node, scope }: Draw, nodes: readonly ModelNode[]): ReadScope 
 }
 
 /** What the request must answer at a revision. */
-function wanted(request: ScanRequest, nodes: readonly ModelNode[]): Shown[] {
+function wanted(
+  request: ScanRequest & { readonly source: TreeSource },
+  nodes: readonly ModelNode[],
+): Shown[] {
   const { after, limit, predicate, reverse, scope, skip = 0, source } = request;
   const all = modelled(source, nodes);
   const ordered = reverse === true ? all.reverse() : all;
@@ -148,32 +153,6 @@ function wanted(request: ScanRequest, nodes: readonly ModelNode[]): Shown[] {
     .filter(({ id, path }) => isInScope(scope, { id, path, nodeType: types.get(id) as string }))
     .filter(({ title }) => predicate === undefined || title.length % 2 === 0)
     .slice(skip, limit === undefined ? undefined : skip + limit);
-}
-
-/** A reader that goes over to what is there now. */
-class LeavingReader implements MovingReader {
-  begunAt: Revision | undefined;
-  moves = 0;
-  #over: Required<Omit<TableReader, 'peek' | 'generation'>>;
-
-  constructor(reader: TableReader) {
-    this.#over = readerOver(reader);
-  }
-
-  leave(reader: TableReader, head: Revision): void {
-    this.#over = readerOver(reader);
-    this.begunAt ??= head;
-    this.moves += 1;
-  }
-
-  get: TableReader['get'] = (table, key) => this.#over.get(table, key);
-  stored: NonNullable<TableReader['stored']> = (table, key) => this.#over.stored(table, key);
-  has: NonNullable<TableReader['has']> = (table, key) => this.#over.has(table, key);
-  range: TableReader['range'] = (table, range) => this.#over.range(table, range);
-  storedRange: NonNullable<TableReader['storedRange']> = (table, range) =>
-    this.#over.storedRange(table, range);
-  visit: NonNullable<TableReader['visit']> = (table, range, visitor) =>
-    this.#over.visit(table, range, visitor);
 }
 
 function shownBy(moment: Moment, request: ScanRequest, onStep: () => void = () => {}): Shown[] {
@@ -255,7 +234,7 @@ describe('a scan', () => {
             const nodes = [...model.nodesAt(number).values()];
             const source = sourceOf(drawn, workspace, nodes);
             const places = modelled(source, nodes);
-            const request: ScanRequest = {
+            const request: ScanRequest & { readonly source: TreeSource } = {
               source,
               reverse: drawn.reverse,
               after:

@@ -8,9 +8,6 @@ import { orderKeyBetween } from '#runtime/content/order-key.ts';
 import { pathName } from '#runtime/content/path.ts';
 import { Moment } from '#runtime/scan/moment.ts';
 import { type ScanRequest, scan } from '#runtime/scan/scan.ts';
-import { BranchTable } from '#runtime/shard/key-layout.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
-import { readerOver } from '#runtime/shard/reader-over.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import type { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
@@ -19,55 +16,13 @@ import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import { TreeUnderTest } from '../tree/tree-under-test.ts';
 import { types } from '../tree/tree-workload.ts';
 import { plainHeader } from '#test/support/plain-header.ts';
+import { countedReader } from './counted-reader.ts';
 
 const workspace = 'content';
 const FOLDERS = 20;
 const LEAVES = 50;
 
-/** What a scan read: rows of keys, and nodes. */
 const read = { rows: 0, nodes: 0, bytes: 0 };
-
-/** Counts what is read through it. */
-function counted(reader: TableReader): TableReader {
-  const over = readerOver(reader);
-  const note = (table: number): void => {
-    if (table === BranchTable.nodes || table === BranchTable.nodeVersions) read.nodes += 1;
-  };
-  return {
-    ...over,
-    get: (table, key) => {
-      note(table);
-      return over.get(table, key);
-    },
-    stored: (table, key) => {
-      note(table);
-      return over.stored(table, key);
-    },
-    peek: (table, key) => {
-      note(table);
-      return over.peek(table, key);
-    },
-    visit: (table, range, visitor) => {
-      over.visit(table, range, (row) => {
-        read.rows += 1;
-        return visitor(row);
-      });
-    },
-    *range(table, range) {
-      for (const row of over.range(table, range)) {
-        read.rows += 1;
-        yield row;
-      }
-    },
-    *storedRange(table, range) {
-      for (const row of over.storedRange(table, range)) {
-        read.rows += 1;
-        read.bytes += row.value.length;
-        yield row;
-      }
-    },
-  };
-}
 
 describe('what a scan costs', () => {
   const folder = mkdtempSync(join(tmpdir(), 'scan-cost-'));
@@ -117,7 +72,7 @@ describe('what a scan costs', () => {
     request: Omit<ScanRequest, 'scope'> & Partial<Pick<ScanRequest, 'scope'>>,
     at?: Revision,
   ): string[] {
-    const moment = new Moment(counted(tree.reader), at);
+    const moment = new Moment(countedReader(tree.reader, read), at);
     const found = [...scan(moment, { scope: wholeScope, ...request })];
     return found.flatMap((row) => (row === undefined ? [] : [row.id]));
   }
@@ -179,7 +134,11 @@ describe('what a scan costs', () => {
         tree.commit((writer) => {
           for (const id of names) writer.remove(wide, writer.head.byId(wide, id) as NodeRecord);
         });
-      const rows = scan(new Moment(counted(tree.reader), at()), { source, scope: wholeScope, reverse: true });
+      const rows = scan(new Moment(countedReader(tree.reader, read), at()), {
+        source,
+        scope: wholeScope,
+        reverse: true,
+      });
       expect(rows.next().value).toMatchObject({ id: names.at(-1) });
       expect(read.bytes).toBeLessThan(8 * title.length);
       expect(ids({ source }, at())).toEqual(names);

@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
 import { commonTableNames, type Turn } from '#runtime/commit/behaviour.ts';
@@ -16,7 +17,10 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { changeDetails } from '#runtime/tree/change-details.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeChange } from '#runtime/tree/revision-record.ts';
-import { writeRevision } from '#runtime/tree/revision-store.ts';
+import { HeadRestorer } from '#runtime/tree/head-restorer.ts';
+import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import { readBranchHead, readChanges, writeBranchHead, writeRevision } from '#runtime/tree/revision-store.ts';
+import { revisionsApart } from '#runtime/tree/revisions-apart.ts';
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
 
 const principal: Principal = { kind: 'system', tenant: 'acme' };
@@ -67,6 +71,27 @@ export class TreeUnderTest {
     this.#requireNet(writer.changes, new HeadNodeReader(earlier));
     writeRevision(turn, { actor: 'ada', message: 'step', isSystem: false }, writer.changes, []);
     return turn.revision;
+  }
+
+  /** Makes the state of an earlier or later revision the present one, as the command of a branch does. */
+  moveHead(to: Revision): void {
+    const memtable = new Memtable();
+    this.#memtables = [memtable, ...this.#memtables];
+    const turn = new TurnScope(caller, this.#wallMs, this.reader, memtable, this.#clock, systemRandom);
+    const branchHead = readBranchHead(turn);
+    const restorer = new HeadRestorer(turn, this.#types);
+    const past = new PastNodeReader(turn, to);
+    const nodes = new Map<string, NodeChange>();
+    for (const { record } of revisionsApart(() => turn, branchHead.head, to))
+      for (const change of readChanges(turn, record))
+        nodes.set(`${change.workspace}\0${change.node_id}`, change);
+    const moves = [...nodes.values()]
+      .map((change) => atOnce(restorer.plan(past, change.workspace, change.node_id)))
+      .filter((move) => move !== undefined);
+    for (const move of moves) restorer.leave(move);
+    for (const move of moves) restorer.enter(move);
+    restorer.settleParents();
+    writeBranchHead(turn, { ...branchHead, head: to });
   }
 
   /** Each change tells what is between the states before and after the revision, however often it wrote the node. */

@@ -1,7 +1,7 @@
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { RoutedCopies } from '#runtime/actor/copies/routed-copies.ts';
-import type { ActorId, ActorLifecycle } from '#runtime/actor/ports.ts';
+import type { ActorLifecycle } from '#runtime/actor/ports.ts';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
@@ -45,7 +45,7 @@ export function openServices(
   const { clock, log, options, random } = environment;
   const { secrets, slices, space } = resources;
   const { router, unsettled } = engine;
-  const jobs = openJobs(environment, engine, resources.metrics, (branch) => feeds.notice(branch));
+  const jobs = openJobs(environment, engine, resources.metrics);
   closers.add(() => jobs.drain(0));
   const feeds = new MemberFeeds({
     router,
@@ -101,7 +101,6 @@ function openJobs(
   { clock, jobHandlers, log, options, random }: MemberEnvironment,
   { lifecycle, router, tickets }: MemberEngine,
   metrics: Metrics,
-  onSource: (branch: ActorId) => void,
 ): MemberJobs {
   return new MemberJobs({
     router,
@@ -110,7 +109,6 @@ function openJobs(
     random,
     log,
     metrics,
-    onSource,
     workers: options.limits.jobWorkers,
     ...(tickets === undefined ? {} : { tickets }),
     ...(jobHandlers === undefined ? {} : { handlers: jobHandlers }),

@@ -136,6 +136,7 @@ function engineEnvironment(
   const { clock, log, options, random, registryTimes, version } = environment;
   const { checkResults, files, folders, lock, metrics, secrets, slices, space } = resources;
   const observer = hostObserver(metrics, log, {
+    onBranchesEnding: (branches) => parts.services?.feeds.ending(branches),
     onFeedWritten: (branch) => parts.services?.feeds.notice(branch),
     onHeadMoved: (actor) => parts.services?.upgrades.forget(actor),
     onIndexesPending: (actor, since) => parts.services?.jobs.announced(actor, propertyIndexJob(actor, since)),
@@ -161,7 +162,10 @@ function engineEnvironment(
     observer: tellingEvents(observer, () => parts.bus),
     state: () => parts.state,
     requestsInFlight: () => parts.http?.inFlightCount ?? 0,
-    onOwned: (isMine) => parts.services?.jobs.takeUp(isMine),
+    onOwned: (isMine) => {
+      parts.services?.jobs.takeUp(isMine);
+      parts.services?.feeds.takeUp(isMine);
+    },
     ...(registryTimes === undefined ? {} : { registryTimes }),
   };
 }
@@ -204,6 +208,7 @@ async function start(
     await bootstrap(environment, services);
   }
   services.jobs.start(engine.mode === 'embedded');
+  if (engine.mode === 'embedded') services.feeds.takeUp(() => true);
   http.open();
   return { port, url };
 }

@@ -1,4 +1,6 @@
 import type { AccessFlags } from '#runtime/access/principal.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
+import type { ActorEvent } from '#runtime/commit/behaviour.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 
 /**
@@ -100,8 +102,49 @@ export interface CompleteTenant {
   readonly tenantId: string;
 }
 
+/**
+ * Records that branches of the tenant are about to be removed, so that consumers of their feeds are told whatever
+ * crashes. Sent by the engine. Result: undefined.
+ *
+ * @see docs/decisions/0058-change-feed.md
+ */
+export interface NoteEnding {
+  readonly type: 'NoteEnding';
+  /** Ids of their actors. */
+  readonly branches: readonly ActorId[];
+}
+
+/** Removes the record of {@link NoteEnding}: consumers were told. Sent by the engine. Result: undefined. */
+export interface ForgetEnding {
+  readonly type: 'ForgetEnding';
+  readonly branches: readonly ActorId[];
+}
+
+/** Lists recorded branches, in order, for the engine. Answer: array of ids, at most {@link ENDING_PAGE}. */
+export interface ListEnding {
+  readonly type: 'ListEnding';
+  /** Where the page before ended; absent for the first. */
+  readonly after?: ActorId;
+}
+
+/** Branches in one answer to {@link ListEnding}. */
+export const ENDING_PAGE = 1_000;
+
+/** Consumers of the feeds of branches have to be told that these were removed, once they are. */
+export interface BranchesEnding extends ActorEvent {
+  readonly type: 'BranchesEnding';
+  readonly branches: readonly ActorId[];
+}
+
+/** Whether an event of an actor is {@link BranchesEnding}. */
+export function isBranchesEnding(event: ActorEvent): event is BranchesEnding {
+  return event.type === 'BranchesEnding';
+}
+
 /** The commands of a tenant. */
 export type TenantCommand =
+  | NoteEnding
+  | ForgetEnding
   | BootstrapTenant
   | ChangeAdminPassword
   | RecordAdminLogin
@@ -187,6 +230,7 @@ export interface UnfinishedTenant {
 
 /** The queries of a tenant. */
 export type TenantQuery =
+  | ListEnding
   | FindAdmin
   | FindRepository
   | ReadNameFloor

@@ -1,7 +1,9 @@
 import type { RestoreRow, StoredRow } from '#runtime/actor/copies/restored-row.ts';
+import { CommonTable } from '#runtime/commit/behaviour.ts';
 import { listRecords, recordKey } from '#runtime/commit/record-store.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { isEndingKey } from './ending-branches.ts';
 import type { RepositoryEntry } from './messages.ts';
 import { EVERY_NAME, type TenantRow, TenantTable } from './tenant-tables.ts';
 
@@ -21,7 +23,9 @@ export type RestoredRepository = Required<Pick<RepositoryEntry, 'uid' | 'tokenFl
  * {@link nameFloorRow}, replaces the token floors of all names.
  */
 export function restoredTenantRow({ hasTenant, repository }: RestoredNames): RestoreRow {
-  return ({ table, value }) => {
+  return ({ key, table, value }) => {
+    // Branches of the server that made the backup.
+    if (table === CommonTable.meta && isEndingKey(key)) return null;
     if (table === TenantTable.tenants) {
       return hasTenant((decodeJsonRow(value) as TenantRow).tenant_id) ? value : null;
     }

@@ -29,6 +29,7 @@ import type {
   TenantQuery,
   UnfinishedTenant,
 } from './messages.ts';
+import { forgetEnding, listEnding, noteEnding } from './ending-branches.ts';
 import { highestNameFloor, nameFloor } from './name-floors.ts';
 import { newAccount } from './new-account.ts';
 import { type TenantRow, TenantTable, tenantTableNames } from './tenant-tables.ts';
@@ -66,6 +67,12 @@ class TenantActor implements ActorBehaviour {
       case 'CompleteTenant':
         requireEngine(turn.caller);
         return completeTenant(command.tenantId, turn);
+      case 'NoteEnding':
+        requireEngine(turn.caller);
+        return noteEnding(turn, command);
+      case 'ForgetEnding':
+        requireEngine(turn.caller);
+        return forgetEnding(turn, command);
       default:
         return unknownMessage(command);
     }
@@ -96,6 +103,9 @@ class TenantActor implements ActorBehaviour {
       case 'ListUnfinishedTenants':
         requireEngine(caller);
         return listRecords<TenantRow>(view, TenantTable.tenants).flatMap(unfinishedOf);
+      case 'ListEnding':
+        requireEngine(caller);
+        return listEnding(view, query);
       default:
         return unknownMessage(query);
     }
@@ -245,11 +255,13 @@ function timestampOf(turn: Turn): string {
 export const tenantActor: ActorKind = Object.freeze({
   kind: 'tenant',
   tables: tenantTableNames,
-  // The creation of a registered tenant is finished even without disk space.
+  // The creation of a registered tenant is finished even without disk space, and a removal frees some.
   spaceUse: spaceUseByType<TenantCommand['type']>([
     'UnregisterRepository',
     'BootstrapTenant',
     'CompleteTenant',
+    'NoteEnding',
+    'ForgetEnding',
   ]),
   create: () => new TenantActor(),
 });

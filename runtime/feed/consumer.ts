@@ -53,7 +53,11 @@ export interface OutsideConsumer extends Consumer {
   /** As {@link ShardConsumer.start}. */
   start(branch: ActorId, start: FeedStart, signal: AbortSignal): Promise<void>;
   consume(branch: ActorId, items: readonly FeedItem[], signal: AbortSignal): Promise<void>;
-  /** The branch was deleted, and nothing more comes of it. It may be one of which the consumer has seen nothing. */
+  /**
+   * The branch was removed, and nothing more comes of it; only a call that began before on another member may still run.
+   * It is told at least once, and again after a crash before all consumers were told. It may be a branch of which the
+   * consumer has seen nothing. A deleted branch whose content is kept for a tag is removed with the last such tag.
+   */
   ended(branch: ActorId): Promise<void>;
 }
 

@@ -89,6 +89,11 @@ export class FeedRunner {
     });
   }
 
+  /** Whether a consumer is not known to have seen everything of a branch, or is given some of it. */
+  isFollowing(branch: ActorId): boolean {
+    return this.#environment.consumers.some(({ name }) => this.#followers.has(`${name}\0${branch}`));
+  }
+
   /**
    * A branch was opened or restored. Consumers that have something to do there continue: after a start or a restore nothing else may
    * tell of them before the next commit. Never rejects.
@@ -104,7 +109,7 @@ export class FeedRunner {
     if (isAhead === true) this.notice(branch);
   }
 
-  /** A branch may have entries that consumers have not seen, or was deleted. */
+  /** A branch may have entries that consumers have not seen. */
   notice(branch: ActorId): void {
     if (this.#ending.signal.aborted) return;
     for (const consumer of this.#environment.consumers) {
@@ -176,8 +181,7 @@ export class FeedRunner {
     } catch (error) {
       const mayBeGone = error instanceof ServiceError && error.code === 'NOT_FOUND';
       if (!mayBeGone || (await lifecycle.exists(branch))) throw error;
-      // Deleted, with everything its consumers kept there.
-      if (consumer.effects === 'elsewhere') await consumer.ended(branch);
+      // Removed, with everything its consumers kept there.
       return { items: 0, isComplete: true };
     }
   }

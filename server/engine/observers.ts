@@ -1,3 +1,4 @@
+import { isBranchesEnding } from '#actors/tenant/messages.ts';
 import type { HttpObservation } from '#protocols/http/uws-server.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
 import { rowsImported } from '#runtime/actor/copies/import-rows.ts';
@@ -26,6 +27,8 @@ export interface HostListeners {
   readonly onFeedWritten: (branch: ActorId) => void;
   /** An actor was opened, or got rows of a backup. */
   readonly onOpened: (actor: ActorId) => void;
+  /** Branches of a tenant are about to be removed. */
+  readonly onBranchesEnding: (branches: readonly ActorId[]) => void;
   /** An actor has committed background jobs, which wait in its outbox. */
   readonly onJobsEnqueued: (actor: ActorId) => void;
   /** A branch has pending property indexes. */
@@ -35,11 +38,8 @@ export interface HostListeners {
 }
 
 /** Counts batches and logs events of actors for operators. */
-export function hostObserver(
-  metrics: Metrics,
-  log: Log,
-  { onFeedWritten, onHeadMoved, onIndexesPending, onJobsEnqueued, onJobsWaiting, onOpened }: HostListeners,
-): HostObserver {
+export function hostObserver(metrics: Metrics, log: Log, listeners: HostListeners): HostObserver {
+  const { onFeedWritten, onHeadMoved, onIndexesPending, onJobsEnqueued, onJobsWaiting, onOpened } = listeners;
   const events = metrics.counter('svc_events_total', 'Events of durable commands.');
   const failures = metrics.counter('svc_apply_failures_total', 'Applications to a shard that failed.');
   return {
@@ -55,6 +55,7 @@ export function hostObserver(
       if (isHeadMoved) onHeadMoved(actor);
       if (isHeadMoved || happened.some(isBranchEvent)) onFeedWritten(actor);
       if (happened.includes(rowsImported)) onOpened(actor);
+      for (const event of happened) if (isBranchesEnding(event)) listeners.onBranchesEnding(event.branches);
       if (happened.includes(jobEnqueued)) onJobsEnqueued(actor);
       for (const event of happened) if (isIndexesPending(event)) onIndexesPending(actor, event.since);
       const waiting = happened.filter(isJobWaiting);

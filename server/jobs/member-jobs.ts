@@ -34,8 +34,6 @@ export interface MemberJobsEnvironment {
   /** Announces jobs to the members of a cluster; undefined for a single process. */
   readonly tickets?: JobTickets;
   readonly metrics?: Metrics;
-  /** Told at a start, and after a failover, of each branch that a repository keeps as a source. */
-  readonly onSource?: (branch: ActorId) => void;
 }
 
 /** Time after which a failed recovery of pending jobs is repeated, in milliseconds. */
@@ -51,7 +49,6 @@ export class MemberJobs {
   readonly #runner: JobRunner;
   readonly #router: Router;
   readonly #lifecycle: ActorLifecycle;
-  readonly #onSource: ((branch: ActorId) => void) | undefined;
   readonly #log: Log;
   #recovery: Promise<void> = Promise.resolve();
   /** Filters for the actors that this member took over since the last recovery began. */
@@ -65,7 +62,6 @@ export class MemberJobs {
     const { clock, handlers = [], log, random, router, workers } = environment;
     this.#router = router;
     this.#lifecycle = environment.lifecycle;
-    this.#onSource = environment.onSource;
     this.#clock = clock;
     this.#log = log;
     this.#queue = openQueue(environment);
@@ -199,7 +195,6 @@ export class MemberJobs {
       await this.#relay.deliver(`${scope}/repository`);
       for (const actor of await this.#queue.sources(scope)) {
         if (this.#isDraining) return true;
-        this.#onSource?.(actor);
         if (await this.#lifecycle.exists(actor)) await this.#relay.deliver(actor);
         else await this.#queue.forgetSource(scope, actor);
       }

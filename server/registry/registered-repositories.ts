@@ -11,16 +11,17 @@ export interface TenantRepositories {
   readonly parts: readonly string[];
 }
 
+/** The names of all tenants. */
+export async function registeredTenants(router: Router): Promise<readonly string[]> {
+  const list: ListTenants = { type: 'ListTenants' };
+  const caller = engineCaller(SYSTEM_TENANT);
+  const tenants = await router.query(actorId(SYSTEM_TENANT, 'tenant'), list, caller);
+  return (tenants as readonly TenantEntry[]).map(({ tenant_id }) => tenant_id);
+}
+
 /** Yields every tenant with its repositories. */
 export async function* registeredRepositories(router: Router): AsyncGenerator<TenantRepositories, void> {
-  const listTenants: ListTenants = { type: 'ListTenants' };
-  const caller = engineCaller(SYSTEM_TENANT);
-  const tenants = (await router.query(
-    actorId(SYSTEM_TENANT, 'tenant'),
-    listTenants,
-    caller,
-  )) as readonly TenantEntry[];
-  for (const { tenant_id: tenant } of tenants) {
+  for (const tenant of await registeredTenants(router)) {
     const list: ListRepositories = { type: 'ListRepositories' };
     const entries = (await router.query(
       actorId(tenant, 'tenant'),

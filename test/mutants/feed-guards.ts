@@ -111,4 +111,25 @@ export const feedGuards: readonly GuardMutant[] = [
     to: '',
     tests: ['test/scenarios/feed-restore.slow.test.ts'],
   },
+  {
+    guard: 'the removal of a branch is recorded before it begins, for consumers',
+    file: 'server/feed/member-feeds.ts',
+    from: "await this.#tellTenant(owner, 'NoteEnding', branches);",
+    to: '',
+    tests: ['test/scenarios/feed-consumers.test.ts'],
+  },
+  {
+    guard: 'a start tells consumers of recorded removals',
+    file: 'server/wiring.ts',
+    from: "if (engine.mode === 'embedded') services.feeds.takeUp(() => true);",
+    to: '',
+    tests: ['test/scenarios/feed-consumers.test.ts'],
+  },
+  {
+    guard: 'a consumer is not told of a removal before it',
+    file: 'runtime/feed/ended-branches.ts',
+    from: 'if (await isRemoved(branch)) await',
+    to: 'if ((await isRemoved(branch)) || true) await',
+    tests: ['test/runtime/feed/ended-branches.test.ts'],
+  },
 ];

@@ -12,6 +12,8 @@ export interface ServerProcessOptions {
   /** Environment variables besides a port, the data folder and the admin password; undefined unsets one. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly args?: readonly string[];
+  /** The program; default: that of the product. */
+  readonly main?: string;
   /** Working folder; default: that of temporary files. */
   readonly cwd?: string;
   /** Open files the system allows it; default: as many as this process. */
@@ -77,7 +79,7 @@ class ChildServer implements ServerProcess {
       ...options.env,
     };
     for (const [name, value] of Object.entries(env)) if (value === undefined) delete env[name];
-    const command = [process.execPath, mainFile, ...(options.args ?? [])];
+    const command = [process.execPath, options.main ?? mainFile, ...(options.args ?? [])];
     const limited = ['/bin/sh', '-c', `ulimit -n ${options.openFilesMax} && exec "$@"`, 'sh', ...command];
     const [program, ...args] = options.openFilesMax === undefined ? command : limited;
     this.#child = spawn(program as string, args, {

@@ -210,7 +210,7 @@ describe('consumers of a feed', () => {
     });
   });
 
-  it('are not those of its source in a fork, and are told when the branch is deleted', async () => {
+  it('are not those of its source in a fork, and follow no branch that was deleted', async () => {
     const tally = new PathTally();
     const file = new FileConsumer(join(folder, 'noted'));
     fed = await FedBranch.open(folder, [tally, file]);
@@ -236,7 +236,8 @@ describe('consumers of a feed', () => {
     await fed.branch.engine.host.destroyUnder(FORK.replace(/\/branch$/, ''));
     fed.runner.notice(FORK);
     await fed.settled();
-    expect(file.noted.at(-1)).toEqual({ branch: FORK, ended: true });
+    expect(fed.runner.isFollowing(FORK)).toBe(false);
+    expect(file.noted.at(-1)).toMatchObject({ branch: FORK, after: { parts: 0 } });
   });
 
   it('are a matter of the engine alone', async () => {

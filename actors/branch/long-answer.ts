@@ -1,14 +1,8 @@
 import { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
-import type { StoredRow, StoredValue } from '#runtime/shard/large-value.ts';
-import { peekedValue, storedRows, storedValue } from '#runtime/shard/value-in-steps.ts';
-import { hasRow } from '#runtime/shard/has-row.ts';
-import type { Range, Row, RowVisitor, ShardSnapshot, TableReader } from '#runtime/shard/shard.ts';
-import { visitRows } from '#runtime/shard/visit-rows.ts';
-import { compareRevisions, type Revision, revisionZero } from '#runtime/content/revision.ts';
-import type { MovingReader } from '#runtime/scan/moment.ts';
-import { readBranchHead } from '#runtime/tree/revision-store.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { AnswerReader, type Movement } from './answer-reader.ts';
 import type { JsonAnswer } from './messages.ts';
 
 /** Bytes collected before a chunk of a stream is emitted. */
@@ -47,79 +41,28 @@ export type TextSteps = (reader: TableReader, text: TextBytes) => Generator<Piec
 type MakeRoom = (bytes: number) => Promise<void>;
 
 /**
- * Reads from the unpinned view until the turn must end, then from a pinned view of the same state. A read through a
- * `Moment` may go over to a later state.
- */
-class HandedOverReader implements MovingReader {
-  begunAt: Revision | undefined;
-  moves = 0;
-  #reader: TableReader;
-
-  constructor(reader: TableReader) {
-    this.#reader = reader;
-  }
-
-  get(table: number, key: string): Uint8Array | undefined {
-    return this.#reader.get(table, key);
-  }
-
-  peek(table: number, key: string): StoredValue | undefined {
-    return peekedValue(this.#reader, table, key);
-  }
-
-  stored(table: number, key: string): StoredValue | undefined {
-    return storedValue(this.#reader, table, key);
-  }
-
-  piece(key: string): Uint8Array | undefined {
-    return this.#reader.piece?.(key);
-  }
-
-  has(table: number, key: string): boolean {
-    return hasRow(this.#reader, table, key);
-  }
-
-  range(table: number, range: Range): Iterable<Row> {
-    return this.#reader.range(table, range);
-  }
-
-  storedRange(table: number, range: Range): Iterable<StoredRow> {
-    return storedRows(this.#reader, table, range);
-  }
-
-  visit(table: number, range: Range, visitor: RowVisitor): void {
-    visitRows(this.#reader, table, range, visitor);
-  }
-
-  handOver(reader: TableReader): void {
-    this.#reader = reader;
-  }
-
-  /** Goes over to a state in which the branch may have another head. @param head before */
-  moveOn(reader: TableReader, head: Revision): void {
-    this.#reader = reader;
-    this.moves += 1;
-    if (compareRevisions(readBranchHead(reader).head, head) !== 0) this.begunAt ??= head;
-  }
-}
-
-/**
  * Executes a read whose result is small but whose work may be long. A quick read is answered within this turn of the
  * event loop. Otherwise the present state of the view is pinned and the work continues in slices.
  *
+ * @param movement whether the work may go over to later snapshots, see {@link AnswerReader}
  * @throws {ServiceError} what the read throws; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
  */
-export function settle<T>(context: QueryContext, work: Steps<unknown, T>): T | Promise<T> {
-  return settlePausing(context, work, () => context.pause());
+export function settle<T>(
+  context: QueryContext,
+  work: Steps<unknown, T>,
+  movement: Movement = 'pinned',
+): T | Promise<T> {
+  return settlePausing(context, work, movement, () => context.pause());
 }
 
 /** @param pause called with what the work yields; what it returns is awaited */
 function settlePausing<Y, T>(
   context: QueryContext,
   work: Steps<Y, T>,
+  movement: Movement,
   pause: (yielded: Y) => Promise<void> | undefined,
 ): T | Promise<T> {
-  const reader = new HandedOverReader(context.view);
+  const reader = new AnswerReader(context, movement);
   const steps = work(reader);
   for (;;) {
     const step = steps.next();
@@ -127,7 +70,8 @@ function settlePausing<Y, T>(
     const wait = pause(step.value);
     if (wait === undefined) continue;
     // Pinned within the turn that read the view: nothing can have changed in between.
-    return settleLater(context, reader, pinFor(context, wait), steps, wait, pause);
+    pinFor(reader, wait);
+    return settleLater(context, reader, steps, wait, pause);
   }
 }
 
@@ -137,9 +81,9 @@ function settlePausing<Y, T>(
  * @param wait nobody awaits it when this throws
  * @param unused called when the wait is over nevertheless
  */
-function pinFor(context: QueryContext, wait: Promise<void>, unused: () => void = () => {}): ShardSnapshot {
+function pinFor(reader: AnswerReader, wait: Promise<void>, unused: () => void = () => {}): void {
   try {
-    return context.pin();
+    reader.pin();
   } catch (error) {
     wait.then(unused, () => {});
     throw error;
@@ -148,23 +92,24 @@ function pinFor(context: QueryContext, wait: Promise<void>, unused: () => void =
 
 async function settleLater<Y, T>(
   context: QueryContext,
-  reader: HandedOverReader,
-  snapshot: ShardSnapshot,
+  reader: AnswerReader,
   steps: Generator<Y, T>,
   firstWait: Promise<void>,
   pause: (yielded: Y) => Promise<void> | undefined = () => context.pause(),
 ): Promise<T> {
+  const leave = context.stay();
   try {
-    reader.handOver(snapshot);
-    await firstWait;
+    await reader.wait(firstWait);
     for (;;) {
       const step = steps.next();
       if (step.done === true) return step.value;
+      reader.refresh();
       const wait = pause(step.value);
-      if (wait !== undefined) await wait;
+      if (wait !== undefined) await reader.wait(wait);
     }
   } finally {
-    snapshot.close();
+    leave();
+    reader.close();
   }
 }
 
@@ -179,16 +124,18 @@ export function settleLarge<T>(
   context: QueryContext,
   bytes: number,
   work: Steps<unknown, T>,
+  movement: Movement = 'pinned',
 ): T | Promise<T> {
   const wait = context.takeRoom(bytes);
   if (wait !== undefined) {
+    const reader = new AnswerReader(context, movement);
     // Pinned within the turn that read the view, as above.
-    const snapshot = pinFor(context, wait, () => context.giveRoom(bytes));
-    return settleWithRoom(context, bytes, work, snapshot, wait);
+    pinFor(reader, wait, () => context.giveRoom(bytes));
+    return settleWithRoom(context, bytes, work, reader, wait);
   }
   let result: T | Promise<T> | undefined;
   try {
-    result = settle(context, work);
+    result = settle(context, work, movement);
   } finally {
     if (!(result instanceof Promise)) context.giveRoom(bytes);
   }
@@ -204,6 +151,7 @@ export function settleLarge<T>(
 export function settleGrowing<T>(
   context: QueryContext,
   work: Steps<LargePiece | undefined, T>,
+  movement: Movement = 'pinned',
 ): T | Promise<T> {
   let granted = 0;
   let isOver = false;
@@ -225,7 +173,7 @@ export function settleGrowing<T>(
   };
   let result: T | Promise<T> | undefined;
   try {
-    result = settlePausing(context, work, pause);
+    result = settlePausing(context, work, movement, pause);
   } finally {
     if (!(result instanceof Promise)) giveBack();
   }
@@ -236,25 +184,30 @@ async function settleWithRoom<T>(
   context: QueryContext,
   bytes: number,
   work: Steps<unknown, T>,
-  snapshot: ShardSnapshot,
+  reader: AnswerReader,
   room: Promise<void>,
 ): Promise<T> {
+  const leave = context.stay();
   try {
-    await room;
+    // Nothing of it has begun.
+    reader.rest();
+    await reader.wait(room);
     try {
       // One answer that ends can make room for many: they must not all start in its turn.
-      await context.rest();
-      const steps = work(snapshot);
+      await reader.wait(context.rest());
+      const steps = work(reader);
       for (let step = steps.next(); ; step = steps.next()) {
         if (step.done === true) return step.value;
+        reader.refresh();
         const wait = context.pause();
-        if (wait !== undefined) await wait;
+        if (wait !== undefined) await reader.wait(wait);
       }
     } finally {
       context.giveRoom(bytes);
     }
   } finally {
-    snapshot.close();
+    leave();
+    reader.close();
   }
 }
 
@@ -268,16 +221,17 @@ async function settleWithRoom<T>(
  */
 export function answerText(context: QueryContext, work: TextSteps, isLong: boolean = false): JsonAnswer {
   const whole = isLong ? undefined : wholeText(context, work);
-  return whole === undefined ? { chunks: textStream(context, work, false) } : new JsonText(whole);
+  return whole === undefined ? { chunks: textStream(context, work, 'pinned') } : new JsonText(whole);
 }
 
 /**
- * As {@link answerText}, for a read that reads content through a `Moment` only. It pins nothing while the client does not
- * read: otherwise a client could hold old pages of the store for as long as its request may take.
+ * As {@link answerText}, for a read that shows one state whatever snapshot it reads: through a `Moment`, or rows of history
+ * that never change. It pins nothing while the client does not read: otherwise a client could hold old pages of the store
+ * for as long as its request may take.
  */
 export function answerScan(context: QueryContext, work: TextSteps, isLong: boolean = false): JsonAnswer {
   const whole = isLong ? undefined : wholeText(context, work);
-  return whole === undefined ? { chunks: textStream(context, work, true) } : new JsonText(whole);
+  return whole === undefined ? { chunks: textStream(context, work, 'moving') } : new JsonText(whole);
 }
 
 /** Longest page answered as one text, in bytes. */
@@ -295,17 +249,17 @@ const PAGE_BYTES_EXPECTED = 2 * CHUNK_BYTES;
  * room; if it has to wait for room, its partial text is discarded.
  *
  * @param work as for {@link answerText}
- * @param isMoving whether it reads content through a `Moment` only, see {@link answerScan}
+ * @param movement whether the work may go over to later snapshots, see {@link answerScan}
  * @throws {ServiceError} what the read throws; `DEADLINE_EXCEEDED`, `REQUEST_CANCELLED`
  */
 export function answerPage(
   context: QueryContext,
   work: TextSteps,
-  isMoving: boolean = false,
+  movement: Movement = 'pinned',
 ): JsonAnswer | Promise<JsonAnswer> {
   const answerOf = (text: Uint8Array | undefined): JsonAnswer =>
-    text === undefined ? { chunks: textStream(context, work, isMoving) } : new JsonText(text);
-  const reader = new HandedOverReader(context.view);
+    text === undefined ? { chunks: textStream(context, work, movement) } : new JsonText(text);
+  const reader = new AnswerReader(context, movement);
   const steps = joined(reader, work, PAGE_BYTES_EXPECTED);
   for (;;) {
     const step = steps.next();
@@ -319,32 +273,30 @@ export function answerPage(
 function pageLater(
   context: QueryContext,
   work: TextSteps,
-  reader: HandedOverReader,
+  reader: AnswerReader,
   begun: Generator<undefined, Uint8Array | undefined>,
   wait: Promise<void>,
 ): Promise<Uint8Array | undefined> {
   // First, because it may fail.
-  const snapshot = pinFor(context, wait);
+  pinFor(reader, wait);
   const room = context.takeRoom(PAGE_MEMORY_BYTES);
   if (room === undefined) {
-    return settleLater(context, reader, snapshot, begun, wait).finally(() =>
-      context.giveRoom(PAGE_MEMORY_BYTES),
-    );
+    return settleLater(context, reader, begun, wait).finally(() => context.giveRoom(PAGE_MEMORY_BYTES));
   }
   begun.return(undefined);
   // The room reports the error when the request is cancelled.
   wait.catch(() => {});
-  return settleWithRoom(context, PAGE_MEMORY_BYTES, (pinned) => joined(pinned, work), snapshot, room);
+  return settleWithRoom(context, PAGE_MEMORY_BYTES, () => joined(reader, work), reader, room);
 }
 
 /** The text of all pieces; undefined when it is too long for one. */
 function* joined(
-  reader: TableReader,
+  reader: AnswerReader,
   work: TextSteps,
   bytesExpected?: number,
 ): Generator<undefined, Uint8Array | undefined> {
   const text = new TextBytes(bytesExpected);
-  for (const piece of work(reader, text)) {
+  for (const piece of resting(reader, text, work)) {
     if (!addUpTo(text, piece, PAGE_BYTES_MAX)) return undefined;
     yield undefined;
   }
@@ -373,14 +325,27 @@ function wholeText(context: QueryContext, work: TextSteps): Uint8Array | undefin
   return text.take();
 }
 
+/**
+ * The pieces of a text. Behind a piece the read is at rest: elsewhere it may be inside the value of a large node, whose
+ * pieces are those of one state.
+ */
+function* resting(reader: AnswerReader, text: TextBytes, work: TextSteps): Generator<Piece, void> {
+  let seen = text.length;
+  for (const piece of work(reader, text)) {
+    if (piece !== '' || text.length > seen) reader.rest();
+    yield piece;
+    seen = text.length;
+  }
+}
+
 /** The text of the work in chunks. The argument of `next` applies to the chunk that this call produces. */
 function textStream(
   context: QueryContext,
   work: TextSteps,
-  isMoving: boolean,
+  movement: Movement,
 ): AsyncIterable<string | Uint8Array> {
   let given: MakeRoom | undefined;
-  const chunks = textChunks(context, work, isMoving, async (bytes) => given?.(bytes));
+  const chunks = textChunks(context, work, movement, async (bytes) => given?.(bytes));
   const iterator: AsyncIterator<string | Uint8Array, void, MakeRoom | undefined> = {
     next: (makeRoom) => {
       given = makeRoom;
@@ -394,42 +359,37 @@ function textStream(
 async function* textChunks(
   context: QueryContext,
   work: TextSteps,
-  isMoving: boolean,
+  movement: Movement,
   makeRoom: MakeRoom,
 ): AsyncGenerator<string | Uint8Array, void> {
-  let snapshot = context.pin();
+  const reader = new AnswerReader(context, movement);
+  reader.pin();
   const leave = context.stay();
-  const reader = new HandedOverReader(snapshot);
   try {
     // What was read to begin the answer, or tried first, may have used up the slice.
+    reader.rest();
     const begun = context.pause();
-    if (begun !== undefined) await begun;
+    if (begun !== undefined) await reader.wait(begun);
     const text = new TextBytes(2 * CHUNK_BYTES);
-    let seen = 0;
-    for (const piece of work(reader, text)) {
+    for (const piece of resting(reader, text, work)) {
       // A long piece is a chunk of its own: it would take long to encode it here.
       const isLong = typeof piece !== 'string' || piece.length >= CHUNK_BYTES;
-      // Only behind a text: the work may pause within the value of a large node, and its pieces are those of one state.
-      const moves = isMoving && typeof piece === 'string' && (piece !== '' || text.length > seen);
       if (!isLong && piece !== '') text.add(piece);
       if (text.length >= CHUNK_BYTES || isLong) {
-        const { head } = moves ? readBranchHead(snapshot) : { head: revisionZero };
-        if (moves) snapshot.close();
+        reader.suspend();
         if (text.length > 0) yield text.take();
         if (typeof piece === 'string' && isLong) yield piece;
-        if (moves) {
-          snapshot = context.pin();
-          reader.moveOn(snapshot, head);
-        }
-      }
-      seen = text.length;
-      if (typeof piece !== 'string') await makeRoom(piece.bytes);
+        if (typeof piece !== 'string') await makeRoom(piece.bytes);
+        reader.resume();
+      } else reader.refresh();
       const wait = context.pause();
-      if (wait !== undefined) await wait;
+      if (wait !== undefined) await reader.wait(wait);
     }
+    // The rest of the text needs no state.
+    reader.close();
     if (text.length > 0) yield text.take();
   } finally {
     leave();
-    snapshot.close();
+    reader.close();
   }
 }

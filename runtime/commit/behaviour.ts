@@ -148,6 +148,8 @@ export interface QueryContext {
   readonly caller: Caller;
   /** Remaining resources of the request. Created on first use. */
   readonly budget: RequestBudget;
+  /** The time of the process. */
+  readonly clock: Clock;
   /** Durable state at present. Valid only within this turn of the event loop. */
   readonly view: TableReader;
   /** Pins durable state for a read that spans several turns of the event loop. The caller must close it. */

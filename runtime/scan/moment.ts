@@ -10,6 +10,16 @@ export interface MovingReader extends TableReader {
   readonly begunAt: Revision | undefined;
   /** Number of times it went over to another snapshot. */
   readonly moves: number;
+  /**
+   * Says that a pause may follow at which the reader goes over to another snapshot, until something is read again: nothing
+   * that was read is used behind it but records, keys and positions of the state that the read shows.
+   */
+  rest(): void;
+}
+
+/** As {@link MovingReader.rest}, for a reader that may be one. */
+export function restReader(reader: TableReader | MovingReader): void {
+  if ('rest' in reader) reader.rest();
 }
 
 /**
@@ -39,6 +49,11 @@ export class Moment {
   /** Number of times the reader went over to another snapshot. */
   get moves(): number {
     return 'moves' in this.reader ? (this.reader as MovingReader).moves : 0;
+  }
+
+  /** See {@link MovingReader.rest}. */
+  rest(): void {
+    restReader(this.reader);
   }
 
   /** The tree of this state. Do not keep it across a pause. */

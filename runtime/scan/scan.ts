@@ -190,6 +190,7 @@ function* scanHeadNodes(
       rows = [];
       if (limit === 0) return undefined;
     }
+    moment.rest();
     yield undefined;
   }
   return { after: after as string, skip, limit, placesMax };
@@ -233,6 +234,7 @@ function* scanPlaces(
       const isMatch = record !== undefined && (place.isLoose !== true || (yield* isOf(places, record)));
       if (!isMatch || skip > 0) {
         if (isMatch) skip -= 1;
+        moment.rest();
         yield undefined;
         continue;
       }
@@ -242,6 +244,7 @@ function* scanPlaces(
     }
     if (part.next === undefined) return undefined;
     after = part.next;
+    moment.rest();
     yield undefined;
   }
   return undefined;

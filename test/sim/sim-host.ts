@@ -149,6 +149,7 @@ export class SimStore implements PartitionStore {
 
 /** What serves the actors of the partition in one process while it owns it. */
 export class SimHost implements PartitionHost {
+  readonly #clock: SimProcess;
   readonly #loops = new Map<string, CommitLoop>();
   readonly #writers: ShardWriter[] = [];
   readonly #behaviours = new Map<string, ActorBehaviour>();
@@ -172,6 +173,7 @@ export class SimHost implements PartitionHost {
     scheduler: SimScheduler,
     random: SimRandom,
   ) {
+    this.#clock = process;
     const hybridClock = new HybridClock(process, log.lastClock);
     const servingSinceMs = process.monotonicMs();
     const slices = new SliceScheduler(process);
@@ -215,6 +217,7 @@ export class SimHost implements PartitionHost {
     const context: QueryContext = {
       caller: engineCaller('t'),
       budget: new RequestBudget(),
+      clock: this.#clock,
       view,
       pin: unused,
       stay: unused,

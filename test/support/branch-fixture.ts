@@ -38,6 +38,7 @@ import type { Write } from '#runtime/log/log-entry.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { openReaders } from './open-readers.ts';
 import { policyThat } from './policy-that.ts';
 import type { IndexStep } from '#runtime/tree/index-writer.ts';
 import { chunkText } from './chunk-text.ts';
@@ -100,6 +101,8 @@ export interface BranchSetup {
   readonly roomBytes?: number;
   /** What tells how long the slices of its long reads take. Default: the clock of the system. */
   readonly slicesClock?: Clock;
+  /** The clock of the host. Default: that of the system. */
+  readonly clock?: Clock;
 }
 
 const tenant = 'acme';
@@ -142,6 +145,7 @@ export class BranchFixture {
   readonly #folder: string;
   readonly #limits: BranchLimits;
   readonly #request: RequestLimits;
+  readonly #clock: Clock;
   /** What its long reads take turns with. */
   readonly slices: SliceScheduler;
   #journal: Journal | undefined;
@@ -149,6 +153,7 @@ export class BranchFixture {
 
   constructor(folder: string, setup: BranchSetup) {
     const { commitNodesMax = 100_000, indexedAtOnceMax, roomBytes, slicesClock, workMax } = setup;
+    this.#clock = setup.clock ?? systemClock;
     this.slices = new SliceScheduler(slicesClock ?? systemClock, roomBytes);
     this.#folder = folder;
     this.#limits = { commitNodesMax, ...(indexedAtOnceMax === undefined ? {} : { indexedAtOnceMax }) };
@@ -180,6 +185,15 @@ export class BranchFixture {
     const caller = engineCaller(tenant);
     const command = { type: 'BuildIndexes', nodesMax } as const;
     while (!((await this.#running.command(branch, command, { caller })) as IndexStep).isDone);
+  }
+
+  /** The transactions that readers of its shard hold open. */
+  openReaders(): Promise<readonly string[]> {
+    return openReaders(this.#shardFolder);
+  }
+
+  get #shardFolder(): string {
+    return join(this.#folder, 'actors', ...branch.split('/'));
   }
 
   /** Sends a command to the repository. */
@@ -236,10 +250,7 @@ export class BranchFixture {
 
   async #offline<T>(work: (shard: LmdbShard) => T | Promise<T>): Promise<T> {
     await this.#shut();
-    const shard = new LmdbShard(join(this.#folder, 'actors', ...branch.split('/')), [
-      ...commonTableNames,
-      ...branchTableNames,
-    ]);
+    const shard = new LmdbShard(this.#shardFolder, [...commonTableNames, ...branchTableNames]);
     try {
       return await work(shard);
     } finally {
@@ -273,7 +284,7 @@ export class BranchFixture {
     this.#host = new ActorHost({
       folder: join(this.#folder, 'actors'),
       log: this.#journal,
-      clock: systemClock,
+      clock: this.#clock,
       random: systemRandom,
       kinds: [repositoryActor, branchActor(this.#limits)],
       slices: this.slices,

@@ -3,12 +3,13 @@ import type { Revision } from '#runtime/content/revision.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import { auditRevision, BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { restReader } from '#runtime/scan/moment.ts';
 import { readAuditEntry } from '#runtime/tree/audit-store.ts';
 import { ledgerFilter } from '#runtime/tree/state-at.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
 import { withKnownNode } from './known-node.ts';
-import { answerText } from '../long-answer.ts';
+import { answerScan } from '../long-answer.ts';
 import type { JsonAnswer, ReadAudit } from '../messages.ts';
 
 /**
@@ -25,7 +26,7 @@ export function readAudit(
   const { at, workspace } = query;
   const most = query.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(Math.trunc(query.limit), 0);
   return withKnownNode(state, context, query, ({ header: { id } }) =>
-    answerText(context, (reader) => auditText(reader, workspace, id, at, most)),
+    answerScan(context, (reader) => auditText(reader, workspace, id, at, most)),
   );
 }
 
@@ -47,6 +48,7 @@ function* auditText(
       opening = ',';
       left -= 1;
     } else {
+      restReader(reader);
       yield '';
     }
   }

@@ -1,3 +1,4 @@
+import { assert } from '#runtime/base/assert.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import {
   compareRevisions,
@@ -8,7 +9,8 @@ import {
   type Revision,
 } from '#runtime/content/revision.ts';
 import { BranchTable, nodeVersionsUpTo } from '#runtime/shard/key-layout.ts';
-import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
+import { LargeValue } from '#runtime/shard/large-value.ts';
+import { valueInSteps } from '#runtime/shard/value-in-steps.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { type NodeRecord, recordInSteps } from '#runtime/tree/record/node-record.ts';
@@ -17,7 +19,7 @@ import { StateAt } from '#runtime/tree/state-at.ts';
 import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
 import { withKnownNode } from './known-node.ts';
-import { answerText } from '../long-answer.ts';
+import { answerScan } from '../long-answer.ts';
 import type { JsonAnswer, ReadHistory } from '../messages.ts';
 
 /** One past state of a node: the revision that wrote it, and the record; undefined for a deletion. */
@@ -39,7 +41,7 @@ export function readHistory(
   const { at, workspace } = query;
   const most = query.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(Math.trunc(query.limit), 0);
   return withKnownNode(state, context, query, ({ header: { id }, record }) =>
-    answerText(
+    answerScan(
       context,
       (reader) => historyText(reader, statesOf(reader, workspace, id, at, most)),
       // A large state is not read again in the step that read it.
@@ -100,7 +102,10 @@ function* statesOf(
       if (order === 0) continue;
     }
     if (left <= 0) return;
-    const bytes = yield* wholeInSteps(reader, value);
+    // By its key: where the reader has gone over to another snapshot, a large value may be stored anew.
+    const bytes =
+      value instanceof LargeValue ? yield* valueInSteps(reader, BranchTable.nodeVersions, key) : value;
+    assert(bytes !== undefined, 'what a branch wrote stays readable');
     yield {
       revision: formatRevision(written),
       record: bytes.length === 0 ? undefined : yield* recordInSteps(bytes),

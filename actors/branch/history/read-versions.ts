@@ -14,9 +14,10 @@ import {
   renderManualVersion,
 } from '#runtime/tree/manual-version-store.ts';
 import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
+import { restReader } from '#runtime/scan/moment.ts';
 import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
-import { answerText, LargePiece, type Piece, settleGrowing, silently } from '../long-answer.ts';
+import { answerScan, LargePiece, type Piece, settleGrowing, silently } from '../long-answer.ts';
 import type { JsonAnswer, ReadVersions } from '../messages.ts';
 import { COPIES, withReadable } from '../reads/read-node.ts';
 import { LARGE_NODE_BYTES, VisibleNodes } from '../reads/visible-nodes.ts';
@@ -51,7 +52,7 @@ function versionsOf(
     return renderManualVersion(kept, workspace, nodes.type(kept.header.nodeType));
   };
   if (version === undefined) {
-    return answerText(
+    return answerScan(
       context,
       (reader) => {
         const isShown = versionFilter(reader, at);
@@ -90,6 +91,7 @@ function* versionsText(
   isShown: (version: ManualVersion) => boolean,
   render: (version: ManualVersion) => Generator<undefined, string>,
 ): Generator<Piece, void> {
+  // A version that is stored never changes, so those of a batch are the same in each snapshot.
   const range = { ...underParts(workspace, textBytes(id)), reverse: true };
   let opening = '[';
   for (const { value } of storedRowsInBatches(reader, BranchTable.manualVersions, range)) {
@@ -97,6 +99,7 @@ function* versionsText(
     const bytes = yield* silently(wholeInSteps(reader, value));
     const kept = yield* silently(decodeManualVersion(bytes));
     if (!isShown(kept)) {
+      restReader(reader);
       yield '';
       continue;
     }

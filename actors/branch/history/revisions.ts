@@ -8,9 +8,10 @@ import { revisionRanges, revisionsUpTo } from '#runtime/tree/leading-revisions.t
 import { type Lineage, readLineage } from '#runtime/tree/lineage.ts';
 import { readBranchHead, readChangeParts, readRevision as readRecord } from '#runtime/tree/revision-store.ts';
 import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
+import { restReader } from '#runtime/scan/moment.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
-import { answerText } from '../long-answer.ts';
+import { answerScan } from '../long-answer.ts';
 import type { JsonAnswer, ListRevisions, ReadRevision, ReadRevisionChanges } from '../messages.ts';
 
 /** Most revisions in one answer. */
@@ -29,7 +30,7 @@ export function listRevisions(state: BranchState, context: QueryContext, query: 
   requireLogin(context.caller.principal);
   const limit = Math.min(Math.max(Math.trunc(query.limit), 1), REVISIONS_MAX);
   const offset = Math.max(Math.trunc(query.offset), 0);
-  return answerText(context, (reader) =>
+  return answerScan(context, (reader) =>
     listText(new RevisionText(state, context, reader), reader, { ...query, limit, offset }),
   );
 }
@@ -62,6 +63,7 @@ function* listText(
       }
       met += 1;
     }
+    restReader(reader);
     yield '';
   }
   yield `${opening === ',' ? '' : opening}],"total":${total},"has_more":${offset + limit < total}}`;
@@ -84,6 +86,7 @@ function* countUpTo(
       return { revisions: revisions + ordinals[0], systemRevisions: systemRevisions + ordinals[1] };
     revisions += 1;
     if (isSystem) systemRevisions += 1;
+    restReader(reader);
     yield '';
   }
   return { revisions, systemRevisions };
@@ -110,7 +113,7 @@ export function readRevision(
   requireLogin(context.caller.principal);
   const record = readRecord(context.view, query.revision);
   if (record === undefined) return undefined;
-  return answerText(context, (reader) => new RevisionText(state, context, reader).record(record));
+  return answerScan(context, (reader) => new RevisionText(state, context, reader).record(record));
 }
 
 /**
@@ -128,7 +131,7 @@ export function readRevisionChanges(
   requireLogin(context.caller.principal);
   const record = readRecord(context.view, query.revision);
   if (record === undefined) return undefined;
-  return answerText(context, (reader) =>
+  return answerScan(context, (reader) =>
     new RevisionText(state, context, reader).changes(record, wholeChange),
   );
 }

@@ -2,7 +2,6 @@ import { Buffer } from 'node:buffer';
 import type { Relation } from '#runtime/content/content-node.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
 import { eachReference } from '#runtime/content/values/references.ts';
-import { REVISION_BYTES } from '#runtime/content/revision.ts';
 import {
   AFTER_END,
   boundedPart,
@@ -13,12 +12,11 @@ import {
   VALUE_PART_BYTES,
 } from '#runtime/shard/binary-key.ts';
 import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
-import type { StoredValue } from '#runtime/shard/large-value.ts';
-import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
-import { rowsInBatches, storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { STEP_BYTES } from '#runtime/tree/record/steps.ts';
+import type { Moment } from '#runtime/scan/moment.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import { type NamingNode, namingNodes, type WalkBounds } from './naming-nodes.ts';
 
 /** A node by its id. */
 export interface NodeName {
@@ -81,7 +79,7 @@ function placeBehind(source: string): string {
   return source + AFTER_END;
 }
 
-/** The parts of a place; for a place from {@link placeBehind} only `source`, which is the place itself. */
+/** The parts of a place; of a place from {@link placeBehind} only `source`, which is the place itself. */
 function partsOf(place: string): { readonly source: string; readonly kind?: string; readonly part?: string } {
   const [workspace, id = '', kind, ...part] = place.split(END) as [string, ...string[]];
   const source = workspace + END + id;
@@ -121,28 +119,31 @@ function firstPart(
  * for a key. An invisible edge therefore costs no more than a visible one.
  *
  * @param find called for sources with such pointers
- * @returns the edges; yields undefined where the work may pause
+ * @returns yields edges, and undefined where the work may pause. Returns the place behind which the edges go on when the
+ *   branch got another head meanwhile: the table is that of the head
  */
 export function* edgesNow(
-  reader: TableReader,
+  moment: Moment,
   window: EdgeWindow,
   find: FindSource,
-): Generator<IncomingEdge | undefined, undefined> {
-  const properties = rowsOf(reader, window, 'property');
-  const relations = rowsOf(reader, window, 'relation');
+): Generator<IncomingEdge | undefined, string | undefined> {
+  const properties = rowsOf(moment.reader, window, 'property');
+  const relations = rowsOf(moment.reader, window, 'relation');
   const pointers = new LongPointers(window, find);
+  let last = window.after;
   let property = properties.next();
   let relation = relations.next();
   for (let left = window.most; left > 0; left -= 1) {
     const isProperty =
       property.done !== true && (relation.done === true || property.value.source <= relation.value.source);
-    if (isProperty) {
-      yield yield* propertyEdge(property.value as EdgeRow, pointers);
-      property = properties.next();
-    } else if (relation.done !== true) {
-      yield relationEdge(relation.value);
-      relation = relations.next();
-    } else return undefined;
+    if (!isProperty && relation.done === true) return undefined;
+    const row = (isProperty ? property : relation).value as EdgeRow;
+    const edge = isProperty ? yield* propertyEdge(row, pointers) : relationEdge(row);
+    last = edge.place;
+    yield edge;
+    if (isProperty) property = properties.next();
+    else relation = relations.next();
+    if (moment.at !== undefined) return last;
   }
   return undefined;
 }
@@ -263,77 +264,42 @@ function inOrder(pointers: readonly Pointer[]): Pointer[] {
   return sorted.filter(({ part }, index) => part !== sorted[index - 1]?.part);
 }
 
-/** How much one read of an earlier revision scans: nodes, and bytes of them. */
-const SCAN_MAX = { nodes: 50_000, bytes: 256 * 1024 * 1024 };
-
-const LAST_KEY = '\u00ff';
+/** How much one read of an earlier revision walks. */
+const WALK_MAX: WalkBounds = { nodes: 50_000, bytes: 256 * 1024 * 1024 };
 
 /**
- * The edges to a node at an earlier revision. No table stores removed edges: it would grow with each write of a node
- * that has references, for this read only. The read therefore scans all nodes that ever existed, in the order of the
- * edges, from the requested place on. A node with a single stored state that does not contain the id of the target is
- * skipped without decoding. For the others, the state at the revision is looked up.
+ * The edges to a node at an earlier revision, from the nodes of that revision that contain its id.
  *
- * One read scans a bounded number of nodes and then returns the place to continue at. So each read ends, and a client
+ * One read walks a bounded number of nodes and then returns the place to continue at. So each read ends, and a client
  * that reads all pages reaches the end of a branch of any size.
  *
  * @param find looks up sources at the revision; edges of sources that it does not find are skipped
- * @param most how much to scan
+ * @param most how much to walk
  * @returns the edges, then the place to continue after; undefined when nothing follows. Yields undefined where the work
  *   may pause
  */
 export function* edgesAt(
-  reader: TableReader,
+  moment: Moment,
   window: EdgeWindow,
   find: FindSource,
-  most: typeof SCAN_MAX = SCAN_MAX,
+  most: WalkBounds = WALK_MAX,
 ): Generator<IncomingEdge | undefined, string | undefined> {
-  const start = window.after === undefined ? '' : partsOf(window.after).source;
-  const mark = Buffer.from(JSON.stringify(window.target.id).slice(1, -1));
-  const presents = storedRowsInBatches(reader, BranchTable.nodes, { start, end: LAST_KEY });
-  let present = presents.next();
-  if (isLarge(present.value?.value)) yield undefined;
-  let earlier = yield* firstWithVersions(reader, start);
-  let bytes = 0;
-  for (let nodes = 1; present.done !== true || earlier !== undefined; nodes += 1) {
-    const key = least(present.done === true ? undefined : present.value.key, earlier);
-    let mayName = key === earlier;
-    if (present.done !== true && present.value.key === key) {
-      bytes += present.value.value.length;
-      mayName ||= contains(yield* wholeInSteps(reader, present.value.value), mark);
-      present = presents.next();
-      if (isLarge(present.value?.value)) yield undefined;
-    }
-    if (key === earlier) earlier = yield* firstWithVersions(reader, placeBehind(key));
-    const record = mayName ? yield* find(sourceOf(key)) : undefined;
-    if (record !== undefined && contains(record.bytes, mark)) yield* edgesOf(record, key, window);
-    yield undefined;
-    bytes += record?.bytes.length ?? 0;
-    const isOver = nodes >= most.nodes || bytes >= most.bytes;
-    if (isOver && (present.done !== true || earlier !== undefined)) return placeBehind(key);
+  const { target } = window;
+  const place = window.after === undefined ? undefined : partsOf(window.after);
+  if (place?.kind !== undefined) {
+    // The edges of one source may be on two pages.
+    const record = yield* find(sourceOf(place.source));
+    if (record !== undefined) yield* edgesOf(record, place.source, window);
   }
-  return undefined;
-}
-
-/** The first node at or after a key that has earlier states. */
-function* firstWithVersions(reader: TableReader, start: string): Generator<undefined, string | undefined> {
-  const [row] = storedRowsInBatches(reader, BranchTable.nodeVersions, { start, end: LAST_KEY }, 1);
-  if (isLarge(row?.value)) yield undefined;
-  return row?.key.slice(0, -REVISION_BYTES - END.length);
-}
-
-/** Whether a row was read that is so large that the next one is read in another step. */
-function isLarge(value: StoredValue | undefined): boolean {
-  return value instanceof Uint8Array && value.length > STEP_BYTES;
-}
-
-function least(a: string | undefined, b: string | undefined): string {
-  if (a === undefined || b === undefined) return (a ?? b) as string;
-  return a < b ? a : b;
-}
-
-function contains({ buffer, byteLength, byteOffset }: Uint8Array, mark: Buffer): boolean {
-  return Buffer.from(buffer, byteOffset, byteLength).includes(mark);
+  const after = place?.source.endsWith(AFTER_END) === true ? place.source.slice(0, -1) : place?.source;
+  const nodes = namingNodes(moment, target.id, after, most);
+  let step = nodes.next();
+  for (; step.done !== true; step = nodes.next()) {
+    const record = step.value === undefined ? undefined : yield* find(step.value);
+    if (record === undefined) yield undefined;
+    else yield* edgesOf(record, (step.value as NamingNode).source, window);
+  }
+  return step.value === undefined ? undefined : placeBehind(step.value);
 }
 
 /** The edges from one node that are after the place of the window. */

@@ -1,8 +1,9 @@
 import type { Policy } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
+import { Moment } from '#runtime/scan/moment.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
 import type { FoundNode } from '#runtime/tree/found-node.ts';
-import type { NodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { BranchState } from '../branch-state.ts';
 import { answerPage, type Piece, silently } from '../long-answer.ts';
@@ -18,7 +19,6 @@ import {
 } from './incoming-edges.ts';
 import { type CursorBinding, formatBoundCursor, parseBoundCursor } from './listing-cursor.ts';
 import { withReadable } from './read-node.ts';
-import { treeAt } from '#runtime/tree/past-node-reader.ts';
 
 /** Most entries on a page. */
 const PAGE_MAX = 1000;
@@ -48,18 +48,20 @@ function referencesTo(
   const binding = ['incoming references', scope, workspace, id, moment];
   const after = cursor === undefined ? undefined : parseBoundCursor(binding, cursor, isEdgePlace);
   const limit = Math.min(Math.max(Math.trunc(wanted), 1), PAGE_MAX);
-  return answerPage(context, function* (reader) {
+  const work = function* (reader: TableReader): Generator<Piece, void> {
+    const moment = new Moment(reader, at);
     // A large node was looked up just now, and the first row may be large.
     if (record === undefined) yield '';
-    const sources = new Sources(treeAt(reader, at), context.caller.policy);
+    const sources = new Sources(moment, context.caller.policy);
     const find: FindSource = function* (source) {
       return (yield* sources.find(source))?.record;
     };
     // One more than requested shows whether anything follows.
     const window = { target: { workspace, id }, after, most: limit + 1 };
-    const edges = at === undefined ? edgesNow(reader, window, find) : edgesAt(reader, window, find);
+    const edges = moment.at === undefined ? edgesNow(moment, window, find) : edgesAt(moment, window, find);
     yield* pageText(sources, edges, limit, binding);
-  });
+  };
+  return answerPage(context, work, 'moving');
 }
 
 /** A source node of edges, as it is shown. */
@@ -70,13 +72,13 @@ interface Source {
 
 /** The source nodes of edges. Edges of one node are adjacent, so the last node is cached. */
 class Sources {
-  readonly #tree: NodeReader;
+  readonly moment: Moment;
   readonly #policy: Policy;
   #last: NodeName | undefined;
   #found: Source | undefined;
 
-  constructor(tree: NodeReader, policy: Policy) {
-    this.#tree = tree;
+  constructor(moment: Moment, policy: Policy) {
+    this.moment = moment;
     this.#policy = policy;
   }
 
@@ -90,7 +92,7 @@ class Sources {
   }
 
   *#read({ id, workspace }: NodeName): Generator<undefined, Source | undefined> {
-    const record = yield* this.#tree.byIdInSteps(workspace, id);
+    const record = yield* this.moment.tree.byIdInSteps(workspace, id);
     if (record === undefined) return undefined;
     const { name, nodeType, path } = record;
     if (!this.#policy.allows('read', { workspace, path, nodeType })) return undefined;
@@ -119,6 +121,7 @@ function* pageText(
     taken += 1;
     last = edge.place;
     const source = yield* silently(sources.find(edge.source));
+    sources.moment.rest();
     yield source === undefined ? '' : opening + entryText(edge, source);
     if (source !== undefined) opening = ',';
   }

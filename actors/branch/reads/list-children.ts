@@ -57,7 +57,7 @@ function childrenOf(
   return answerPage(
     context,
     (reader, text) => pageText(new VisibleNodes(state, context, reader, query), identity, after, limit, text),
-    true,
+    'moving',
   );
 }
 

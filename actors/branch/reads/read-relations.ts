@@ -1,28 +1,26 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { Relation } from '#runtime/content/content-node.ts';
-import { REVISION_BYTES, type Revision } from '#runtime/content/revision.ts';
+import type { Revision } from '#runtime/content/revision.ts';
 import { bytesText, END, textBytes } from '#runtime/shard/binary-key.ts';
-import { BranchTable, nodeKey, underParts } from '#runtime/shard/key-layout.ts';
+import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { type NodeRecord, recordInSteps } from '#runtime/tree/record/node-record.ts';
+import { Moment } from '#runtime/scan/moment.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { hasNode } from '#runtime/tree/node-reader.ts';
-import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
-import { valueInSteps, wholeInSteps } from '#runtime/shard/value-in-steps.ts';
-import { rowsInBatches, storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
-import { answerText, silently } from '../long-answer.ts';
+import { answerScan, silently } from '../long-answer.ts';
 import type { JsonAnswer, ReadRelations } from '../messages.ts';
+import type { NodeName } from './incoming-edges.ts';
+import { namingNodes } from './naming-nodes.ts';
 import { withReadable } from './read-node.ts';
 import { VisibleNodes } from './visible-nodes.ts';
 
-/** A node with a relation to the requested node. */
+/** A node that may have relations to the requested node. */
 interface Incoming {
   readonly workspace: string;
-  readonly id: string;
-  readonly relations: readonly Relation[];
+  readonly record: NodeRecord;
 }
-
-const everything = { start: '', end: '\u00ff' };
 
 /**
  * Relations from and to a node. Relations whose other end does not exist or may not be read are omitted; the caller
@@ -39,13 +37,12 @@ export function readRelations(
   const { workspace, at } = query;
   state.workspace(workspace);
   return withReadable(state, context, query, ({ header: { id, relations } }) =>
-    answerText(
+    answerScan(
       context,
       (reader) => {
+        const moment = new Moment(reader, at);
         const ends = new RelationEnds(state, context, reader, at);
-        const incoming =
-          at === undefined ? incomingNow(reader, workspace, id) : incomingAt(reader, workspace, id, at);
-        return relationsText(ends, relations, incoming);
+        return relationsText(ends, moment, relations, { workspace, id });
       },
       // Edges of earlier revisions are not indexed: this is a full scan.
       at !== undefined,
@@ -55,25 +52,28 @@ export function readRelations(
 
 function* relationsText(
   ends: RelationEnds,
+  moment: Moment,
   outgoing: readonly Relation[],
-  incoming: Iterable<Incoming | undefined>,
+  target: NodeName,
 ): Generator<string, void> {
   let opening = '{"outgoing":[';
   for (const relation of outgoing) {
-    if (yield* silently(ends.isVisible(relation.workspace, relation.target))) {
+    const isVisible = yield* silently(ends.isVisible(relation.workspace, relation.target));
+    moment.rest();
+    if (isVisible) {
       yield opening + JSON.stringify(relation);
       opening = ',';
     } else yield '';
   }
   yield opening === ',' ? '],' : `${opening}],`;
   opening = '"incoming":[';
-  for (const source of incoming) {
-    if (source === undefined || !(yield* silently(ends.isVisible(source.workspace, source.id)))) {
+  for (const source of incoming(moment, target)) {
+    if (source === undefined || !ends.shows(source.workspace, source.record)) {
       yield '';
       continue;
     }
-    for (const relation of source.relations) {
-      const entry = { source_workspace: source.workspace, source_node_id: source.id, relation };
+    for (const relation of relationsTo(source.record, target)) {
+      const entry = { source_workspace: source.workspace, source_node_id: source.record.id, relation };
       yield opening + JSON.stringify(entry);
       opening = ',';
     }
@@ -96,82 +96,64 @@ class RelationEnds {
     this.#at = at;
   }
 
+  /** Whether there is such a node and the caller may read it. */
   *isVisible(workspace: string, id: string): Generator<undefined, boolean> {
+    const nodes = this.#nodesOf(workspace);
+    if (nodes.seesAll) return yield* hasNode(nodes.tree, workspace, id);
+    const record = yield* nodes.tree.byIdInSteps(workspace, id);
+    return record !== undefined && nodes.visible(record) !== undefined;
+  }
+
+  /** Whether the caller may read a node. */
+  shows(workspace: string, record: NodeRecord): boolean {
+    return this.#nodesOf(workspace).visible(record) !== undefined;
+  }
+
+  #nodesOf(workspace: string): VisibleNodes {
     let nodes = this.#nodes.get(workspace);
     if (nodes === undefined) {
       const selection = this.#at === undefined ? { workspace } : { workspace, at: this.#at };
       nodes = new VisibleNodes(this.#state, this.#context, this.#reader, selection);
       this.#nodes.set(workspace, nodes);
     }
-    if (nodes.seesAll) return yield* hasNode(nodes.tree, workspace, id);
-    const record = yield* nodes.tree.byIdInSteps(workspace, id);
-    return record !== undefined && nodes.visible(record) !== undefined;
+    return nodes;
   }
 }
 
-function relationsTo(record: NodeRecord, workspace: string, id: string): readonly Relation[] {
+function relationsTo(record: NodeRecord, { id, workspace }: NodeName): readonly Relation[] {
   return record.header.relations.filter((edge) => edge.target === id && edge.workspace === workspace);
 }
 
-function* incomingNow(
-  reader: TableReader,
-  workspace: string,
-  id: string,
-): Generator<Incoming | undefined, void> {
-  const range = underParts(workspace, textBytes(id), 'relation');
-  let before = '';
-  for (const { key } of rowsInBatches(reader, BranchTable.references, range)) {
-    const [sourceWorkspace, sourceBytes] = key.slice(range.start.length).split(END) as [string, string];
-    const source = nodeKey(sourceWorkspace, bytesText(sourceBytes));
-    // Relations of one source are adjacent.
-    if (source === before) continue;
-    before = source;
-    const bytes = yield* valueInSteps(reader, BranchTable.nodes, source);
-    if (bytes === undefined) continue;
-    const relations = relationsTo(yield* recordInSteps(bytes), workspace, id);
-    yield undefined;
-    yield { workspace: sourceWorkspace, id: bytesText(sourceBytes), relations };
+/** The nodes that may have relations to a node, in the order of workspace and id. Yields undefined where it may pause. */
+function* incoming(moment: Moment, target: NodeName): Generator<Incoming | undefined, void> {
+  let last: string | undefined;
+  if (moment.at === undefined) {
+    const end = yield* incomingNow(moment, target);
+    if (end === undefined) return;
+    last = end === '' ? undefined : end;
   }
+  yield* namingNodes(moment, target.id, last);
 }
 
-/**
- * Scans every stored state of all nodes for states that name the requested node, and reads each node found at the
- * revision: whether a state belongs to the revision depends on its ancestors. The cost grows with all stored states.
- */
-function* incomingAt(
-  reader: TableReader,
-  workspace: string,
-  id: string,
-  at: Revision,
-): Generator<Incoming | undefined, void> {
-  const tree = new PastNodeReader(reader, at);
-  // The id as encoded in the JSON of a header; most records are skipped without decoding.
-  const mark = Buffer.from(JSON.stringify(id).slice(1, -1));
-  const names = ({ buffer, byteLength, byteOffset }: Uint8Array): boolean =>
-    Buffer.from(buffer, byteOffset, byteLength).includes(mark);
-  const look = function* (node: string): Generator<undefined, Incoming | undefined> {
-    // The row that names it may be large.
-    yield;
-    const [source, sourceBytes] = node.split(END) as [string, string];
-    const record = yield* tree.byIdInSteps(source, bytesText(sourceBytes));
-    const relations = record === undefined ? [] : relationsTo(record, workspace, id);
-    return record === undefined || relations.length === 0
-      ? undefined
-      : { workspace: source, id: record.id, relations };
-  };
-  for (const { key, value } of storedRowsInBatches(reader, BranchTable.nodes, everything))
-    yield names(yield* wholeInSteps(reader, value)) ? yield* look(key) : undefined;
-  let looked = '';
-  for (const { key, value } of storedRowsInBatches(reader, BranchTable.nodeVersions, everything)) {
-    const node = key.slice(0, key.length - REVISION_BYTES - 1);
-    if (node === looked || !names(yield* wholeInSteps(reader, value))) {
-      yield undefined;
-      continue;
-    }
-    looked = node;
+/** @returns the last source, or an empty text, when the branch got another head meanwhile: the table is that of the head */
+function* incomingNow(
+  moment: Moment,
+  { id, workspace }: NodeName,
+): Generator<Incoming | undefined, string | undefined> {
+  const range = underParts(workspace, textBytes(id), 'relation');
+  let last = '';
+  for (const { key } of rowsInBatches(moment.reader, BranchTable.references, range)) {
+    if (moment.at !== undefined) return last;
+    const [sourceWorkspace, sourceBytes] = key.slice(range.start.length).split(END) as [string, string];
+    const source = sourceWorkspace + END + sourceBytes;
+    // Relations of one source are adjacent.
+    if (source === last) continue;
+    const record = yield* moment.tree.byIdInSteps(sourceWorkspace, bytesText(sourceBytes));
+    last = source;
+    if (record === undefined) continue;
+    moment.rest();
     yield undefined;
-    // If the current state names it too, it was handled above.
-    const present = yield* valueInSteps(reader, BranchTable.nodes, node);
-    yield present !== undefined && names(present) ? undefined : yield* look(node);
+    yield { workspace: sourceWorkspace, record };
   }
+  return moment.at === undefined ? undefined : last;
 }

@@ -21,7 +21,7 @@ export interface QueriedActor {
 export class QueryScope implements QueryContext, SliceOwner {
   readonly caller: Caller;
   readonly #actor: QueriedActor;
-  readonly #clock: Clock;
+  readonly clock: Clock;
   readonly #slices: SliceScheduler;
   readonly #limits: RequestLimits | undefined;
   #work: SlicedWork | undefined;
@@ -38,7 +38,7 @@ export class QueryScope implements QueryContext, SliceOwner {
     this.#limits = limits;
     this.caller = caller;
     this.#actor = actor;
-    this.#clock = clock;
+    this.clock = clock;
     this.#slices = slices;
   }
 
@@ -101,7 +101,7 @@ export class QueryScope implements QueryContext, SliceOwner {
   }
 
   requireWaiting(): void {
-    checkWaiting(this.caller, this.#clock);
+    checkWaiting(this.caller, this.clock);
   }
 
   /** Created by the first long loop, because most queries have none. */

@@ -20,6 +20,8 @@ export class LeavingReader implements MovingReader {
     this.moves += 1;
   }
 
+  rest(): void {}
+
   get: TableReader['get'] = (table, key) => this.#over.get(table, key);
   stored: NonNullable<TableReader['stored']> = (table, key) => this.#over.stored(table, key);
   has: NonNullable<TableReader['has']> = (table, key) => this.#over.has(table, key);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { edgesAt, type IncomingEdge } from '#actors/branch/reads/incoming-edges.ts';
+import { Moment } from '#runtime/scan/moment.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { ListIncomingReferences } from '#actors/branch/read-messages.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
@@ -236,7 +237,7 @@ describe('incoming references', () => {
         walks += 1;
         const window = { target, after, most: 10 };
         const edges = edgesAt(
-          reader,
+          new Moment(reader, at),
           window,
           ({ id, workspace: inside }) => tree.byIdInSteps(inside, id),
           scanned,
@@ -266,12 +267,12 @@ describe('incoming references', () => {
     // The last node at the very bound is the end.
     const nodes = await branch.inspect((reader) => {
       const window = { target: { workspace, id: 'z' }, after: undefined, most: 10 };
-      const edges = edgesAt(reader, window, () => nothing(reader));
+      const edges = edgesAt(new Moment(reader, at), window, () => nothing(reader));
       return [...edges].length;
     });
     const read = await branch.inspect((reader) => {
       const window = { target: { workspace, id: 'z' }, after: undefined, most: 10 };
-      const edges = edgesAt(reader, window, () => nothing(reader), { nodes, bytes: all });
+      const edges = edgesAt(new Moment(reader, at), window, () => nothing(reader), { nodes, bytes: all });
       let step = edges.next();
       while (step.done !== true) step = edges.next();
       return step.value;

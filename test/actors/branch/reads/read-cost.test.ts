@@ -86,6 +86,7 @@ function countedContext(
   return {
     caller: context.caller,
     budget: context.budget,
+    clock: context.clock,
     get view() {
       return countedView(context.view);
     },

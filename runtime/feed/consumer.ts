@@ -9,6 +9,8 @@ interface Consumer {
   readonly name: string;
   /** Whether every branch has it. Otherwise only branches in which it was registered. */
   readonly isEverywhere: boolean;
+  /** How long the first commit it has not seen may wait for others, to be taken in with them; absent: not at all. */
+  readonly delayMs?: number;
 }
 
 /** A step of the start of a {@link ShardConsumer}. */

@@ -45,6 +45,8 @@ interface Follower {
   readonly consumer: FeedConsumer;
   /** Whether entries may have come since its present batch was read. */
   isBehind: boolean;
+  /** Whether what came since then must not wait for more. */
+  isHurried: boolean;
   failures: number;
   error: unknown;
   retry: Timer | undefined;
@@ -113,18 +115,38 @@ export class FeedRunner {
   notice(branch: ActorId): void {
     if (this.#ending.signal.aborted) return;
     for (const consumer of this.#environment.consumers) {
-      const key = `${consumer.name}\0${branch}`;
-      const known = this.#followers.get(key);
-      if (known !== undefined) {
-        known.isBehind = true;
-        continue;
-      }
-      const fresh = { isBehind: true, failures: 0, error: undefined, retry: undefined };
-      const follower: Follower = { branch, consumer, ...fresh };
-      this.#followers.set(key, follower);
-      this.#waiting.add(follower);
+      const known = this.#followers.get(keyOf(branch, consumer));
+      if (known === undefined) this.#later(this.#follow(branch, consumer), consumer.delayMs ?? 0);
+      else known.isBehind = true;
     }
-    this.#run();
+  }
+
+  /** As {@link notice}, for one consumer, which takes its next batch without a delay. */
+  hurry(branch: ActorId, name: string): void {
+    if (this.#ending.signal.aborted) return;
+    for (const consumer of this.#environment.consumers) {
+      if (consumer.name !== name) continue;
+      const known = this.#followers.get(keyOf(branch, consumer));
+      const follower = known ?? this.#follow(branch, consumer);
+      follower.isBehind = true;
+      follower.isHurried = true;
+      // A failed batch is not repeated sooner, and what came during one in progress follows it.
+      if (known !== undefined && (known.retry === undefined || known.failures > 0)) continue;
+      follower.retry?.cancel();
+      this.#again(follower);
+    }
+  }
+
+  #follow(branch: ActorId, consumer: FeedConsumer): Follower {
+    const fresh = { isBehind: true, isHurried: false, failures: 0, error: undefined, retry: undefined };
+    const follower: Follower = { branch, consumer, ...fresh };
+    this.#followers.set(keyOf(branch, consumer), follower);
+    return follower;
+  }
+
+  #later(follower: Follower, waitMs: number): void {
+    if (waitMs === 0) this.#again(follower);
+    else follower.retry = this.#environment.clock.after(waitMs, () => this.#again(follower));
   }
 
   /** Takes no more batches and waits for those in progress, whose consumers are asked to stop. */
@@ -153,6 +175,7 @@ export class FeedRunner {
     const { clock, observer } = this.#environment;
     const startedMs = clock.monotonicMs();
     follower.isBehind = false;
+    follower.isHurried = false;
     try {
       const { isComplete, items } = await this.#step(follower);
       follower.failures = 0;
@@ -160,12 +183,14 @@ export class FeedRunner {
       if (items > 0) observer.consumed(follower.consumer.name, items);
       if (this.#ending.signal.aborted) return;
       if (isComplete && !follower.isBehind) {
-        this.#followers.delete(`${follower.consumer.name}\0${follower.branch}`);
+        this.#followers.delete(keyOf(follower.branch, follower.consumer));
         return;
       }
-      // As much time as the batch took is for others.
+      // As much time as the batch took is for others. What came meanwhile waits as what comes after a pause does.
       const restMs = clock.monotonicMs() - startedMs;
-      follower.retry = clock.after(restMs, () => this.#again(follower));
+      const delayMs = isComplete && !follower.isHurried ? (follower.consumer.delayMs ?? 0) : 0;
+      const waitMs = Math.max(restMs, delayMs);
+      follower.retry = clock.after(waitMs, () => this.#again(follower));
     } catch (error) {
       this.#fail(follower, error);
     }
@@ -224,4 +249,8 @@ export class FeedRunner {
     });
     follower.retry = clock.after(backoffMs(RETRIES, failures, random), () => this.#again(follower));
   }
+}
+
+function keyOf(branch: ActorId, { name }: FeedConsumer): string {
+  return `${name}\0${branch}`;
 }

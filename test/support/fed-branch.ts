@@ -2,7 +2,7 @@ import { branchActor } from '#actors/branch/branch-actor.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
 import { actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import { systemClock } from '#runtime/base/time/clock.ts';
+import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import type { FeedConsumer } from '#runtime/feed/consumer.ts';
 import type { ConsumerStatus } from '#runtime/feed/feed-messages.ts';
@@ -31,6 +31,7 @@ export class FedBranch {
     folder: string,
     consumers: readonly FeedConsumer[],
     isPrepared = false,
+    clock: Clock = systemClock,
   ): Promise<FedBranch> {
     let runner: FeedRunner | undefined;
     const engine = await Engine.open(folder, {
@@ -46,7 +47,7 @@ export class FedBranch {
     runner = new FeedRunner({
       router: engine.host,
       lifecycle: engine.host,
-      clock: systemClock,
+      clock,
       random: systemRandom,
       log: silentLog,
       consumers,

@@ -41,6 +41,8 @@ import {
   registerConsumer,
   removeConsumer,
 } from './feed/feed-consumers.ts';
+import { buildProjection, dropProjection, readProjection } from './feed/projections.ts';
+import { readStatistics } from './reads/read-statistics.ts';
 import { diffBranch } from './pair/diff-branch.ts';
 import { runDslQuery } from './query/dsl-query.ts';
 import { EditScope } from './edit-scope.ts';
@@ -137,6 +139,8 @@ const commands: CommandHandlers = {
   RemoveConsumer: removeConsumer,
   ConsumeFeed: consumeFeed,
   MoveConsumer: moveConsumer,
+  BuildProjection: buildProjection,
+  DropProjection: dropProjection,
 };
 
 const queries: QueryHandlers = {
@@ -178,6 +182,8 @@ const queries: QueryHandlers = {
   ReadConsumerBatch: readConsumerBatch,
   ReadConsumers: readConsumers,
   IsFeedAhead: isFeedAhead,
+  ReadProjection: readProjection,
+  ReadStatistics: readStatistics,
 };
 
 /** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */
@@ -283,6 +289,7 @@ const spaceUseOfOne = spaceUseByType<BranchCommand['type']>([
   'RemoveLeftovers',
   'RemoveConsumer',
   'MoveConsumer',
+  'DropProjection',
 ]);
 
 /** A commit of several operations counts as freeing space only if each operation does. */

@@ -9,6 +9,7 @@ import type { Workspace } from '#runtime/content/definitions/workspace-definitio
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { BranchConsumers } from '#runtime/feed/branch-consumers.ts';
 import type { FeedConsumer } from '#runtime/feed/consumer.ts';
+import { BranchProjections } from '#runtime/projection/branch-projections.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { SchemaCache } from '#runtime/tree/schema-store.ts';
 
@@ -36,6 +37,7 @@ export class BranchState {
   readonly tenant: string;
   readonly limits: BranchLimits;
   readonly consumers: BranchConsumers;
+  readonly projections: BranchProjections;
   /** Schemas as commands see them, including changes of the running batch. */
   readonly commandSchemas = new SchemaCache();
   /** Schemas as queries see them: durable state only. */
@@ -56,6 +58,7 @@ export class BranchState {
     this.tenant = tenant;
     this.limits = limits;
     this.consumers = new BranchConsumers(consumers);
+    this.projections = new BranchProjections(this.consumers, consumers);
     this.#repository = actorId(tenant, repository, 'repository');
     this.name = branch.slice(0, branch.lastIndexOf('~'));
   }

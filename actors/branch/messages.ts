@@ -1,4 +1,5 @@
 import type { FeedCommand, FeedQuery } from '#runtime/feed/feed-messages.ts';
+import type { ProjectionCommand, ProjectionQuery } from '#runtime/projection/projection-messages.ts';
 import type { CommitInfo } from './commit-messages.ts';
 import type { Expected } from './condition-messages.ts';
 import type {
@@ -22,6 +23,7 @@ import type {
   RemoveOrphanedVersions,
 } from './orphan-messages.ts';
 import type { BuildIndexes, CountPendingIndexes } from './index-messages.ts';
+import type { ReadStatistics } from './statistics-messages.ts';
 import type { ListConflicts, MergeBranch, ResolveMerge } from './merge-messages.ts';
 import type { EngineQuery } from './pair-messages.ts';
 import type { RevertRevisions } from './revert-messages.ts';
@@ -316,6 +318,7 @@ export interface BecomeFork {
 /** Every command of a branch. */
 export type BranchCommand =
   | FeedCommand
+  | ProjectionCommand
   | CreateNode
   | UpdateNode
   | PatchNode
@@ -609,6 +612,8 @@ export interface ReadAtHead extends VersionedMessage {
 /** Every query of a branch except {@link ReadAtHead}, which contains one. */
 export type BranchQuery =
   | FeedQuery
+  | ProjectionQuery
+  | ReadStatistics
   | ReadNode
   | ReadProperty
   | ListChildren

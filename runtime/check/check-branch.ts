@@ -51,7 +51,7 @@ export type DerivedTable = (typeof derivedTables)[number];
 const nameOf = new Map(derivedTables.map((name) => [BranchTable[name] as number, name]));
 
 /** Tables whose rows are verified by their checksums only: nothing in them repeats the key. */
-const checksummed = [BranchTable.ancestry];
+const checksummed = [BranchTable.ancestry, BranchTable.projections];
 
 /** Tables whose rows are verified one by one: their checksums, and that their keys match their values. */
 const namedTables = ['definitions', 'definitionVersions', 'manualVersions', 'consumers'] as const;

@@ -51,6 +51,7 @@ const NUMBER_BYTES = 4;
  * | ancestry | rev | JSON row of parents and home of a revision that came in by a merge |
  * | feed | sequence (six bytes) | JSON row of an entry of the change feed |
  * | consumers | name | JSON row of a consumer of the feed: its position and state |
+ * | projections | name·key | JSON row of a projection: an index that follows the feed, see runtime/projection |
  *
  * A version table holds superseded states only: the present state is in the head table, and moves to the version table
  * when it is replaced. So a create writes one copy, and a read at the head never reads history. `path` is in byte order
@@ -82,6 +83,7 @@ export const BranchTable = {
   ancestry: 22,
   feed: 23,
   consumers: 24,
+  projections: 25,
 } as const;
 
 /** Names of the branch tables in the order of their numbers. */

@@ -3,6 +3,8 @@ import type { GuardMutant } from './guard-mutant.ts';
 const feedTests = ['test/runtime/feed/read-feed.test.ts'];
 const batchTests = ['test/runtime/feed/feed-batch.test.ts'];
 const runnerTests = ['test/runtime/feed/feed-runner.test.ts'];
+const projectionTests = ['test/runtime/projection/projection.test.ts'];
+const damagedTests = ['test/runtime/projection/damaged-branch.test.ts'];
 
 /** The safety guards of the change feed and its consumers. */
 export const feedGuards: readonly GuardMutant[] = [
@@ -131,5 +133,54 @@ export const feedGuards: readonly GuardMutant[] = [
     from: 'if (await isRemoved(branch)) await',
     to: 'if ((await isRemoved(branch)) || true) await',
     tests: ['test/runtime/feed/ended-branches.test.ts'],
+  },
+  {
+    guard: 'rows of another definition are not followed on',
+    file: 'runtime/projection/branch-projections.ts',
+    from: 'if (state !== undefined && state.version !== version) writeConsumer(turn, anew(stored));',
+    to: '',
+    tests: projectionTests,
+  },
+  {
+    guard: 'what a moved head leaves is taken back',
+    file: 'runtime/projection/projection-consumer.ts',
+    from: 'changes.isUndone ? [states[1], states[0]] : states',
+    to: 'states',
+    tests: projectionTests,
+  },
+  {
+    guard: 'a fork of an earlier revision has no projection of its source',
+    file: 'actors/branch/history/move-head.ts',
+    from: 'compareRevisions(head, target) === 0 ? edit.state.projections.carried(turn) : undefined',
+    to: 'edit.state.projections.carried(turn)',
+    tests: projectionTests,
+  },
+  {
+    guard: 'a fork has no projection that is behind',
+    file: 'runtime/projection/branch-projections.ts',
+    from: "state === 'following' && lag === 0 && revision",
+    to: "state === 'following' && revision",
+    tests: projectionTests,
+  },
+  {
+    guard: 'rows of a build that is not complete are not read',
+    file: 'actors/branch/reads/read-statistics.ts',
+    from: "const isReadable = projection.state === 'following';",
+    to: 'const isReadable = true;',
+    tests: projectionTests,
+  },
+  {
+    guard: 'a projection that cannot follow is built anew',
+    file: 'runtime/projection/branch-projections.ts',
+    from: 'if (!isLasting(error)) throw error;',
+    to: 'throw error;',
+    tests: damagedTests,
+  },
+  {
+    guard: 'statistics are counted anew where they do not add up',
+    file: 'runtime/statistics/statistics-projection.ts',
+    from: 'if (sums.some((sum) => sum < 0)) throw negative();',
+    to: '',
+    tests: damagedTests,
   },
 ];

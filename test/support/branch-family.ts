@@ -23,6 +23,7 @@ import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { FeedConsumer } from '#runtime/feed/consumer.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import type { NetChange } from '#runtime/tree/net-change.ts';
@@ -135,9 +136,13 @@ export class BranchFamily {
    * With branch `main`, the built-in types and {@link WORKSPACE}.
    *
    * @param watched makes of the kind of the branches one that observes them
+   * @param consumers of the feeds of the branches
    */
-  static async open(watched: (kind: ActorKind) => ActorKind = (kind) => kind): Promise<BranchFamily> {
-    const fixture = await HostFixture.open([repositoryActor, watched(mergingBranch)]);
+  static async open(
+    watched: (kind: ActorKind) => ActorKind = (kind) => kind,
+    consumers: readonly FeedConsumer[] = [],
+  ): Promise<BranchFamily> {
+    const fixture = await HostFixture.open([repositoryActor, watched(mergingBranch(consumers))]);
     const family = new BranchFamily(fixture);
     await fixture.host.create(repository);
     await fixture.command(repository, {
@@ -290,10 +295,10 @@ export class BranchFamily {
 }
 
 /** The branch of the product with one command more, which makes merge commits for tests of what follows them. */
-const mergingBranch: ActorKind = {
-  ...branchActor(limits),
-  create: (inContext) => {
-    const inner = branchActor(limits).create(inContext);
+function mergingBranch(consumers: readonly FeedConsumer[]): ActorKind {
+  const kind = branchActor(limits, consumers);
+  const create: ActorKind['create'] = (inContext) => {
+    const inner = kind.create(inContext);
     const state = new BranchState(inContext, limits);
     return {
       execute(command: BranchCommand | BringOver, turn) {
@@ -312,8 +317,9 @@ const mergingBranch: ActorKind = {
         inner.forget?.();
       },
     };
-  },
-};
+  };
+  return { ...kind, create };
+}
 
 /** Surroundings in which an actor answers so often, and then is not there any more. */
 function answering(context: ActorContext, actor: string, asksMax = Number.POSITIVE_INFINITY): ActorContext {

@@ -31,7 +31,7 @@ export function consumeFeed(
   { state, turn }: EditScope,
   command: ConsumeFeed,
 ): Generator<undefined, ConsumerStep> {
-  return state.consumers.consume(turn, command);
+  return state.projections.consume(turn, command);
 }
 
 /** @see feed-messages.ts, MoveConsumer */

@@ -73,6 +73,7 @@ export function* becomeFork(edit: EditScope, command: BecomeFork): Generator<und
   const { head, tip } = readBranchHead(turn);
   const target = command.revision === undefined ? head : parseRevision(command.revision);
   requireRevision(turn, target);
+  const carry = compareRevisions(head, target) === 0 ? edit.state.projections.carried(turn) : undefined;
   yield* restoreHead(edit, target);
   forgetOutcomes(turn);
   forgetOutbox(turn);
@@ -91,6 +92,7 @@ export function* becomeFork(edit: EditScope, command: BecomeFork): Generator<und
   const branchHead = readBranchHead(turn);
   const feed = forkedFeed(turn, branchHead.feed, ['created', formatRevision(target), command.sourceName]);
   writeBranchHead(turn, { ...branchHead, tip: target, feed });
+  carry?.(feed.first);
   return { head: formatRevision(target) };
 }
 

@@ -7,6 +7,7 @@ import {
   type OrphansRemoved,
   removeOrphanedVersions,
 } from '#runtime/tree/orphaned-versions.ts';
+import { removeStrayRows } from '#runtime/projection/projection-rows.ts';
 import { removeFeedRowsBefore } from '#runtime/tree/feed-store.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
@@ -28,8 +29,9 @@ export function* removeSomeOrphanedVersions(
   if (!removed.isDone) return removed;
   // At least one, so that every call makes progress.
   const most = Math.max(rowsMax - removed.rows, 1);
-  const rows = removeFeedRowsBefore(turn, readBranchHead(turn).feed.first, most);
-  // Entries of a feed are no versions, so they are not counted.
+  let rows = removeFeedRowsBefore(turn, readBranchHead(turn).feed.first, most);
+  if (rows < most) rows += yield* removeStrayRows(turn, most - rows);
+  // Entries of a feed and rows of projections are no versions, so they are not counted.
   return { ...removed, isDone: rows < most };
 }
 

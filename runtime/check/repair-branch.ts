@@ -35,6 +35,7 @@ import {
   type ParentEntry,
 } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import { restartedConsumer } from '#runtime/feed/consumer-store.ts';
 import { headOfBrokenFeed } from '#runtime/tree/revision-store.ts';
 import { ChangedNodes, type DerivedTable, derivedTables, followsFromNode } from './check-branch.ts';
 import { everyKey } from './check-rows.ts';
@@ -55,7 +56,8 @@ interface Family {
 
 /**
  * Makes the derived tables of a branch agree with its nodes: rows of missing nodes are removed, and missing rows are
- * added. Node records, their versions and revisions are not changed. A change feed that lacks entries begins again.
+ * added. Node records, their versions and revisions are not changed. A change feed that lacks entries begins again, and
+ * consumers with effects in the shard start again.
  *
  * @param onLost called for every missing node that a path names
  */
@@ -67,6 +69,7 @@ export function* repairBranch(reader: TableReader, onLost: (lost: LostNode) => v
   yield* repair.parents();
   yield* repair.counts();
   yield* repair.feed();
+  yield* repair.consumers();
 }
 
 /**
@@ -225,6 +228,14 @@ class BranchRepair {
   *feed(): Generator<Write, void> {
     const row = readOrNothing(() => headOfBrokenFeed(this.#reader));
     if (row !== undefined) yield { table: CommonTable.meta, ...row };
+  }
+
+  /** What was lost or removed is in no entry of the feed. */
+  *consumers(): Generator<Write, void> {
+    for (const { key, value } of this.#reader.range(BranchTable.consumers, everyKey)) {
+      const row = readOrNothing(() => restartedConsumer(value));
+      if (row !== undefined) yield { table: BranchTable.consumers, key, value: row };
+    }
   }
 
   #parent(key: string): ParentEntry | undefined {

@@ -95,6 +95,17 @@ export function restoredConsumer(value: Uint8Array): Uint8Array | null {
   return decodeConsumer(value).effects === 'shard' ? value : null;
 }
 
+/**
+ * The row of a consumer with effects in the shard after the content of the branch was changed without a commit: it starts
+ * again. Undefined for others, and for one that has not started.
+ */
+export function restartedConsumer(value: Uint8Array): Uint8Array | undefined {
+  const { effects, name, position } = decodeConsumer(value);
+  if (effects !== 'shard' || position === undefined) return undefined;
+  const row: StoredRow = [name, effects, null, null];
+  return encodeJsonRow(row);
+}
+
 /** @throws {ServiceError} `DATA_CORRUPTED` @returns the name that the key must be */
 export function consumerNameIn({ value }: Pick<Row, 'value'>): string {
   return decodeConsumer(value).name;

@@ -183,4 +183,11 @@ export const feedGuards: readonly GuardMutant[] = [
     to: '',
     tests: damagedTests,
   },
+  {
+    guard: 'a repair, which changes content without a commit, lets consumers in the shard start again',
+    file: 'runtime/check/repair-branch.ts',
+    from: 'yield* repair.consumers();',
+    to: '',
+    tests: damagedTests,
+  },
 ];

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { BranchStatistics } from '#actors/branch/statistics-messages.ts';
+import { repairBranch } from '#runtime/check/repair-branch.ts';
 import type { ConsumerStep } from '#runtime/feed/feed-messages.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { ProjectionConsumer } from '#runtime/projection/projection-consumer.ts';
@@ -10,6 +11,7 @@ import { BranchTable, nodeKey, nodeVersionsUpTo } from '#runtime/shard/key-layou
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { statisticsProjection } from '#runtime/statistics/statistics-projection.ts';
 import { statisticsRange } from '#runtime/statistics/statistics-rows.ts';
+import { findDamage } from '#test/support/branch-checker.ts';
 import { countedNodes } from '#test/support/counted-nodes.ts';
 import { engineUser } from '#test/support/engine.ts';
 import { FedBranch } from '#test/support/fed-branch.ts';
@@ -126,5 +128,19 @@ describe('a projection of a branch with damage', () => {
     expect((await statistics()).projection.state).toBe('building');
     await finish();
     await requireCounted();
+  });
+
+  it('is built anew after a repair, which changes nodes without a commit', async () => {
+    await finish();
+    const { id } = await fed.branch.read('/n2');
+    await rewrite(() => [{ table: BranchTable.nodes, key: nodeKey(CONTENT, id), value: null }]);
+    await rewrite((reader) => [...repairBranch(reader, () => {})]);
+    expect(fed.look(findDamage)).toEqual([]);
+    expect((await statistics()).projection.state).toBe('building');
+    await finish();
+    await requireCounted();
+    expect((await statistics()).workspaces.flatMap(({ nodeTypes }) => nodeTypes)).toContainEqual(
+      expect.objectContaining({ name: 'test:Article', nodes: 2 }),
+    );
   });
 });

@@ -8,7 +8,6 @@ import {
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
 import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { type Interval, readLineage } from '#runtime/tree/lineage.ts';
 import type {
   ChangeDetails,
   ChangeKind,
@@ -17,6 +16,8 @@ import type {
   RevisionRecord,
 } from '#runtime/tree/revision-record.ts';
 import { changePartCount, readChangePart, readRevision } from '#runtime/tree/revision-store.ts';
+import type { Interval } from '#runtime/tree/lineage.ts';
+import { StateAt } from '#runtime/tree/state-at.ts';
 import { revisionsBetween } from '#runtime/tree/leading-revisions.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { FeedEntry } from './read-feed.ts';
@@ -99,8 +100,7 @@ function* stepsOf(
 
 /** The newest revision that leads to both revisions. Cost follows the number of lines. */
 function meetingOf(reader: TableReader, a: Revision, b: Revision): Revision {
-  const lineage = readLineage(reader);
-  const [ones, others] = [lineage.intervals(a), lineage.intervals(b)];
+  const [ones, others] = [new StateAt(reader, a).intervals, new StateAt(reader, b).intervals];
   for (let one = 0, other = 0; one < ones.length && other < others.length; ) {
     const [here, there] = [ones[one] as Interval, others[other] as Interval];
     const met = lastRevision(reader, newest(here.from, there.from), oldest(here.to, there.to));

@@ -3,6 +3,7 @@ import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import type { RowInPlace, TableReader } from '#runtime/shard/shard.ts';
 import { visitRows } from '#runtime/shard/visit-rows.ts';
 import type { RecordView } from '#runtime/tree/record/record-view.ts';
+import { PART_BYTES } from './places.ts';
 import { behind } from './united-keys.ts';
 
 /**
@@ -10,7 +11,7 @@ import { behind } from './united-keys.ts';
  * four to eight rows.
  */
 const SLICE_ROWS = 128;
-const SLICE_BYTES = 1024 * 1024;
+const SLICE_BYTES = PART_BYTES;
 
 /** Where a slice begins, and in which direction it goes. */
 export interface SliceBounds {

@@ -14,7 +14,7 @@ import { NodePlaces } from './node-places.ts';
 import { IndexPlaces, type ValueSource } from './index-places.ts';
 import { OverlaidPlaces } from './overlaid-places.ts';
 import { PathPlaces } from './path-places.ts';
-import { isOf, type Place, type PlacePart, type PlaceSource } from './places.ts';
+import { isOf, PART_BYTES, type Place, type PlacePart, type PlaceSource } from './places.ts';
 import { type ReferenceSource, ReferencePlaces } from './reference-places.ts';
 import { type RowPredicate, rowFilter } from './row-filter.ts';
 import { ChildPlaces, SubtreePlaces } from './tree-places.ts';
@@ -129,9 +129,6 @@ export function* scan(
 /** How much of a scan is left, when the read has gone over to another snapshot and goes on at a revision. */
 type RestOfScan = Required<Pick<ScanRequest, 'after' | 'skip' | 'limit' | 'placesMax'>>;
 
-/** Bytes of the rows that are kept until they are taken. */
-const KEPT_BYTES = 1024 * 1024;
-
 /** Rows of the nodes of a workspace at the head. Those that do not leave the scan are looked at where they are stored. */
 function* scanHeadNodes(
   moment: Moment,
@@ -170,7 +167,7 @@ function* scanHeadNodes(
       }
       const taken = take(id);
       kept += taken?.record.bytes.length ?? 0;
-      return kept < KEPT_BYTES && limit > 0;
+      return kept < PART_BYTES && limit > 0;
     });
     yield* rows;
     rows = [];

@@ -2,21 +2,20 @@ import { Buffer } from 'node:buffer';
 import { type ReadScope, wholeScope } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
-import { textBytes } from '#runtime/shard/binary-key.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import { RecordView } from '#runtime/tree/record/record-view.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
-import { visitHeadNodes } from './head-nodes.ts';
 import type { Moment } from './moment.ts';
 import { NodePlaces } from './node-places.ts';
 import { IndexPlaces, type ValueSource } from './index-places.ts';
 import { OverlaidPlaces } from './overlaid-places.ts';
 import { PathPlaces } from './path-places.ts';
-import { isOf, PART_BYTES, type Place, type PlacePart, type PlaceSource } from './places.ts';
+import { isOf, type Place, type PlacePart, type PlaceSource } from './places.ts';
 import { type ReferenceSource, ReferencePlaces } from './reference-places.ts';
 import { type RowPredicate, rowFilter } from './row-filter.ts';
+import { scanNodes } from './scan-nodes.ts';
 import { ChildPlaces, SubtreePlaces } from './tree-places.ts';
 import { TypePlaces } from './type-places.ts';
 import { UniquePlaces, type UniqueSource } from './unique-places.ts';
@@ -121,76 +120,9 @@ export function* scan(
   const { predicate, scope, source } = request;
   if (scope.isNone || isTypeHidden(source, scope)) return undefined;
   const filter = rowFilter(scope, predicate);
-  if (source.kind !== 'nodes' || moment.at !== undefined) return yield* scanPlaces(moment, request, filter);
-  const end = yield* scanHeadNodes(moment, request, filter);
+  if (source.kind !== 'nodes') return yield* scanPlaces(moment, request, filter);
+  const end = yield* scanNodes(moment, request, filter);
   return typeof end === 'object' ? yield* scanPlaces(moment, { ...request, ...end }, filter) : end;
-}
-
-/** How much of a scan is left, when the read has gone over to another snapshot and goes on at a revision. */
-type RestOfScan = Required<Pick<ScanRequest, 'after' | 'skip' | 'limit' | 'placesMax'>>;
-
-/** Rows of the nodes of a workspace at the head. Those that do not leave the scan are looked at where they are stored. */
-function* scanHeadNodes(
-  moment: Moment,
-  request: ScanRequest,
-  filter: RowPredicate | undefined,
-): Generator<ScanRow | undefined, RestOfScan | string | undefined> {
-  const { reverse = false, source } = request;
-  const { workspace } = source;
-  const view = new RecordView();
-  let { after, limit = Number.POSITIVE_INFINITY, placesMax = Number.POSITIVE_INFINITY, skip = 0 } = request;
-  const countsPlaces = request.placesMax !== undefined;
-  let last: string | undefined;
-  let rows: ScanRow[] = [];
-  /** Takes the row of the view if it matches. */
-  const take = (id: () => string, whole?: NodeRecord): ScanRow | undefined => {
-    if (filter !== undefined && !filter(view)) return undefined;
-    if (skip > 0) {
-      skip -= 1;
-      return undefined;
-    }
-    limit -= 1;
-    const found = id();
-    const row = { position: textBytes(found), id: found, record: whole ?? view.record() };
-    rows.push(row);
-    return row;
-  };
-  while (moment.at === undefined) {
-    let isOver = false;
-    let kept = 0;
-    const end = visitHeadNodes(moment.reader, { after, reverse, workspace }, view, (_, id) => {
-      isOver = limit === 0 || placesMax === 0;
-      if (isOver) return false;
-      if (countsPlaces) {
-        placesMax -= 1;
-        last = textBytes(id());
-      }
-      const taken = take(id);
-      kept += taken?.record.bytes.length ?? 0;
-      return kept < PART_BYTES && limit > 0;
-    });
-    yield* rows;
-    rows = [];
-    if (isOver) return limit === 0 ? undefined : last;
-    if (end.isDone || limit === 0) return undefined;
-    after = end.last;
-    const { large } = end;
-    if (large !== undefined) {
-      if (placesMax === 0) return last;
-      placesMax -= 1;
-      last = after;
-      const record = yield* moment.tree.byIdInSteps(workspace, large);
-      assert(record !== undefined, `node ${large} is listed but not stored`);
-      view.point(record.bytes, record.bytes.length);
-      take(() => large, record);
-      yield* rows;
-      rows = [];
-      if (limit === 0) return undefined;
-    }
-    moment.rest();
-    yield undefined;
-  }
-  return { after: after as string, skip, limit, placesMax };
 }
 
 /** Rows at the places of a source. The parameters and results are those of {@link scan}. */
@@ -331,12 +263,17 @@ function* matchAt(
 ): Generator<undefined, NodeRecord | undefined> {
   const { workspace } = source;
   const { tree } = moment;
-  if (place.present === undefined && tree instanceof HeadNodeReader && (isPassing || filter !== undefined)) {
-    const stored = tree.peekStored(workspace, place.id);
+  const past = tree instanceof PastNodeReader ? tree : undefined;
+  const isPeeked = past === undefined ? isPassing || filter !== undefined : past.decidesInPlace;
+  if (place.present === undefined && isPeeked) {
+    const stored = (past ?? (tree as HeadNodeReader)).peekStored(workspace, place.id);
     if (stored instanceof Buffer) {
       view.point(stored, stored.length);
-      if (filter !== undefined && !filter(view)) return undefined;
-      return isPassing && stored.length < PASSING_BYTES_MAX ? new NodeRecord(stored) : view.record();
+      if (past === undefined || past.isDecidedByKey(view.sinceKey())) {
+        if (filter !== undefined && !filter(view)) return undefined;
+        const isInPlace = isPassing && past === undefined && stored.length < PASSING_BYTES_MAX;
+        return isInPlace ? new NodeRecord(stored) : view.record();
+      }
     }
   }
   const record = yield* recordAt(moment, workspace, place);

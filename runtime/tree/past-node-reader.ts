@@ -107,6 +107,21 @@ export class PastNodeReader implements NodeReader {
     return this.#state.decides(sinceOf(present));
   }
 
+  /** As {@link isDecidedBy}. @param sinceKey the revision that wrote the present state, see `encodeRevision` */
+  isDecidedByKey(sinceKey: string): boolean {
+    return this.#state.decidesKey(sinceKey);
+  }
+
+  /** Whether {@link isDecidedByKey} may be asked while rows are visited: it reads nothing, and most rows decide. */
+  get decidesInPlace(): boolean {
+    return this.#state.presentDecides && this.#state.intervals.every(({ isSparse }) => isSparse !== true);
+  }
+
+  /** The present state of a node, see `HeadNodeReader.peekStored`. */
+  peekStored(workspace: string, id: string): Buffer | LargeValue | undefined {
+    return this.#head.peekStored(workspace, id);
+  }
+
   /**
    * The state of a node at the revision when its present state does not decide. A large state is not read. The branch may
    * have been written to after the present state was read: a state that is replaced stays readable as a version.

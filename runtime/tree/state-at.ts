@@ -1,4 +1,9 @@
-import { compareRevisions, type Revision } from '#runtime/content/revision.ts';
+import {
+  compareRevisions,
+  decodeRevision,
+  encodeRevision,
+  type Revision,
+} from '#runtime/content/revision.ts';
 import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { type Interval, type Lineage, readLineage } from './lineage.ts';
@@ -18,6 +23,7 @@ export class StateAt {
   readonly #reader: TableReader;
   readonly #lines: BranchLines;
   #presentDecides: boolean | undefined;
+  #atKey: string | undefined;
 
   constructor(reader: TableReader, at: Revision) {
     this.at = at;
@@ -26,17 +32,19 @@ export class StateAt {
     this.intervals = this.#lines.lineage.intervals(at);
   }
 
-  /** Whether a present row that belongs is always the newest one that does. */
+  /** Whether a present row that belongs is always the newest one that does: then the revision led to the head. */
   get presentDecides(): boolean {
-    this.#presentDecides ??= this.#lines.lineage.lines.length === 0 && this.#wasNeverMoved();
+    this.#presentDecides ??= this.#ledToHead();
     return this.#presentDecides;
   }
 
-  #wasNeverMoved(): boolean {
+  #ledToHead(): boolean {
     const lines = this.#lines;
     lines.ends ??= readBranchHead(this.#reader);
     const { head, tip } = lines.ends;
-    return compareRevisions(head, tip) === 0 || compareRevisions(this.at, head) <= 0;
+    // Behind the head is nothing, or what the head was moved back from.
+    if (compareRevisions(this.at, head) > 0) return compareRevisions(head, tip) === 0;
+    return lines.lineage.lines.length === 0 || new StateAt(this.#reader, head).belongs(this.at);
   }
 
   /** Whether a revision led to the state, so that what it wrote belongs to it. */
@@ -56,6 +64,13 @@ export class StateAt {
    */
   decides(since: Revision | undefined): boolean {
     return since !== undefined && this.presentDecides && this.belongs(since);
+  }
+
+  /** As {@link decides}. @param sinceKey the revision that wrote the present row, see `encodeRevision` */
+  decidesKey(sinceKey: string): boolean {
+    if (this.#lines.lineage.lines.length > 0) return this.decides(decodeRevision(sinceKey, 0));
+    this.#atKey ??= encodeRevision(this.at);
+    return sinceKey <= this.#atKey && this.presentDecides;
   }
 
   /**

@@ -7,7 +7,7 @@ import { formatRevision, type Revision } from '#runtime/content/revision.ts';
 import { orderKeyBetween } from '#runtime/content/order-key.ts';
 import { pathName } from '#runtime/content/path.ts';
 import { Moment } from '#runtime/scan/moment.ts';
-import { type ScanRequest, scan } from '#runtime/scan/scan.ts';
+import { type ScanRequest, type ScanRow, scan } from '#runtime/scan/scan.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import type { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
@@ -139,7 +139,8 @@ describe('what a scan costs', () => {
         scope: wholeScope,
         reverse: true,
       });
-      expect(rows.next().value).toMatchObject({ id: names.at(-1) });
+      const firstRow = (): ScanRow => (rows.next().value as ScanRow | undefined) ?? firstRow();
+      expect(firstRow()).toMatchObject({ id: names.at(-1) });
       expect(read.bytes).toBeLessThan(8 * title.length);
       expect(ids({ source }, at())).toEqual(names);
     });

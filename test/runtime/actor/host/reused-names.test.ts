@@ -65,7 +65,7 @@ function damageRecordOf(text: string): string {
   throw new Error(`no record holds ${text}`);
 }
 
-/** Writes until segments that were begun meanwhile have left. */
+/** Writes until segments that were begun meanwhile have left, and starts again before anything else opens an actor. */
 async function rollOver(): Promise<void> {
   const before = new Set(journalFiles());
   const begun = new Set<string>();
@@ -74,7 +74,10 @@ async function rollOver(): Promise<void> {
     if (number % 10 === 9) await restart();
     const now = journalFiles();
     for (const name of now) if (!before.has(name)) begun.add(name);
-    if ([...begun].some((name) => !now.includes(name))) return;
+    if ([...begun].some((name) => !now.includes(name))) {
+      await restart();
+      return;
+    }
   }
   throw new Error('no segment has left');
 }

@@ -1,6 +1,6 @@
-import { bytesText, END } from '#runtime/shard/binary-key.ts';
+import { AFTER_END, bytesText, END } from '#runtime/shard/binary-key.ts';
 import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
-import type { RowInPlace, TableReader } from '#runtime/shard/shard.ts';
+import type { Range, RowInPlace, TableReader } from '#runtime/shard/shard.ts';
 import { visitRows } from '#runtime/shard/visit-rows.ts';
 import type { RecordView } from '#runtime/tree/record/record-view.ts';
 import { PART_BYTES } from './places.ts';
@@ -18,6 +18,8 @@ export interface SliceBounds {
   readonly workspace: string;
   /** Id of the row before it as bytes; undefined: from the first row on. */
   readonly after: string | undefined;
+  /** Id as bytes at which it ends at the latest, without that one. */
+  readonly before: string | undefined;
   readonly reverse: boolean;
 }
 
@@ -25,35 +27,39 @@ export interface SliceBounds {
 export interface SliceEnd {
   /** Id of its last row as bytes: the next slice begins behind it. Undefined when it had none. */
   readonly last: string | undefined;
-  /** Whether the workspace has no more rows. */
+  /** Whether there are no more rows. */
   readonly isDone: boolean;
-  /** Id of the node behind it, which is large: it has to be read in steps, and the next slice begins behind it. */
-  readonly large?: string;
+  /** Id of the node behind it, which has to be read by itself: the next slice begins behind it. */
+  readonly left?: string;
 }
 
-/** Looks at the row of a node. @param id decodes its id @returns whether to go on */
-export type NodeVisitor = (row: RecordView, id: () => string) => boolean;
+/**
+ * Looks at the row of a node. @param id decodes its id
+ *
+ * @returns whether to go on; undefined: the node has to be read by itself
+ */
+export type NodeVisitor = (row: RecordView, id: () => string) => boolean | undefined;
 
 /**
- * Passes nodes of a workspace at the head in the order of ids, where they are stored.
+ * Passes the present rows of the nodes of a workspace in the order of ids, where they are stored. A large row is left to
+ * the caller.
  *
  * @param view is moved from row to row
  * @param visitor must read nothing
  * @throws {ServiceError} `DATA_CORRUPTED`
  */
-export function visitHeadNodes(
+export function visitNodes(
   reader: TableReader,
-  { after, reverse, workspace }: SliceBounds,
+  { after, before, reverse, workspace }: SliceBounds,
   view: RecordView,
   visitor: NodeVisitor,
 ): SliceEnd {
   const skipped = workspace.length + END.length;
-  const all = { ...underParts(workspace), reverse };
-  const range = after === undefined ? all : behind(all, workspace + END + after);
+  const range = rangeOf(workspace, after, before, reverse);
   let rows = 0;
   let bytes = 0;
   let last: string | undefined;
-  let large: string | undefined;
+  let left: string | undefined;
   let isOpen = false;
   let passing: RowInPlace | undefined;
   // Made once: a row costs little more than a closure.
@@ -61,19 +67,35 @@ export function visitHeadNodes(
   const id = (): string => bytesText(positionOf());
   visitRows(reader, BranchTable.nodes, range, (row) => {
     passing = row;
-    if (row.large !== undefined) {
+    let goesOn: boolean | undefined;
+    if (row.large === undefined) {
+      view.point(row.bytes, row.length);
+      goesOn = visitor(view, id);
+    }
+    if (goesOn === undefined) {
       last = positionOf();
-      large = bytesText(last);
+      left = bytesText(last);
       return false;
     }
-    view.point(row.bytes, row.length);
     rows += 1;
     bytes += row.length;
-    const goesOn = visitor(view, id);
     isOpen = !goesOn || rows === SLICE_ROWS || bytes >= SLICE_BYTES;
     if (isOpen) last = positionOf();
     return !isOpen;
   });
-  if (large !== undefined) return { last, isDone: false, large };
-  return { last, isDone: !isOpen };
+  return left === undefined ? { last, isDone: !isOpen } : { last, isDone: false, left };
+}
+
+function rangeOf(
+  workspace: string,
+  after: string | undefined,
+  before: string | undefined,
+  reverse: boolean,
+): Range {
+  const { end, start } = underParts(workspace);
+  const prefix = workspace + END;
+  let range = { start, end, reverse };
+  if (before !== undefined && reverse) range = { ...range, start: prefix + before + AFTER_END };
+  if (before !== undefined && !reverse) range = { ...range, end: prefix + before };
+  return after === undefined ? range : behind(range, prefix + after);
 }

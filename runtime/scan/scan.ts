@@ -211,6 +211,25 @@ export function changedFor(moment: Moment, source: ScanSource): Generator<undefi
   return places.changedCount();
 }
 
+/**
+ * The ids of the nodes of a source in its order, by its places alone: no node is read. At a revision a source of all nodes
+ * or of one type also has some of nodes that were in it at other revisions.
+ *
+ * @returns yields undefined where the work may pause
+ */
+export function* scanIds(moment: Moment, source: ScanSource): Generator<string | undefined, void> {
+  const places = placesOf(moment, source, wholeScope);
+  let after: string | undefined;
+  for (let most = FIRST_PART; ; most = Math.min(2 * most, PART_MAX)) {
+    const part = yield* places.part({ after, reverse: false, most });
+    for (const { id } of part.places) yield id;
+    if (part.next === undefined) return;
+    after = part.next;
+    moment.rest();
+    yield undefined;
+  }
+}
+
 /** Whether a source has nodes of one type only, and that is not in the scope. */
 function isTypeHidden(source: ScanSource, { nodeTypes }: ReadScope): boolean {
   if (!('nodeType' in source) || source.nodeType === undefined || nodeTypes === undefined) return false;
@@ -265,18 +284,20 @@ function* matchAt(
   const { tree } = moment;
   const past = tree instanceof PastNodeReader ? tree : undefined;
   const isPeeked = past === undefined ? isPassing || filter !== undefined : past.decidesInPlace;
+  let isNewer = false;
   if (place.present === undefined && isPeeked) {
     const stored = (past ?? (tree as HeadNodeReader)).peekStored(workspace, place.id);
     if (stored instanceof Buffer) {
       view.point(stored, stored.length);
-      if (past === undefined || past.isDecidedByKey(view.sinceKey())) {
+      isNewer = past?.isDecidedByKey(view.sinceKey()) === false;
+      if (!isNewer) {
         if (filter !== undefined && !filter(view)) return undefined;
         const isInPlace = isPassing && past === undefined && stored.length < PASSING_BYTES_MAX;
         return isInPlace ? new NodeRecord(stored) : view.record();
       }
     }
   }
-  const record = yield* recordAt(moment, workspace, place);
+  const record = yield* recordAt(moment, workspace, place, isNewer);
   const isThere = record !== undefined || mayLack(moment, source, place);
   assert(isThere, `node ${place.id} is listed but not stored`);
   if (record === undefined || filter === undefined) return record;
@@ -290,14 +311,23 @@ function mayLack({ at }: Moment, { kind }: ScanSource, { isLoose }: Place): bool
   return isLoose === true || (kind === 'nodes' && at !== undefined);
 }
 
-/** The node at a place. A large one is read in steps. @returns undefined when there was none at the revision */
+/**
+ * The node at a place. A large one is read in steps.
+ *
+ * @param isNewer whether the present row is known to be newer than the revision
+ * @returns undefined when there was none at the revision
+ */
 function* recordAt(
   moment: Moment,
   workspace: string,
   { id, present }: Place,
+  isNewer: boolean,
 ): Generator<undefined, NodeRecord | undefined> {
   const { tree } = moment;
-  if (present instanceof Uint8Array) {
+  if (isNewer && tree instanceof PastNodeReader) {
+    const found = tree.quickBehind(undefined, workspace, id);
+    if (!(found instanceof LargeValue)) return found;
+  } else if (present instanceof Uint8Array) {
     const record = new NodeRecord(present);
     if (!(tree instanceof PastNodeReader) || tree.isDecidedBy(record)) return record;
     const found = tree.quickBehind(record, workspace, id);

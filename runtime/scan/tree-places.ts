@@ -1,5 +1,5 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import { END } from '#runtime/shard/binary-key.ts';
+import { AFTER_END, END } from '#runtime/shard/binary-key.ts';
 import {
   type ChildEntry,
   type ChildRange,
@@ -93,6 +93,11 @@ class Level {
   }
 }
 
+/** The position behind which a walk in document order goes on after a node and everything below it. */
+export function behindSubtree(position: string): string {
+  return position + AFTER_END;
+}
+
 /**
  * The descendants of a node in document order: each node before its descendants, children in editorial order. The
  * position is the order keys from the child of the node down to the descendant, with a zero byte between them. So byte
@@ -135,9 +140,9 @@ export class SubtreePlaces implements PlaceSource {
         yield undefined;
         continue;
       }
-      const hasLevel = child.hasChildren !== false;
-      if (!reverse || !hasLevel) places.push(child);
-      if (hasLevel) levels.push(new Level(child.id, child.position, reverse, undefined, child.hasChildren));
+      const isParent = child.hasChildren ?? this.#moment.tree.hasChildren(this.#workspace, child.id);
+      if (!isParent || !reverse) places.push(child);
+      if (isParent) levels.push(new Level(child.id, child.position, reverse, undefined, isParent));
     }
     return { places };
   }

@@ -3,6 +3,8 @@ import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import { pathDepth } from '#runtime/content/path.ts';
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
+import { Moment } from '#runtime/scan/moment.ts';
+import { scanIds } from '#runtime/scan/scan.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';
 import { nodeConflictInSteps } from './conflict-entries.ts';
@@ -210,10 +212,15 @@ class ConflictResolver implements MergeDecisions {
 
   /** Removes the target's nodes below a removed node. */
   *#removeBelow(): Generator<undefined, void> {
-    const { target } = this.#question.input;
+    const { at, reader } = this.#question.input;
+    const moment = new Moment(reader, at);
     for (let node = this.#going.pop(); node !== undefined; node = this.#going.pop()) {
       const { id: parentId, workspace } = node;
-      for (const { id } of [...target.children(workspace, parentId)]) {
+      for (const id of scanIds(moment, { kind: 'children', workspace, parentId })) {
+        if (id === undefined) {
+          yield;
+          continue;
+        }
         const child = { workspace, id };
         const state = yield* this.tree.stateOf(child);
         if (state === undefined || state.header.parentId !== parentId) continue;

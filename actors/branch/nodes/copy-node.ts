@@ -82,7 +82,7 @@ export function* copySubtree(
 function copied(edit: EditScope, workspace: string, source: NodeRecord): Generator<undefined, NodeRecord[]> {
   let nodes = edit.writer.changeCount;
   let bytes = 0;
-  return subtree(edit, workspace, source, 'first-first', (record) => {
+  return subtree(edit, workspace, source, (record) => {
     if (record !== source && !isReadable(edit, workspace, record.header)) return false;
     nodes += 1;
     bytes += record.propertyBytes().text.length;

@@ -1,6 +1,8 @@
-import { assert } from '#runtime/base/assert.ts';
+import { wholeScope } from '#runtime/access/policy.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { ChildRange } from '#runtime/tree/node-reader.ts';
+import { Moment } from '#runtime/scan/moment.ts';
+import { scan } from '#runtime/scan/scan.ts';
+import { behindSubtree } from '#runtime/scan/tree-places.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { DeleteNode, NodeDeleted } from '../messages.ts';
@@ -23,7 +25,7 @@ export function* removeSubtree(
   workspace: string,
   top: NodeRecord,
 ): Generator<undefined, void> {
-  const doomed = yield* subtree(edit, workspace, top, 'last-first');
+  const doomed = yield* lastFirst(yield* subtree(edit, workspace, top));
   for (const record of doomed) {
     edit.authorize(workspace, 'delete', record.header);
     requireUnpublished(record, 'delete', top.header.path);
@@ -39,13 +41,9 @@ export function* removeSubtree(
   }
 }
 
-/** Children listed between two checks of the clock. */
-const SLICE_CHILDREN = 512;
-
 /**
- * A node and everything below it, parents before children.
+ * A node and everything below it, in tree order.
  *
- * @param siblings `first-first` for tree order
  * @param onFound called for each node; false omits the node with its subtree. Default: all nodes
  * @throws {ServiceError} `COMMIT_TOO_LARGE` when there are more nodes than one commit may change
  */
@@ -53,46 +51,47 @@ export function* subtree(
   edit: EditScope,
   workspace: string,
   top: NodeRecord,
-  siblings: 'first-first' | 'last-first' = 'first-first',
   onFound: (record: NodeRecord) => boolean = () => true,
 ): Generator<undefined, NodeRecord[]> {
-  const found: NodeRecord[] = [];
-  const waiting: string[] = [top.header.id];
-  for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
-    const record: NodeRecord | undefined =
-      id === top.header.id ? top : yield* edit.head.byIdInSteps(workspace, id);
-    assert(record !== undefined, 'a placed child is stored');
-    yield;
-    if (!onFound(record)) continue;
-    found.push(record);
-    if (!edit.head.hasChildren(workspace, id)) continue;
-    // Last in, first out.
-    yield* pushChildren(edit, workspace, id, siblings === 'first-first', waiting);
-    edit.checkSize(found.length + waiting.length);
+  if (!onFound(top)) return [];
+  const found = [top];
+  const moment = new Moment(edit.turn);
+  const source = { kind: 'subtree', workspace, topId: top.header.id } as const;
+  let after: string | undefined;
+  for (let isOver = false; !isOver; ) {
+    isOver = true;
+    for (const row of scan(moment, { source, scope: wholeScope, after })) {
+      yield;
+      if (row === undefined) continue;
+      if (!onFound(row.record)) {
+        after = behindSubtree(row.position);
+        isOver = false;
+        break;
+      }
+      found.push(row.record);
+      edit.checkSize(found.length);
+    }
   }
   return found;
 }
 
-function* pushChildren(
-  edit: EditScope,
-  workspace: string,
-  parentId: string,
-  reverse: boolean,
-  ids: string[],
-): Generator<undefined, void> {
-  let range: ChildRange | undefined = { reverse };
-  while (range !== undefined) {
-    let count = 0;
-    let last = '';
-    for (const child of edit.head.children(workspace, parentId, range)) {
-      ids.push(child.id);
-      last = child.orderKey;
-      count += 1;
-      if (count === SLICE_CHILDREN) break;
-    }
-    range = count === SLICE_CHILDREN ? { reverse, after: last } : undefined;
-    if (range !== undefined) yield;
+/** The nodes of a subtree, parents before children, of siblings the last one first. @param records in tree order */
+function* lastFirst(records: readonly NodeRecord[]): Generator<undefined, NodeRecord[]> {
+  const children = new Map<string, NodeRecord[]>();
+  for (const record of records) {
+    yield;
+    const siblings = children.get(record.parentId);
+    if (siblings === undefined) children.set(record.parentId, [record]);
+    else siblings.push(record);
   }
+  const ordered: NodeRecord[] = [];
+  const waiting = records.slice(0, 1);
+  for (let record = waiting.pop(); record !== undefined; record = waiting.pop()) {
+    yield;
+    ordered.push(record);
+    for (const child of children.get(record.id) ?? []) waiting.push(child);
+  }
+  return ordered;
 }
 
 /**

@@ -10,6 +10,7 @@ import type { EditScope } from '../edit-scope.ts';
 import { PlannedWrites } from '../merge/planned-writes.ts';
 import type { RevertResult, RevertRevisions } from '../revert-messages.ts';
 import { requireShippedParts, shippedPartsBefore } from '../schema/shipped-types.ts';
+import { Moment } from '#runtime/scan/moment.ts';
 import { findViolations } from './revert-violations.ts';
 import { type RevertedNode, RevertPlan } from './revert-plan.ts';
 import { revertedRevisions } from './reverted-revisions.ts';
@@ -43,7 +44,7 @@ export function* revertRevisions(
   requireAdministrator(turn.caller.policy, turn.caller.principal);
   const records = yield* revertedRevisions(turn, command.which);
   const plan = yield* RevertPlan.of(edit, records);
-  yield* findViolations(plan, edit.head);
+  yield* findViolations(plan, new Moment(edit.turn));
   const conflicts = plan.conflicts.sorted;
   if (conflicts.length > 0) return resultOf(edit, { success: false, conflicts });
   const writes = yield* planWrites(edit, plan, records);

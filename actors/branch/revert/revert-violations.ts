@@ -1,7 +1,8 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import { type HeadNodeReader, nodeInPlaceOf } from '#runtime/tree/node-reader.ts';
+import type { Moment } from '#runtime/scan/moment.ts';
+import { scanIds } from '#runtime/scan/scan.ts';
+import { type NodeReader, nodeInPlaceOf } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
-import { childrenInBatches } from '../reads/batched-rows.ts';
 import { nodeConflictInSteps } from '../merge/conflict-entries.ts';
 import { eachInSlices } from '../each-in-slices.ts';
 import type { ConflictType } from '../merge-messages.ts';
@@ -16,7 +17,7 @@ import { nodeKey, type RevertedNode, type RevertPlan } from './revert-plan.ts';
  *
  * @param head the tree before the revert
  */
-export function* findViolations(plan: RevertPlan, head: HeadNodeReader): Generator<undefined, void> {
+export function* findViolations(plan: RevertPlan, head: Moment): Generator<undefined, void> {
   const finder = new ViolationFinder(plan, head);
   const nodes = [...plan.nodes.values()];
   yield* eachInSlices(nodes, (node) => finder.requireParent(node));
@@ -27,13 +28,15 @@ export function* findViolations(plan: RevertPlan, head: HeadNodeReader): Generat
 
 class ViolationFinder {
   readonly #plan: RevertPlan;
-  readonly #head: HeadNodeReader;
+  readonly #moment: Moment;
+  readonly #head: NodeReader;
   /** Paths that nodes of the plan get, with the node. */
   readonly #claimed = new Map<string, RevertedNode>();
 
-  constructor(plan: RevertPlan, head: HeadNodeReader) {
+  constructor(plan: RevertPlan, moment: Moment) {
     this.#plan = plan;
-    this.#head = head;
+    this.#moment = moment;
+    this.#head = moment.tree;
   }
 
   /** The parent of a node that is restored or moved back must exist: it may have been deleted since. */
@@ -57,12 +60,13 @@ class ViolationFinder {
   /** The descendants of a removed node must be removed or moved away, too. */
   *requireNoChildren({ base, id, present, wanted, workspace }: RevertedNode): Generator<undefined, void> {
     if (wanted !== undefined || !this.#head.hasChildren(workspace, id)) return;
-    for (const child of childrenInBatches(this.#head, workspace, id)) {
+    const children = scanIds(this.#moment, { kind: 'children', workspace, parentId: id });
+    for (const child of children) {
       if (child === undefined) {
         yield;
         continue;
       }
-      if (!this.#leaves(workspace, child.id, id)) {
+      if (!this.#leaves(workspace, child, id)) {
         yield* this.#note('DeletedBySourceModifiedByTarget', workspace, base, present, undefined);
         return;
       }

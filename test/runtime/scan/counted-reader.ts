@@ -2,11 +2,12 @@ import { BranchTable } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readerOver } from '#runtime/shard/reader-over.ts';
 
-/** What a scan read: rows of keys with the bytes of their values, and nodes by look-ups. */
+/** What a scan read: ranges, rows of keys with the bytes of their values, and nodes by look-ups. */
 export interface ReadCounts {
   rows: number;
   nodes: number;
   bytes?: number;
+  ranges?: number;
 }
 
 /** Counts what is read through it. */
@@ -18,6 +19,9 @@ export function countedReader(reader: TableReader, read: ReadCounts): TableReade
   const noteRow = (bytes: number): void => {
     read.rows += 1;
     read.bytes = (read.bytes ?? 0) + bytes;
+  };
+  const noteRange = (): void => {
+    read.ranges = (read.ranges ?? 0) + 1;
   };
   return {
     ...over,
@@ -34,18 +38,21 @@ export function countedReader(reader: TableReader, read: ReadCounts): TableReade
       return over.peek(table, key);
     },
     visit: (table, range, visitor) => {
+      noteRange();
       over.visit(table, range, (row) => {
         noteRow(row.length);
         return visitor(row);
       });
     },
     *range(table, range) {
+      noteRange();
       for (const row of over.range(table, range)) {
         noteRow(row.value.length);
         yield row;
       }
     },
     *storedRange(table, range) {
+      noteRange();
       for (const row of over.storedRange(table, range)) {
         noteRow(row.value.length);
         yield row;

@@ -7,7 +7,8 @@ import { formatRevision, type Revision } from '#runtime/content/revision.ts';
 import { orderKeyBetween } from '#runtime/content/order-key.ts';
 import { pathName } from '#runtime/content/path.ts';
 import { Moment } from '#runtime/scan/moment.ts';
-import { type ScanRequest, type ScanRow, scan } from '#runtime/scan/scan.ts';
+import { type ScanRequest, type ScanRow, scan, scanIds } from '#runtime/scan/scan.ts';
+import { behindSubtree } from '#runtime/scan/tree-places.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import type { TreeWriter } from '#runtime/tree/tree-writer.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
@@ -22,7 +23,7 @@ const workspace = 'content';
 const FOLDERS = 20;
 const LEAVES = 50;
 
-const read = { rows: 0, nodes: 0, bytes: 0 };
+const read = { rows: 0, nodes: 0, bytes: 0, ranges: 0 };
 
 describe('what a scan costs', () => {
   const folder = mkdtempSync(join(tmpdir(), 'scan-cost-'));
@@ -97,6 +98,37 @@ describe('what a scan costs', () => {
     // A child, and a row below it, which is passed.
     expect(read.rows).toBeLessThan(2 * 4 * (FOLDERS + 1));
     expect(read.nodes).toBeLessThanOrEqual(2 * 2 * (FOLDERS + 1));
+  });
+
+  it.each([
+    { kind: 'children', workspace, parentId: 'f15' },
+    { kind: 'subtree', workspace, topId: ROOT_ID },
+    { kind: 'paths', workspace, nodeType: 'test:Item' },
+    { kind: 'nodes', workspace },
+  ] as const)('tells the ids of $kind by keys alone, and rests between parts', (source) => {
+    const all = ids({ source });
+    read.rows = 0;
+    read.nodes = 0;
+    read.ranges = 0;
+    const found = [...scanIds(new Moment(countedReader(tree.reader, read)), source)];
+    expect(found.filter((id) => id !== undefined)).toEqual(all);
+    expect(found.filter((id) => id === undefined).length).toBe(all.length === LEAVES ? 2 : 7);
+    if (source.kind !== 'nodes') expect(read.nodes).toBe(0);
+    // A leaf has no range of children that is looked at.
+    if (source.kind === 'subtree') expect(read.ranges).toBeLessThan(2 * (FOLDERS + 1) + LEAVES);
+  });
+
+  it('goes on behind a node and everything below it', () => {
+    const source = { kind: 'subtree', workspace, topId: ROOT_ID } as const;
+    const rows = [...scan(new Moment(tree.reader), { source, scope: wholeScope })];
+    const all = rows.flatMap((row) => (row === undefined ? [] : [row]));
+    for (const id of ['f10', 'f15', 'f15-n20', 'f29']) {
+      const from = all.find((row) => row.id === id);
+      const wanted = all.slice(all.indexOf(from!) + 1).filter((row) => !row.id.startsWith(`${id}-`));
+      expect(ids({ source, after: behindSubtree(from?.position as string) })).toEqual(
+        wanted.map((row) => row.id),
+      );
+    }
   });
 
   it('reads only what is at or below the paths of a scope', () => {

@@ -1,7 +1,9 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { uniqueValueInSteps } from '#runtime/index/unique-value.ts';
-import { END, storedText } from '#runtime/shard/binary-key.ts';
-import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
+import { END } from '#runtime/shard/binary-key.ts';
+import { BranchTable } from '#runtime/shard/key-layout.ts';
+import { Moment } from '#runtime/scan/moment.ts';
+import { scanIds } from '#runtime/scan/scan.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { Side } from '../../pair/branch-pair.ts';
 import { definitionPath } from '../../pair/definition-names.ts';
@@ -113,13 +115,12 @@ export class UniqueViolations {
     { nodeType, workspace }: TypeInPlace,
     { name }: UniqueProperty,
   ): Generator<{ readonly id: string; readonly value: string } | undefined, void> {
-    const { reader, tree } = this.#view;
-    for (const row of rowsInBatches(reader, BranchTable.types, underParts(workspace, nodeType))) {
+    const { at, reader, tree } = this.#view;
+    for (const id of scanIds(new Moment(reader, at), { kind: 'paths', workspace, nodeType })) {
       yield undefined;
-      const id = storedText(row.value);
-      if (isChanged(this.#view, { workspace, id })) continue;
+      if (id === undefined || isChanged(this.#view, { workspace, id })) continue;
       const state = yield* tree.stateOf({ workspace, id });
-      // The index is that of the head, and the merge may read an earlier revision.
+      // At an earlier revision the nodes of a type are among all nodes.
       if (state?.nodeType !== nodeType) continue;
       const value = yield* this.#valueOf({ workspace, id, state }, name);
       if (value !== undefined) yield { id, value };

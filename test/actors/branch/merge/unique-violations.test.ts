@@ -86,6 +86,25 @@ describe('unique values in a merge', () => {
       expect(await wrongs(target, source)).toHaveLength(3);
     });
 
+    it('is found at a revision among the nodes of then, where definitions of both sides make it unique', async () => {
+      const [target, source] = await pair();
+      await define(target, 'test:Code', { properties: [] }, 'mixin');
+      await define(target, CODED, { properties: [text('code')] });
+      await create(target, '/one', CODED, { code: '9' });
+      await create(target, '/two', CODED, { code: '9' });
+      await merge(source, target);
+      await define(target, CODED, { properties: [], mixins: ['test:Code'] });
+      await define(source, 'test:Code', { properties: [text('code', { unique: true })] }, 'mixin');
+      const at = parseRevision(await branches.family.head(target));
+      const query = { type: 'ListConflicts', source: branches.family.actor(source), at } as const;
+      const listed = await branches.family.query(target, query);
+      expect(listed).toMatchObject({
+        conflicts: [{ violations: [{ violation_type: 'DuplicateValue' }] }, { violations: [{}] }],
+      });
+      await branches.family.delete(target, '/two');
+      expect(await branches.family.query(target, query)).toEqual(listed);
+    });
+
     it('is not settled by a resolution for a third node, which one of them follows', async () => {
       const [target, source] = await codedPair();
       await create(target, '/moved', CODED, { code: '7' });

@@ -61,7 +61,8 @@ export function intersection(one: readonly KeyRange[], other: readonly KeyRange[
 export function isOfEarlierBuilds({ end, start }: KeyRange): boolean {
   const key = start.slice(0, -1);
   const isOneValue = start === key + END && end === key + AFTER_END;
-  return isOneValue && /^[bns]/.test(key) && !key.includes(AFTER_END);
+  // What is behind the cut of a text may have another form.
+  return isOneValue && /^[bns]/.test(key) && !key.includes(AFTER_END) && !isCutKey(key);
 }
 
 function ascending(comparison: Comparison): KeyRange[] {

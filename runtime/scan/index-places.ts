@@ -1,11 +1,17 @@
 import { type JsonValue, ownValue } from '#runtime/content/values/json-value.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { conditionHolds, conditionRanges, type IndexCondition } from '#runtime/index/index-condition.ts';
-import { isOfEarlierBuilds, type KeyRange } from '#runtime/index/key-range.ts';
+import type { KeyRange } from '#runtime/index/key-range.ts';
 import { END, textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, propertyPrefix, readPropertyKey, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { decodeTypeCount, hasRows, readTypeCount, type TypeCount } from '#runtime/tree/index-catalog.ts';
+import {
+  decodeTypeCount,
+  hasAllIn,
+  hasRows,
+  readTypeCount,
+  type TypeCount,
+} from '#runtime/tree/index-catalog.ts';
 import { keyInIndex } from '#runtime/tree/index-entries.ts';
 import {
   compoundColumns,
@@ -102,9 +108,7 @@ class IndexRows implements PlaceSource {
   }
 
   #isComplete({ fields }: TypeCount): boolean {
-    const { index } = this.#source;
-    if (fields.properties.includes(index)) return true;
-    return fields.pending?.upgrading.includes(index) === true && this.#ranges.every(isOfEarlierBuilds);
+    return hasAllIn(fields, this.#source.index, this.#ranges);
   }
 
   *part({ after, most, reverse }: PartBounds): Generator<undefined, PlacePart> {

@@ -67,13 +67,14 @@ export class OverlaidPlaces implements PlaceSource {
   /** The rows of a part whose nodes did not change, and the changed nodes among them. */
   #united({ next, places }: PlacePart, changed: ReadonlySet<string>, bounds: PartBounds): PlacePart {
     const { after, most, reverse } = bounds;
-    if (changed.size === 0) return next === undefined ? { places } : { places, next };
+    if (changed.size === 0) return next === undefined ? { places, changed } : { places, next, changed };
     const kept = places.filter(({ id }) => !changed.has(id));
     const added = placesBetween(this.#changed, after, next, reverse, most + 1);
     const united = mergePlaces(kept, added, reverse);
-    if (united.length <= most) return next === undefined ? { places: united } : { places: united, next };
+    if (united.length <= most)
+      return next === undefined ? { places: united, changed } : { places: united, next, changed };
     const cut = united.slice(0, most);
-    return { places: cut, next: (cut.at(-1) as Place).position };
+    return { places: cut, next: (cut.at(-1) as Place).position, changed };
   }
 
   /**

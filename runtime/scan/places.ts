@@ -30,6 +30,8 @@ export interface PlacePart {
   readonly places: readonly Place[];
   /** The position behind which the next part begins; absent at the end. It may be present when no place was found. */
   readonly next?: string;
+  /** Nodes that may not have their present state, among those of the places; absent: any of them, at a revision. */
+  readonly changed?: ReadonlySet<string>;
 }
 
 /** The part of a source to read next. */

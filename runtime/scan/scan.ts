@@ -180,22 +180,65 @@ function* scanPlaces(
 }
 
 /**
- * Number of nodes of a source at the head, by its places alone: no node is read.
+ * Number of places of a source, by keys: at most so many nodes are found by a scan of it.
  *
+ * @param most the count ends above it
  * @returns yields where the work may pause
  */
-export function* countPlaces(moment: Moment, source: ScanSource): Generator<undefined, number> {
-  assert(moment.at === undefined, 'at a revision a place need not have a node');
-  const places = placesOf(moment, source, wholeScope);
+export function* countPlaces(
+  moment: Moment,
+  source: ScanSource,
+  most: number = Number.POSITIVE_INFINITY,
+): Generator<undefined, number> {
   let count = 0;
+  for (const part of partsOf(moment, source)) {
+    count += part?.places.length ?? 0;
+    if (count > most) break;
+    yield undefined;
+  }
+  return count;
+}
+
+/**
+ * Number of nodes of a source for which a condition holds that holds for every node of it in its present state. Only nodes
+ * that have changed since are read.
+ *
+ * @param holds absent: for every state
+ * @returns undefined when places have to be compared to know which nodes they are of. Yields where the work may pause
+ */
+export function* countNodes(
+  moment: Moment,
+  source: ScanSource,
+  holds?: (record: NodeRecord) => boolean,
+): Generator<undefined, number | undefined> {
+  let count = 0;
+  for (const part of partsOf(moment, source)) {
+    for (const place of part?.places ?? []) {
+      const mayLack = source.kind === 'nodes' && moment.at !== undefined;
+      if (place.isLoose === true || mayLack) return undefined;
+      const isPresent = moment.at === undefined || part?.changed?.has(place.id) === false;
+      if (holds === undefined || isPresent) {
+        count += 1;
+        continue;
+      }
+      const record = yield* recordAt(moment, source.workspace, place);
+      if (record !== undefined && holds(record)) count += 1;
+      yield undefined;
+    }
+    yield undefined;
+  }
+  return count;
+}
+
+/** The parts of a source; undefined where the work may pause. */
+function* partsOf(moment: Moment, source: ScanSource): Generator<PlacePart | undefined, void> {
+  const places = placesOf(moment, source, wholeScope);
   let after: string | undefined;
   do {
-    const part = yield* places.part({ after, reverse: false, most: PART_MAX });
-    count += part.places.length;
+    const part: PlacePart = yield* places.part({ after, reverse: false, most: PART_MAX });
+    yield part;
     after = part.next;
-    yield undefined;
   } while (after !== undefined);
-  return count;
 }
 
 /**

@@ -1,6 +1,5 @@
 import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
-import type { JsonValue } from '#runtime/content/values/json-value.ts';
-import { indexKey, olderIndexKey } from '#runtime/index/index-key.ts';
+import { isOfEarlierBuilds, type KeyRange } from '#runtime/index/key-range.ts';
 import { COMPOUND_COLUMNS_MAX } from '#runtime/index/compound-key.ts';
 import { BranchTable, countKey } from '#runtime/shard/key-layout.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
@@ -101,12 +100,16 @@ export function assumedFields(properties: readonly string[], uniques: readonly s
 }
 
 /**
- * Whether all nodes whose property has a value are in an index under the key of the value. An index of an earlier build
- * has rows of texts, numbers and booleans only.
+ * Whether an index has the rows of all nodes of a type in some ranges. An index of an earlier build has rows of texts, numbers
+ * and booleans only, some of them elsewhere.
  */
-export function findsEqual({ pending, properties }: IndexFields, name: string, value: JsonValue): boolean {
+export function hasAllIn(
+  { pending, properties }: IndexFields,
+  name: string,
+  ranges: readonly KeyRange[],
+): boolean {
   if (properties.includes(name)) return true;
-  return pending?.upgrading.includes(name) === true && olderIndexKey(value) === indexKey(value);
+  return pending?.upgrading.includes(name) === true && ranges.every(isOfEarlierBuilds);
 }
 
 /** Whether nodes of a type may have rows in the index of a property. */

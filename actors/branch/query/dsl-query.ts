@@ -1,100 +1,38 @@
-import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
-import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
+import { valuesPart } from '#runtime/index/index-condition.ts';
 import type { ScanSource } from '#runtime/scan/scan.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
-import { readTypeCount } from '#runtime/tree/index-catalog.ts';
-import { indexSize } from '#runtime/tree/index-statistics.ts';
-import { parentEntry } from '#runtime/tree/node-reader.ts';
+import { compoundColumns } from '#runtime/tree/index-name.ts';
 import { BestMatches, type Sortable } from './best-matches.ts';
 import type { BranchState } from '../branch-state.ts';
-import {
-  commonIndexes,
-  countRows,
-  type IndexedNode,
-  type IndexRows,
-  indexedNodes,
-  narrowedIndexes,
-  orderedIndex,
-} from './index-source.ts';
-import { type Condition, type DslQuery, parseDslQuery, type Term } from './dsl-filter.ts';
+import { type DslQuery, parseDslQuery } from './dsl-filter.ts';
 import { type FilterWeight, filterWeight, matchesInSlices } from './dsl-match.ts';
 import { compareSortKeys, DslRow, keyCharacters, type SortKeys, sortKeys } from './dsl-row.ts';
-import { answerText, type Piece, silently } from '../long-answer.ts';
+import { answerScan, type Piece, silently } from '../long-answer.ts';
 import type { JsonAnswer, RunDslQuery } from '../messages.ts';
 import { byPathThenId, type FoundNode } from './found-node.ts';
+import type { IndexUse } from './index-source.ts';
 import { PageText, type QueryWindow, sourceText, windowText } from './query-page.ts';
+import { planQuery } from './query-plan.ts';
 import { type VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
-
-/** Reading a key costs about an eighth of reading a node. */
-const KEYS_PER_NODE = 8;
-
-/** Where the nodes come from that may match the filter. */
-type Source =
-  | {
-      /** Visible nodes; undefined where the walk may pause. */
-      readonly nodes: Iterable<VisibleNode | undefined>;
-      /** Whether they are in path order. */
-      readonly inPathOrder: boolean;
-    }
-  | {
-      /** Nodes in the order of the first field to sort by; undefined where the walk may pause. */
-      readonly ordered: Iterable<IndexedNode | undefined>;
-      /** Number of matches, if it is known. */
-      readonly total: number | undefined;
-    };
 
 /** The boolean query over the nodes at the root of a workspace. @see messages.ts, RunDslQuery */
 export function runDslQuery(state: BranchState, context: QueryContext, query: RunDslQuery): JsonAnswer {
   state.workspace(query.workspace);
   const dsl = parseDslQuery(query.filter);
-  return answerText(context, (reader, text) => {
+  return answerScan(context, function* (reader, text) {
     const nodes = new VisibleNodes(state, context, reader, query);
-    const found = (source: Source): Generator<Piece, void> => {
-      const filter = new NodeFilter(nodes, dsl);
-      if ('ordered' in source) return orderedText(filter, source.ordered, source.total);
-      return source.inPathOrder && dsl.order.length === 0
-        ? foundText(filter, source.nodes)
-        : sortedText(filter, source.nodes);
-    };
-    if (query.at !== undefined) return found(rootNodes(nodes));
-    if (holdsForAll(dsl.filter) && dsl.order.length === 0) return allText(reader, nodes, dsl.window, text);
-    return silentlyThen(sourceOf(reader, nodes, dsl), found);
+    const plan = yield* silently(planQuery(reader, nodes, dsl, query.at !== undefined));
+    if (plan.kind === 'matches') {
+      yield* sourceText(nodes, plan.source, dsl.window, plan.total, text);
+      return;
+    }
+    const filter = new NodeFilter(nodes, dsl);
+    if (plan.kind === 'sorted') yield* orderedText(filter, plan.use, plan.total);
+    else if (plan.isInPathOrder && dsl.order.length === 0) yield* foundText(filter, plan.source);
+    else yield* sortedText(filter, plan.source);
   });
-}
-
-/** Runs work that yields where it may pause, then produces a text from its result. */
-function* silentlyThen<T>(
-  work: Generator<undefined, T>,
-  then: (result: T) => Generator<Piece, void>,
-): Generator<Piece, void> {
-  yield* then(yield* silently(work));
-}
-
-function holdsForAll(filter: Condition): boolean {
-  return filter.kind === 'and' && filter.parts.length === 0;
-}
-
-/** Every root-level node at the head. */
-function allText(
-  reader: TableReader,
-  nodes: VisibleNodes,
-  window: QueryWindow,
-  text: TextBytes,
-): Generator<Piece, void> {
-  const total = parentEntry(reader, nodes.workspace, ROOT_ID)?.count ?? 0;
-  return sourceText(nodes, rootSource(nodes), window, nodes.seesAll ? total : undefined, text);
-}
-
-/** The nodes at the root of the workspace in path order, of one type or of all. */
-function rootSource({ workspace }: VisibleNodes, nodeType?: string): ScanSource {
-  return { kind: 'paths', workspace, isChildren: true, nodeType };
-}
-
-function rootNodes(nodes: VisibleNodes, nodeType?: string): Source {
-  return { nodes: nodes.rows(rootSource(nodes, nodeType)), inPathOrder: true };
 }
 
 /** A node that matches the filter. */
@@ -141,13 +79,10 @@ class NodeFilter {
   }
 }
 
-/** The candidates that match the filter, in the order of the candidates: none is kept in memory. */
-function* foundText(
-  filter: NodeFilter,
-  candidates: Iterable<VisibleNode | undefined>,
-): Generator<Piece, void> {
+/** The nodes of a source that match the filter, in its order: none is kept in memory. */
+function* foundText(filter: NodeFilter, source: ScanSource): Generator<Piece, void> {
   const page = new PageText(filter.dsl.window);
-  for (const node of candidates) {
+  for (const node of filter.nodes.rows(source)) {
     const isMatch = node !== undefined && (yield* silently(filter.find(node))) !== undefined;
     if (isMatch) yield* page.next(filter.nodes, node);
     else yield '';
@@ -155,15 +90,12 @@ function* foundText(
   yield page.end();
 }
 
-/** The candidates that match the filter, in the requested order; those in the window are read again. */
-function* sortedText(
-  filter: NodeFilter,
-  candidates: Iterable<VisibleNode | undefined>,
-): Generator<Piece, void> {
+/** The nodes of a source that match the filter, in the requested order; those in the window are read again. */
+function* sortedText(filter: NodeFilter, source: ScanSource): Generator<Piece, void> {
   const { nodes, dsl } = filter;
   const best = filter.bestMatches(dsl.window);
   try {
-    for (const node of candidates) {
+    for (const node of nodes.rows(source)) {
       const match = node === undefined ? undefined : yield* silently(filter.match(node));
       if (match !== undefined) yield* silently(best.add(match));
       yield '';
@@ -176,27 +108,29 @@ function* sortedText(
 }
 
 /**
- * The candidates that match the filter, from an index that has them in the order of the first field. Only nodes whose
- * values it does not tell apart are sorted.
+ * The nodes that match the filter, from an index that has them in the order of the first fields. Only nodes whose values
+ * it does not tell apart are sorted.
  *
  * @param total number of matches, if it is known: then the walk ends with the window
  */
 function* orderedText(
   filter: NodeFilter,
-  ordered: Iterable<IndexedNode | undefined>,
+  { columns, reverse, source }: IndexUse,
   total: number | undefined,
 ): Generator<Piece, void> {
   const page = new PageText(filter.dsl.window);
+  const ofIndex = compoundColumns(source.index);
   let group: OrderedGroup | undefined;
   try {
-    for (const candidate of ordered) {
-      if (candidate !== undefined) {
-        if (group === undefined || group.part !== candidate.part) {
+    for (const row of filter.nodes.rows(source, { reverse })) {
+      if (row !== undefined) {
+        const part = valuesPart(ofIndex, row.position, columns);
+        if (group === undefined || group.part !== part) {
           if (group !== undefined) yield* group.text(page);
           if (total !== undefined && page.isFull) break;
-          group = new OrderedGroup(filter, candidate.part, page.left);
+          group = new OrderedGroup(filter, part, page.left);
         }
-        yield* silently(group.add(candidate.id));
+        yield* silently(group.add(row));
       }
       yield '';
     }
@@ -221,9 +155,8 @@ class OrderedGroup {
   }
 
   /** Adds a node if it matches. */
-  *add(id: string): Generator<undefined, void> {
-    const node = yield* this.#filter.nodes.read(id);
-    const match = node === undefined ? undefined : yield* this.#filter.match(node);
+  *add(node: VisibleNode): Generator<undefined, void> {
+    const match = yield* this.#filter.match(node);
     if (match !== undefined) yield* this.#best.add(match);
   }
 
@@ -245,100 +178,4 @@ class OrderedGroup {
   close(): void {
     this.#best.close();
   }
-}
-
-/**
- * The cheapest source that has all nodes that may match the filter. Every node is then compared with the filter.
- *
- * @returns yields undefined where the work may pause
- */
-function* sourceOf(
-  reader: TableReader,
-  nodes: VisibleNodes,
-  { filter, order, window }: DslQuery,
-): Generator<undefined, Source> {
-  const { workspace } = nodes;
-  const rootCount = parentEntry(reader, workspace, ROOT_ID)?.count ?? 0;
-  const terms = conjunction(filter);
-  const nodeType = wantedType(terms);
-  const catalog =
-    nodeType !== undefined && isNodeTypeName(nodeType)
-      ? readTypeCount(reader, workspace, nodeType)
-      : undefined;
-  if (nodeType !== undefined && catalog === undefined) return { nodes: [], inPathOrder: true };
-
-  const fields = catalog?.fields ?? commonIndexes(reader, workspace);
-  const narrowed = narrowedIndexes(terms, fields);
-  const ordered = orderedIndex(order, fields, narrowed);
-  const isDescending = order[0]?.descending === true;
-  if (ordered !== undefined && window.limit !== null && nodes.seesAll && isTypeAlone(filter)) {
-    const total = nodeType === undefined ? rootCount : yield* nodes.count(rootSource(nodes, nodeType));
-    // About so many rows are read before the window is full.
-    const rows = indexSize(reader, workspace, ordered.index);
-    if (rows * Math.min((window.offset + window.limit) / total, 1) <= total)
-      return { ordered: indexedNodes(reader, workspace, ordered, isDescending), total };
-  }
-  let least = Math.min(rootCount, catalog?.count ?? rootCount);
-  let smallest: IndexRows | undefined;
-  for (const rows of narrowed) {
-    const count = yield* countRows(reader, workspace, rows, least);
-    if (count > least) continue;
-    least = count;
-    smallest = rows;
-  }
-  if (ordered !== undefined && (yield* isCheap(reader, workspace, ordered, narrowed, least)))
-    return { ordered: indexedNodes(reader, workspace, ordered, isDescending), total: undefined };
-  if (smallest !== undefined) return { nodes: indexedVisible(reader, nodes, smallest), inPathOrder: false };
-  const isSmallType = catalog !== undefined && catalog.count <= rootCount * KEYS_PER_NODE;
-  return rootNodes(nodes, isSmallType ? nodeType : undefined);
-}
-
-/** Whether an index with the order has no more rows than the smallest source. */
-function* isCheap(
-  reader: TableReader,
-  workspace: string,
-  ordered: IndexRows,
-  narrowed: readonly IndexRows[],
-  least: number,
-): Generator<undefined, boolean> {
-  if (!narrowed.includes(ordered)) return indexSize(reader, workspace, ordered.index) <= least;
-  return (yield* countRows(reader, workspace, ordered, least)) <= least;
-}
-
-/** Whether a filter asks for the nodes of one type or of all types, and nothing else. */
-function isTypeAlone(filter: Condition): boolean {
-  const terms = conjunction(filter);
-  const isOnlyType = terms.length === 0 || (terms.length === 1 && wantedType(terms) !== undefined);
-  return isOnlyType && !hasOtherParts(filter);
-}
-
-function hasOtherParts(filter: Condition): boolean {
-  if (filter.kind === 'term') return false;
-  return filter.kind === 'and' ? filter.parts.some(hasOtherParts) : true;
-}
-
-/** The visible nodes of rows of an index. */
-function* indexedVisible(
-  reader: TableReader,
-  nodes: VisibleNodes,
-  rows: IndexRows,
-): Generator<VisibleNode | undefined, void> {
-  for (const indexed of indexedNodes(reader, nodes.workspace, rows, false))
-    yield indexed === undefined ? undefined : yield* nodes.read(indexed.id);
-}
-
-/** The comparisons that every match must satisfy. */
-function conjunction(filter: Condition): readonly Term[] {
-  if (filter.kind === 'term') return [filter];
-  return filter.kind === 'and' ? filter.parts.flatMap(conjunction) : [];
-}
-
-function wantedType(terms: readonly Term[]): string | undefined {
-  for (const term of terms) {
-    const { field } = term;
-    if (term.operator !== 'eq' || field.kind !== 'column' || field.name !== 'node_type') continue;
-    // A value that is not a text is the type of no node, and neither is the empty name.
-    return typeof term.value === 'string' ? term.value : '';
-  }
-  return undefined;
 }

@@ -1,107 +1,103 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
-import { afterColumns, columnKey, columnRanges, isCutColumn } from '#runtime/index/compound-key.ts';
-import { indexKey, orderedPart } from '#runtime/index/index-key.ts';
-import { type Comparison, intersection, type KeyRange, keyRanges } from '#runtime/index/key-range.ts';
-import { BranchTable, propertyPrefix, readPropertyKey, underParts } from '#runtime/shard/key-layout.ts';
-import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import type { Comparison } from '#runtime/index/key-range.ts';
+import type { ValueSource } from '#runtime/scan/index-places.ts';
+import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { decodeTypeCount, findsEqual, type IndexFields } from '#runtime/tree/index-catalog.ts';
+import { decodeTypeCount, type IndexFields } from '#runtime/tree/index-catalog.ts';
 import {
   compoundColumns,
   CREATED_AT_INDEX,
+  type IndexColumn,
   mayBeIndexed,
   UPDATED_AT_INDEX,
 } from '#runtime/tree/index-name.ts';
 import type { Field, OrderTerm, Term } from './dsl-filter.ts';
 
-/** Keys read between two pauses. */
-const KEYS_PER_PAUSE = 64;
-
-/** Rows of one index of a workspace that may match a filter. */
-export interface IndexRows {
-  /** Name of the index. */
-  readonly index: string;
-  /** In ascending order. */
-  readonly ranges: readonly KeyRange[];
+/** What an index may do for a query. */
+export interface IndexUse {
+  readonly source: ValueSource;
+  /** The comparisons of the filter that exactly the nodes of the source satisfy. */
+  readonly satisfied: ReadonlySet<Term>;
+  /** Whether comparisons of the filter leave out rows. */
+  readonly isNarrowed: boolean;
+  /** Number of fields to sort by, from the first on, in whose order the nodes are; 0: in another order. */
+  readonly sorted: number;
+  /** Number of columns up to which the order is that of these fields. */
+  readonly columns: number;
+  /** Whether that order is the opposite one of the index. */
+  readonly reverse: boolean;
 }
 
-/** The row of one node in a property index. */
-export interface IndexedNode {
-  readonly id: string;
-  /** Nodes with the same part have values that are equal, or that the keys do not tell apart. */
-  readonly part: string;
+/** The comparisons and fields of a query that indexes look at. */
+export interface IndexedQuery {
+  readonly workspace: string;
+  /** The type of all matches, if the filter names it. */
+  readonly nodeType: string | undefined;
+  /** Comparisons that every match satisfies. */
+  readonly terms: readonly Term[];
+  readonly order: readonly OrderTerm[];
 }
 
 /**
- * The indexes that narrow a filter down, each with the rows that satisfy the comparisons it supports.
+ * The indexes that narrow a query down, or have its nodes in the order of its first fields.
  *
- * @param terms comparisons that every match satisfies
- * @param fields the indexes of the types of all matches
+ * @param fields the indexes of the types of all matches; whether they have all nodes is not looked at
  */
-export function narrowedIndexes(terms: readonly Term[], fields: IndexFields): readonly IndexRows[] {
-  const found = new Map<string, readonly KeyRange[]>();
-  for (const term of terms) {
-    const index = indexOf(term.field);
-    const comparison = index === undefined ? undefined : comparisonOf(term);
-    if (index === undefined || comparison === undefined || !supports(fields, index, comparison)) continue;
-    const ranges = keyRanges(comparison);
-    const known = found.get(index);
-    found.set(index, known === undefined ? ranges : intersection(known, ranges));
-  }
-  const compound = fields.properties.map((index) => compoundRows(index, terms));
-  return [
-    ...[...found].map(([index, ranges]) => ({ index, ranges })),
-    ...compound.filter((rows) => rows !== undefined),
-  ];
+export function indexUses(query: IndexedQuery, { pending, properties }: IndexFields): readonly IndexUse[] {
+  return [...properties, ...(pending?.upgrading ?? [])]
+    .map((index) => indexUse(index, query))
+    .filter(({ isNarrowed, sorted }) => isNarrowed || sorted > 0);
 }
 
-/** The rows of a compound index; undefined when the filter does not fix its first column, or it is another index. */
-function compoundRows(index: string, terms: readonly Term[]): IndexRows | undefined {
+function indexUse(index: string, { nodeType, order, terms, workspace }: IndexedQuery): IndexUse {
   const columns = compoundColumns(index);
-  if (columns === undefined) return undefined;
-  let leading = '';
-  for (const { isDescending, property } of columns) {
-    const asked = terms.filter(({ field }) => columnOf(field) === property);
-    const equal = asked.find((term) => term.operator === 'eq');
-    if (equal?.operator === 'eq') {
-      const key = indexKey(equal.value);
-      if (isCutColumn(key, columns.length)) break;
-      leading += columnKey(key, isDescending, columns.length);
-      continue;
-    }
-    const ranges = asked
-      .map((term) => columnComparison(term, columns.length))
-      .filter((each) => each !== undefined);
-    if (leading === '' || ranges.length === 0) break;
-    return { index, ranges: columnRanges(leading, ranges.reduce(intersection), isDescending) };
+  const satisfied = new Set<Term>();
+  const equal: JsonValue[] = [];
+  for (const column of columns ?? []) {
+    const term = terms.find((each) => each.operator === 'eq' && columnOf(each.field) === column.property);
+    if (term?.operator !== 'eq') break;
+    equal.push(term.value);
+    satisfied.add(term);
   }
-  return leading === ''
-    ? undefined
-    : { index, ranges: [{ start: leading, end: afterColumns(leading), isExact: false }] };
+  const isNext = (field: Field): boolean =>
+    columns === undefined ? indexOf(field) === index : columnOf(field) === columns[equal.length]?.property;
+  const where: Comparison[] = [];
+  for (const term of terms) {
+    const found = isNext(term.field) ? comparisonOf(term) : undefined;
+    if (found === undefined) continue;
+    where.push(found.comparison);
+    if (found.isExact) satisfied.add(term);
+  }
+  const source: ValueSource = { kind: 'index', workspace, nodeType, index, equal, where };
+  const isNarrowed = equal.length + where.length > 0;
+  return { source, satisfied, isNarrowed, ...orderOf(index, columns, equal.length, order) };
 }
 
-/** The ranges of a comparison with a column; undefined when there are none, or the key of the value would be cut. */
-function columnComparison(term: Term, columns: number): readonly KeyRange[] | undefined {
-  const comparison = comparisonOf(term);
-  if (comparison === undefined || comparison.operator === 'in') return undefined;
-  const isCut = 'value' in comparison && isCutColumn(indexKey(comparison.value), columns);
-  return isCut ? undefined : keyRanges(comparison);
-}
-
-/**
- * The index that has its nodes in the order of a query.
- *
- * @param narrowed the index itself is in this list if the filter narrows it down
- * @returns undefined when there is none, or it is not complete
- */
-export function orderedIndex(
+/** How many of the fields to sort by an index has in order, behind columns with one value. */
+function orderOf(
+  index: string,
+  columns: readonly IndexColumn[] | undefined,
+  fixed: number,
   order: readonly OrderTerm[],
-  fields: IndexFields,
-  narrowed: readonly IndexRows[],
-): IndexRows | undefined {
-  const index = order[0] === undefined ? undefined : indexOf(order[0].field);
-  if (index === undefined || !fields.properties.includes(index)) return undefined;
-  return narrowed.find((rows) => rows.index === index) ?? { index, ranges: keyRanges({ operator: 'all' }) };
+): Pick<IndexUse, 'sorted' | 'columns' | 'reverse'> {
+  let at = fixed;
+  let sorted = 0;
+  let reverse: boolean | undefined;
+  for (const { descending, field } of order) {
+    const isFixed = columns?.slice(0, fixed).some(({ property }) => property === columnOf(field)) === true;
+    if (!isFixed) {
+      const isNext =
+        columns === undefined
+          ? at === 0 && indexOf(field) === index
+          : at < columns.length && columnOf(field) === columns[at]?.property;
+      const isOpposite = descending !== (columns?.[at]?.isDescending === true);
+      if (!isNext || (reverse !== undefined && reverse !== isOpposite)) break;
+      reverse = isOpposite;
+      at += 1;
+    }
+    sorted += 1;
+  }
+  return { sorted: reverse === undefined ? 0 : sorted, columns: at, reverse: reverse === true };
 }
 
 /**
@@ -115,47 +111,6 @@ export function commonIndexes(reader: TableReader, workspace: string): IndexFiel
     common = common === undefined ? properties : common.filter((name) => properties.includes(name));
   }
   return { properties: common ?? [], uniques: [] };
-}
-
-/**
- * Counts rows.
- *
- * @param most the count ends above it
- * @returns yields undefined where the work may pause
- */
-export function* countRows(
-  reader: TableReader,
-  workspace: string,
-  rows: IndexRows,
-  most: number,
-): Generator<undefined, number> {
-  let count = 0;
-  for (const node of indexedNodes(reader, workspace, rows, false)) {
-    if (node === undefined) yield undefined;
-    else count += 1;
-    if (count > most) break;
-  }
-  return count;
-}
-
-/** The nodes of rows, in the order of their keys. Also yields undefined where the walk may pause. */
-export function* indexedNodes(
-  reader: TableReader,
-  workspace: string,
-  { index, ranges }: IndexRows,
-  isDescending: boolean,
-): Generator<IndexedNode | undefined, void> {
-  const prefix = propertyPrefix(workspace, index);
-  let read = 0;
-  for (const { start, end } of isDescending ? ranges.toReversed() : ranges) {
-    const range = { start: prefix + start, end: prefix + end, reverse: isDescending };
-    for (const { key } of rowsInBatches(reader, BranchTable.properties, range)) {
-      const { id, value } = readPropertyKey(key, prefix);
-      yield { id, part: orderedPart(value) };
-      read += 1;
-      if (read % KEYS_PER_PAUSE === 0) yield undefined;
-    }
-  }
 }
 
 /** The index of a field; undefined when it cannot have one. Names with `$` are derived and not stored. */
@@ -175,28 +130,27 @@ function columnOf(field: Field): string | undefined {
   return name === 'node_type' || name === 'created_at' || name === 'updated_at' ? `__${name}` : undefined;
 }
 
-/** A comparison of an index that holds whenever a term does; undefined when every value may satisfy the term. */
-function comparisonOf(term: Term): Comparison | undefined {
+/**
+ * A comparison of an index that holds whenever a term does; undefined when every value may satisfy the term. It is exact
+ * when the opposite is true as well.
+ */
+function comparisonOf(
+  term: Term,
+): { readonly comparison: Comparison; readonly isExact: boolean } | undefined {
   switch (term.operator) {
     case 'eq':
-      return { operator: 'eq', value: term.value };
+      return { comparison: { operator: 'eq', value: term.value }, isExact: true };
     case 'in':
-      return { operator: 'in', values: [...term.scalars, ...term.others] };
+      return { comparison: { operator: 'in', values: [...term.scalars, ...term.others] }, isExact: true };
     case 'gt':
     case 'gte':
     case 'lt':
     case 'lte':
-      return { operator: term.operator, value: term.value };
+      return { comparison: { operator: term.operator, value: term.value }, isExact: true };
     case 'exists':
-      return term.value ? undefined : { operator: 'null' };
+      // A property that is null is there, and has the place of one that is absent.
+      return term.value ? undefined : { comparison: { operator: 'null' }, isExact: false };
     default:
       return undefined;
   }
-}
-
-function supports(fields: IndexFields, index: string, comparison: Comparison): boolean {
-  if (fields.properties.includes(index)) return true;
-  const finds = (value: JsonValue): boolean => findsEqual(fields, index, value);
-  if (comparison.operator === 'eq') return finds(comparison.value);
-  return comparison.operator === 'in' && comparison.values.every(finds);
 }

@@ -59,7 +59,18 @@ function* selectedText(
   text: TextBytes,
 ): Generator<Piece, void> {
   const { source, total } = yield* silently(select(nodes, reader, selector, isPast));
-  yield* sourceText(nodes, source, window, nodes.seesAll ? total : undefined, text);
+  const counted = total ?? (yield* silently(countedFor(nodes, source, window)));
+  yield* sourceText(nodes, source, window, nodes.seesAll ? counted : undefined, text);
+}
+
+/** Number of nodes, if all are visible and not all are answered: then only those of the page are read. */
+function* countedFor(
+  nodes: VisibleNodes,
+  source: ScanSource | undefined,
+  { limit, offset }: QueryWindow,
+): Generator<undefined, number | undefined> {
+  if (source === undefined || !nodes.seesAll || (limit === null && offset === 0)) return undefined;
+  return yield* nodes.countNodes(source);
 }
 
 /** Yields only for a large parent. */

@@ -13,6 +13,8 @@ import { LargeValue } from '#runtime/shard/large-value.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { Moment } from '#runtime/scan/moment.ts';
 import {
+  changedFor,
+  countNodes,
   countPlaces,
   PASSING_BYTES_MAX,
   type ScanRequest,
@@ -138,9 +140,22 @@ export class VisibleNodes {
     return this.#policy.unrestricted && this.#chain.length === 0;
   }
 
-  /** Number of nodes of a source at the head, visible or not, by keys alone. */
-  count(source: ScanSource): Generator<undefined, number> {
-    return countPlaces(this.#moment, source);
+  /** As {@link countPlaces}: whether its nodes are visible or not. */
+  countPlaces(source: ScanSource, most: number): Generator<undefined, number> {
+    return countPlaces(this.#moment, source, most);
+  }
+
+  /** As {@link countNodes}: whether they are visible or not. */
+  countNodes(
+    source: ScanSource,
+    holds?: (record: NodeRecord) => boolean,
+  ): Generator<undefined, number | undefined> {
+    return countNodes(this.#moment, source, holds);
+  }
+
+  /** As {@link changedFor}. */
+  changedFor(source: ScanSource): Generator<undefined, number | undefined> {
+    return changedFor(this.#moment, source);
   }
 
   /**

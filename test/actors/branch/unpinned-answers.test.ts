@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { answerPage, LargePiece, settle, settleGrowing, settleLarge } from '#actors/branch/long-answer.ts';
 import type { TextStream } from '#actors/branch/messages.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { QueryScope } from '#runtime/actor/reads/query-scope.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
 import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
@@ -67,6 +68,55 @@ it('pins nothing while its client does not read, and shows the state with which 
     let text = texts[7] as string;
     for (let step = await reading.next(); step.done !== true; step = await reading.next()) text += step.value;
     expect((JSON.parse(text) as NodeObject[]).map(({ name }) => name)).toEqual(names);
+    for (const each of readings) await each.return?.();
+  } finally {
+    await branch.close();
+  }
+});
+
+it('pins nothing while the client of a boolean query does not read, however its nodes are found', async () => {
+  const definition = {
+    name: 'test:Item',
+    properties: [{ name: 'rank', type: 'Number', index: ['Property'] }],
+  };
+  const branch = await openBranch({ nodeTypes: [definition] });
+  try {
+    const names = Array.from({ length: 100 }, (_, index) => `n${String(index).padStart(5, '0')}`);
+    const properties = { description: 'x'.repeat(3_000) };
+    for (const [rank, name] of names.entries())
+      await branch.create(`/${name}`, { ...properties, rank }, 'test:Item');
+    const ofType = { node_type: { eq: 'test:Item' } };
+    const byRank = { order_by: { 'properties.rank': 'asc' } };
+    const filters: readonly JsonObject[] = [
+      ofType,
+      { ...ofType, 'properties.rank': { gte: 0 } },
+      { ...ofType, 'properties.rank': { gte: 0 }, ...byRank, limit: 95 },
+      { not: { 'properties.rank': { lt: 0 } }, ...byRank },
+    ];
+    // More than a shard has readers.
+    const readings = Array.from({ length: 1_100 }, (_, index) => {
+      const filter = filters[index % filters.length] as JsonObject;
+      const answer = branch.ask({ type: 'RunDslQuery', workspace: WORKSPACE, filter }) as TextStream;
+      return answer.chunks[Symbol.asyncIterator]();
+    });
+    const texts: string[] = [];
+    for (const reading of readings) texts.push(chunkText((await reading.next()).value as string));
+    await branch.command({ type: 'DeleteNode', workspace: WORKSPACE, place: { path: '/n00090' } });
+    await branch.command({
+      type: 'UpdateNode',
+      workspace: WORKSPACE,
+      place: { path: '/n00091' },
+      properties: { rank: -1 },
+    });
+    for (const index of filters.keys()) {
+      const reading = readings[index] as AsyncIterator<string>;
+      let text = texts[index] as string;
+      for (let step = await reading.next(); step.done !== true; step = await reading.next())
+        text += chunkText(step.value);
+      const { items, page } = JSON.parse(text) as { items: NodeObject[]; page: JsonObject };
+      expect(items.map(({ name }) => name)).toEqual(names.slice(0, index === 2 ? 95 : 100));
+      expect(page.total).toBe(100);
+    }
     for (const each of readings) await each.return?.();
   } finally {
     await branch.close();

@@ -23,7 +23,7 @@ import {
   underParts,
 } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { decodeTypeCount, findsEqual, pendingTypes, readTypeCount } from '#runtime/tree/index-catalog.ts';
+import { decodeTypeCount, hasAllIn, pendingTypes, readTypeCount } from '#runtime/tree/index-catalog.ts';
 import { mayBeIndexed } from '#runtime/tree/index-name.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
@@ -244,9 +244,10 @@ function expectFound(reader: TableReader): void {
     for (const record of nodesOf(reader, type)) {
       for (const name of names) {
         const value = record.property(name);
-        if (value === undefined || !findsEqual(known.fields, name, value)) continue;
+        const ranges = value === undefined ? [] : keyRanges({ operator: 'eq', value });
+        if (value === undefined || !hasAllIn(known.fields, name, ranges)) continue;
         const prefix = propertyPrefix(workspace, name);
-        const ids = keyRanges({ operator: 'eq', value }).flatMap(({ start, end }) => {
+        const ids = ranges.flatMap(({ start, end }) => {
           const range = { start: prefix + start, end: prefix + end };
           return [...reader.range(BranchTable.properties, range)].map(
             ({ key }) => readPropertyKey(key, prefix).id,

@@ -1,11 +1,13 @@
 import { Buffer } from 'node:buffer';
 import { describe, expect, it } from 'vitest';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { keyRanges } from '#runtime/index/key-range.ts';
 import {
   becomes,
   begun,
   decodeTypeCount,
   encodeTypeCount,
-  findsEqual,
+  hasAllIn,
   type IndexFields,
   settled,
 } from '#runtime/tree/index-catalog.ts';
@@ -33,11 +35,14 @@ describe('a row of the catalog', () => {
     expect([count, isOlder, fields.properties, fields.uniques]).toEqual([3, true, [], ['u']]);
     const building = [CREATED_AT_INDEX, UPDATED_AT_INDEX];
     expect(fields.pending).toMatchObject({ upgrading: ['p'], building, after: '' });
-    expect([1, 'x', true].map((value) => findsEqual(fields, 'p', value))).toEqual([true, true, true]);
-    expect([null, [], {}, 'x\0', '\u0001'].map((value) => findsEqual(fields, 'p', value))).toEqual([
+    const finds = (value: JsonValue): boolean => hasAllIn(fields, 'p', keyRanges({ operator: 'eq', value }));
+    expect([1, 'x', true].map((value) => finds(value))).toEqual([true, true, true]);
+    expect([null, [], {}, 'x\0', '\u0001'].map((value) => finds(value))).toEqual([
       ...[false, false, false],
       ...[false, false],
     ]);
+    // A zero character behind the cut changes the hash.
+    expect(finds(`${'x'.repeat(2_000)}\0`)).toBe(false);
     expect(settled(fields)).toEqual({ properties: [...building, 'p'], uniques: ['u'] });
   });
 

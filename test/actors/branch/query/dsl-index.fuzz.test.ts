@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunDslQuery } from '#actors/branch/messages.ts';
+import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import {
@@ -133,37 +135,50 @@ const { filter } = fc.letrec<{ filter: JsonObject }>((tie) => ({
 /** Sees every other node, so that no number of matches is known without reading them. */
 const restricted = callerWith((_operation, { path }) => !/[13579]$/.test(path));
 
-describe('the sources of a DSL query', () => {
+/** The types of the nodes: one with all indexes, one with some, one without. */
+function nodeTypes(): readonly JsonObject[] {
+  const property = (name: string, type: string, isIndexed: boolean): JsonObject =>
+    isIndexed ? { name, type, index: ['Property'] } : { name, type };
+  const all = Object.entries({ k: 'String', l: 'Number', m: 'Boolean', constructor: 'String' });
+  return [
+    {
+      name: 'test:Indexed',
+      properties: all.map(([name, type]) => property(name, type, true)),
+      compound_indexes: [
+        { name: 'kl', columns: [{ property: 'k' }, { property: 'l', ascending: false }] },
+        { name: 'tk', columns: [{ property: '__node_type' }, { property: 'k', ascending: false }] },
+      ],
+    },
+    { name: 'test:Plain' },
+    { name: 'test:Partly', properties: all.map(([name, type]) => property(name, type, name === 'l')) },
+  ];
+}
+
+type Found = { readonly paths: readonly string[]; readonly page: JsonObject };
+
+async function foundIn(
+  branch: BranchFixture,
+  body: JsonObject,
+  caller?: Caller,
+  at?: Revision,
+): Promise<Found> {
+  const query: RunDslQuery = { type: 'RunDslQuery', workspace: WORKSPACE, filter: body };
+  const asked = at === undefined ? query : { ...query, at };
+  const { items, page } = (await branch.query(asked, caller)) as { items: NodeObject[]; page: JsonObject };
+  return { paths: items.map((node) => node.path), page };
+}
+
+// Where all nodes are at the root, more is counted by keys.
+describe.each(['flat', 'nested'])('the sources of a DSL query in a %s workspace', (form) => {
   let branch: BranchFixture;
   let count = 0;
 
   beforeAll(async () => {
-    const property = (name: string, type: string, isIndexed: boolean): JsonObject =>
-      isIndexed ? { name, type, index: ['Property'] } : { name, type };
-    const types = { k: 'String', l: 'Number', m: 'Boolean', constructor: 'String' };
-    const all = Object.entries(types);
-    branch = await openBranch({
-      nodeTypes: [
-        {
-          name: 'test:Indexed',
-          properties: all.map(([name, type]) => property(name, type, true)),
-          compound_indexes: [
-            { name: 'kl', columns: [{ property: 'k' }, { property: 'l', ascending: false }] },
-            { name: 'tk', columns: [{ property: '__node_type' }, { property: 'k', ascending: false }] },
-          ],
-        },
-        { name: 'test:Plain' },
-        { name: 'test:Partly', properties: all.map(([name, type]) => property(name, type, name === 'l')) },
-      ],
-    });
+    branch = await openBranch({ nodeTypes: nodeTypes() });
   });
   afterAll(() => branch.close());
 
-  const found = async (body: JsonObject, caller?: Caller): Promise<unknown> => {
-    const query = { type: 'RunDslQuery', workspace: WORKSPACE, filter: body } as const;
-    const { items, page } = (await branch.query(query, caller)) as { items: NodeObject[]; page: JsonObject };
-    return { paths: items.map((node) => node.path), page };
-  };
+  const found = (body: JsonObject, caller?: Caller) => foundIn(branch, body, caller);
 
   it('give the same answer from an index, from the types and from a scan, for any filter', async () => {
     await fc.assert(
@@ -172,7 +187,7 @@ describe('the sources of a DSL query', () => {
         fc.array(fc.tuple(filter, paging), { minLength: 8, maxLength: 8 }),
         async (nodes, queries) => {
           for (const [type, values, nested] of nodes) {
-            const path = nested && count > 0 ? `/n0/c${count}` : `/n${count}`;
+            const path = nested && form === 'nested' && count > 0 ? `/n0/c${count}` : `/n${count}`;
             count += 1;
             await branch.create(path, values, path === '/n0' ? 'test:Plain' : type);
           }
@@ -185,7 +200,78 @@ describe('the sources of a DSL query', () => {
           }
         },
       ),
-      { numRuns: workloadCount(60) },
+      { numRuns: workloadCount(40) },
+    );
+  });
+});
+
+/** A change of a node, picked by a number among those that are there. */
+const change = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('update' as const), node: fc.nat(40), properties }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('move' as const), node: fc.nat(40) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('remove' as const), node: fc.nat(40) }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('create' as const), nodeType, properties }) },
+);
+type Change = typeof change extends fc.Arbitrary<infer Value> ? Value : never;
+
+describe.each(['flat', 'nested'])('a DSL query at an earlier revision of a %s workspace', (form) => {
+  let branch: BranchFixture;
+  let paths: string[] = [];
+  let count = 0;
+
+  beforeAll(async () => {
+    branch = await openBranch({ nodeTypes: nodeTypes() });
+    if (form === 'nested') await branch.create('/top');
+  });
+  afterAll(() => branch.close());
+
+  async function run(each: Change): Promise<void> {
+    const created = `/n${count}`;
+    count += 1;
+    if (each.do === 'create') {
+      await branch.create(created, each.properties, each.nodeType);
+      paths.push(created);
+      return;
+    }
+    const path = paths[each.node % (paths.length + 1)];
+    if (path === undefined) return;
+    const place = { type: 'MoveNode', workspace: WORKSPACE, place: { path } } as const;
+    if (each.do === 'update') {
+      await branch.command({ ...place, type: 'UpdateNode', properties: each.properties });
+      return;
+    }
+    paths = paths.filter((other) => other !== path);
+    if (each.do === 'remove') await branch.command({ ...place, type: 'DeleteNode' });
+    else {
+      const targetPath = form === 'nested' && !path.startsWith('/top/') ? `/top${created}` : created;
+      await branch.command({ ...place, targetPath });
+      paths.push(targetPath);
+    }
+  }
+
+  it('answers what it answered when that revision was the head', async () => {
+    const queries = fc.array(fc.tuple(filter, paging), { minLength: 6, maxLength: 6 });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(change, { minLength: 4, maxLength: 8 }),
+        queries,
+        fc.array(change, { minLength: 1, maxLength: 4 }),
+        async (before, asked, after) => {
+          for (const each of before) await run(each);
+          const { head } = (await branch.query({ type: 'ReadBranchState' })) as { head: string };
+          const then: Found[] = [];
+          const callers = [undefined, restricted];
+          for (const [each, window] of asked)
+            for (const caller of callers) then.push(await foundIn(branch, { ...each, ...window }, caller));
+          for (const each of after) await run(each);
+          const at = parseRevision(head);
+          const now: Found[] = [];
+          for (const [each, window] of asked)
+            for (const caller of callers) now.push(await foundIn(branch, { ...each, ...window }, caller, at));
+          expect(now).toEqual(then);
+        },
+      ),
+      { numRuns: workloadCount(40) },
     );
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CommitOperation } from '#actors/branch/messages.ts';
+import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { type BranchFixture, type NodeObject, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 
@@ -21,29 +22,30 @@ describe('a query that an index supports', () => {
   let branch: BranchFixture;
 
   beforeAll(async () => {
-    const item = (name: string): JsonObject => ({
-      name,
+    const shared = [
+      { name: 'group', type: 'Number' },
+      { name: 'rank', type: 'Number', index: ['Property'] },
+      { name: 'label', type: 'String', index: ['Property'] },
+      { name: 'plain', type: 'Number' },
+    ];
+    const item: JsonObject = {
+      name: 'test:Item',
       compound_indexes: [
         { name: 'c', columns: [{ property: 'group' }, { property: 'plain', ascending: false }] },
       ],
-      properties: [
-        { name: 'group', type: 'Number' },
-        { name: 'rank', type: 'Number', index: ['Property'] },
-        { name: 'label', type: 'String', index: ['Property'] },
-        { name: 'plain', type: 'Number' },
-      ],
-    });
+      properties: [...shared, { name: 'own', type: 'Number', index: ['Property'] }],
+    };
     branch = await openBranch({
       nodeTypes: [
-        item('test:Item'),
-        item('test:Rare'),
+        item,
+        { name: 'test:Rare', properties: shared },
         { name: 'test:Cut', properties: [{ name: 'cut', type: 'String', index: ['Property'] }] },
       ],
       workMax: WORK_MAX,
     });
     const operations: CommitOperation[] = Array.from({ length: NODES }, (_, n) => {
       const rank = n % 10 === 0 ? {} : { rank: (n * 7) % NODES };
-      const properties = { ...rank, group: n % 2, label: `label ${n % 100}`, plain: n };
+      const properties = { ...rank, own: n, group: n % 2, label: `label ${n % 100}`, plain: n };
       return { type: 'create', parentPath: '/', node: { name: `n${n}`, nodeType: 'test:Item', properties } };
     });
     const commit = { message: 'many' };
@@ -53,8 +55,10 @@ describe('a query that an index supports', () => {
   });
   afterAll(() => branch.close());
 
-  const ask = async (filter: JsonObject): Promise<Answer> =>
-    (await branch.query({ type: 'RunDslQuery', workspace: WORKSPACE, filter })) as Answer;
+  const ask = async (filter: JsonObject, at?: Revision): Promise<Answer> => {
+    const query = { type: 'RunDslQuery', workspace: WORKSPACE, filter } as const;
+    return (await branch.query(at === undefined ? query : { ...query, at })) as Answer;
+  };
   const items = { node_type: { eq: 'test:Item' } };
 
   it('reads only the nodes in the ranges of its comparisons', async () => {
@@ -106,6 +110,54 @@ describe('a query that an index supports', () => {
     await expect(ask({ ...items, 'properties.plain': { gte: 100, lt: 120 } })).rejects.toThrow();
   });
 
+  it('reads only the first nodes of a range in order, and counts the others by their keys', async () => {
+    const range = { ...items, 'properties.own': { gte: 100 } };
+    const first = await ask({ ...range, order_by: { 'properties.own': 'desc' }, limit: 4, offset: 1 });
+    expect(first.items.map(({ properties }) => properties.own)).toEqual([998, 997, 996, 995]);
+    expect(first.page).toMatchObject({ total: 900, nextOffset: 5 });
+    // By the columns of a compound index that follow those with one value, in their direction and in the opposite one.
+    const group = { ...items, 'properties.group': { eq: 1 }, limit: 3 };
+    for (const [direction, found] of [
+      ['desc', [999, 997, 995]],
+      ['asc', [1, 3, 5]],
+    ] as const) {
+      const order = { 'properties.group': 'asc', 'properties.plain': direction, name: 'asc' };
+      const { items: sorted, page } = await ask({ ...group, order_by: order });
+      expect(sorted.map(({ properties }) => properties.plain)).toEqual(found);
+      expect(page.total).toBe(NODES / 2);
+    }
+    const both = { 'properties.group': 'asc', 'properties.plain': 'desc' };
+    const { items: all } = await ask({ ...items, order_by: both, limit: 2 });
+    expect(all.map(({ properties }) => properties.plain)).toEqual([998, 996]);
+    // Not in this combination of directions.
+    const other = { 'properties.group': 'asc', 'properties.plain': 'asc' };
+    await expect(ask({ ...items, order_by: other, limit: 2 })).rejects.toThrow();
+  });
+
+  it('reads only those at a revision as well, and the nodes that changed since', async () => {
+    const { head } = (await branch.query({ type: 'ReadBranchState' })) as { readonly head: string };
+    const at = parseRevision(head);
+    const queries = [
+      { ...items, 'properties.rank': { gte: 100, lt: 150 } },
+      { ...items, 'properties.own': { gte: 1 }, order_by: { 'properties.own': 'desc' }, limit: 4 },
+      { ...items, 'properties.group': { eq: 1 }, order_by: { 'properties.plain': 'desc' }, limit: 3 },
+      { ...items, limit: 3, offset: 500 },
+    ];
+    const then: Answer[] = [];
+    for (const query of queries) then.push(await ask(query));
+    const place = { type: 'UpdateNode', workspace: WORKSPACE } as const;
+    // One leaves a range, one comes into it, and one is removed from all.
+    for (const [name, properties] of [
+      ['n15', { rank: 5000, own: -1 }],
+      ['n10', { rank: 101, own: 5000, group: 1, plain: 5000 }],
+    ] as const)
+      await branch.command({ ...place, place: { path: `/${name}` }, properties });
+    for (const name of ['n999', 'n140'])
+      await branch.command({ type: 'DeleteNode', workspace: WORKSPACE, place: { path: `/${name}` } });
+    for (const [index, query] of queries.entries()) expect(await ask(query, at)).toEqual(then[index]);
+    for (const [index, query] of queries.entries()) expect(await ask(query)).not.toEqual(then[index]);
+  });
+
   it('reads only the nodes that were changed last, of all types', async () => {
     await branch.command({
       type: 'SetProperty',
@@ -116,11 +168,20 @@ describe('a query that an index supports', () => {
     });
     const { items: found, page } = await ask({ order_by: { updated_at: 'desc' }, limit: 2 });
     expect(found[0]?.path).toBe('/n500');
-    expect(page.total).toBe(NODES + cutEnds.length + 1);
+    expect(page.total).toBe(NODES - 2 + cutEnds.length + 1);
     const { created_at: at } = await branch.read('/rare');
     const last = await ask({ created_at: { gte: at } });
     expect(last.items.map(({ path }) => path)).toContain('/rare');
     expect((await ask({ updated_at: { gt: found[0]?.updated_at as string } })).page.total).toBe(0);
+  });
+
+  it('counts a node by its key at a revision only if it was at the root', async () => {
+    await branch.create('/rare/deep', { own: 7 }, 'test:Item');
+    const { head } = (await branch.query({ type: 'ReadBranchState' })) as { readonly head: string };
+    await branch.command({ type: 'DeleteNode', workspace: WORKSPACE, place: { path: '/rare/deep' } });
+    const first = { ...items, 'properties.own': { gte: 0 }, order_by: { 'properties.own': 'asc' }, limit: 8 };
+    const { page } = await ask(first);
+    expect((await ask(first, parseRevision(head))).page).toEqual(page);
   });
 
   it('compares texts that are too long for a key', async () => {

@@ -1,0 +1,208 @@
+import { ROOT_ID } from '#runtime/content/content-node.ts';
+import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
+import type { ScanSource } from '#runtime/scan/scan.ts';
+import { nodesIn } from '#runtime/scan/changed-nodes.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import { readTypeCount } from '#runtime/tree/index-catalog.ts';
+import { indexSize } from '#runtime/tree/index-statistics.ts';
+import { parentEntry } from '#runtime/tree/node-reader.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import type { VisibleNodes } from '../reads/visible-nodes.ts';
+import type { Condition, DslQuery, Term } from './dsl-filter.ts';
+import { commonIndexes, type IndexUse, indexUses } from './index-source.ts';
+
+/** Reading a key costs about an eighth of reading a node. */
+const KEYS_PER_NODE = 8;
+
+type RootSource = Extract<ScanSource, { readonly kind: 'paths' }>;
+
+/** Where the nodes of a query come from. Each of them is compared with the filter, unless all match. */
+export type QueryPlan =
+  | {
+      /** All nodes of the source match, and are in the order of the answer. */
+      readonly kind: 'matches';
+      /** Undefined: there are none. */
+      readonly source: ScanSource | undefined;
+      /** Number of matches, if it is known. */
+      readonly total: number | undefined;
+    }
+  | { readonly kind: 'candidates'; readonly source: ScanSource; readonly isInPathOrder: boolean }
+  | {
+      /** Nodes in the order of the first fields to sort by. */
+      readonly kind: 'sorted';
+      readonly use: IndexUse;
+      readonly total: number | undefined;
+    };
+
+/** An index that may serve the query, and what a walk over it costs. */
+interface Walk {
+  readonly use: IndexUse;
+  /** Nodes that changed since the revision that is read. */
+  readonly changed: number;
+}
+
+/**
+ * Chooses the cheapest source that has all matches. Costs are estimated from the counters of the head, also for a query
+ * at a revision.
+ *
+ * @param at whether a revision is read
+ * @returns yields undefined where the work may pause
+ */
+export function* planQuery(
+  reader: TableReader,
+  nodes: VisibleNodes,
+  { filter, order, window }: DslQuery,
+  at: boolean,
+): Generator<undefined, QueryPlan> {
+  const { workspace } = nodes;
+  const rootCount = parentEntry(reader, workspace, ROOT_ID)?.count ?? 0;
+  const terms = conjunction(filter);
+  const typeTerm = terms.find(isTypeTerm);
+  const nodeType = typeTerm === undefined ? undefined : typeOf(typeTerm);
+  const catalog =
+    nodeType !== undefined && isNodeTypeName(nodeType)
+      ? readTypeCount(reader, workspace, nodeType)
+      : undefined;
+  const isNone = nodeType !== undefined && (!isNodeTypeName(nodeType) || (catalog === undefined && !at));
+  if (isNone) return { kind: 'matches', source: undefined, total: 0 };
+
+  const counts = new MatchCount(reader, nodes, filter, typeTerm, at);
+  const ofType: RootSource = { kind: 'paths', workspace, isChildren: true, nodeType };
+  if (counts.isTypeAlone && order.length === 0) {
+    const isWhole = window.limit === null && window.offset === 0;
+    return { kind: 'matches', source: ofType, total: isWhole ? undefined : yield* counts.ofSource(ofType) };
+  }
+
+  const fields = nodeType === undefined ? commonIndexes(reader, workspace) : catalog?.fields;
+  const walks: Walk[] = [];
+  for (const use of fields === undefined ? [] : indexUses({ workspace, nodeType, terms, order }, fields)) {
+    const changed = yield* nodes.changedFor(use.source);
+    if (changed !== undefined) walks.push({ use, changed });
+  }
+  let least = Math.min(rootCount, catalog?.count ?? rootCount);
+  let smallest: Walk | undefined;
+  for (const walk of walks) {
+    if (!walk.use.isNarrowed) continue;
+    const count = walk.changed + (yield* nodes.countPlaces(walk.use.source, least - walk.changed));
+    if (count > least) continue;
+    least = count;
+    smallest = walk;
+  }
+  const total = window.limit === null ? undefined : yield* counts.total(ofType, walks);
+  const share =
+    total === undefined || total === 0 ? 1 : Math.min((window.offset + (window.limit ?? total)) / total, 1);
+  const sorted = bestSorted(walks);
+  if (sorted !== undefined && (yield* walkCost(reader, nodes, sorted, share, least)) <= least)
+    return { kind: 'sorted', use: sorted.use, total };
+  if (smallest !== undefined)
+    return { kind: 'candidates', source: smallest.use.source, isInPathOrder: false };
+  const isSmallType = nodeType !== undefined && (catalog?.count ?? 0) <= rootCount * KEYS_PER_NODE;
+  const source = isSmallType ? ofType : { ...ofType, nodeType: undefined };
+  return { kind: 'candidates', source, isInPathOrder: true };
+}
+
+/** The index that has most of the order; of several the one that has fewer rows to pass. */
+function bestSorted(walks: readonly Walk[]): Walk | undefined {
+  let best: Walk | undefined;
+  for (const walk of walks) {
+    const { isNarrowed, sorted } = walk.use;
+    if (sorted === 0 || (best !== undefined && sorted < best.use.sorted)) continue;
+    if (best === undefined || sorted > best.use.sorted || (isNarrowed && !best.use.isNarrowed)) best = walk;
+  }
+  return best;
+}
+
+/**
+ * About as many nodes as a walk reads before the window is full.
+ *
+ * @param share of the matches that are in the window, or before it
+ * @param most what matters is whether it is more
+ */
+function* walkCost(
+  reader: TableReader,
+  nodes: VisibleNodes,
+  { changed, use }: Walk,
+  share: number,
+  most: number,
+): Generator<undefined, number> {
+  const { isNarrowed, source } = use;
+  const rows = isNarrowed
+    ? yield* nodes.countPlaces(source, most / share)
+    : indexSize(reader, nodes.workspace, source.index);
+  return changed + rows * share;
+}
+
+/** Counts matches by keys, where nothing has to be read to know which nodes match. */
+class MatchCount {
+  /** Whether the filter asks for the nodes of one type or of all types, and for nothing else. */
+  readonly isTypeAlone: boolean;
+  readonly #reader: TableReader;
+  readonly #nodes: VisibleNodes;
+  readonly #others: readonly Term[];
+  readonly #isConjunction: boolean;
+  readonly #at: boolean;
+
+  constructor(
+    reader: TableReader,
+    nodes: VisibleNodes,
+    filter: Condition,
+    typeTerm: Term | undefined,
+    at: boolean,
+  ) {
+    this.#reader = reader;
+    this.#nodes = nodes;
+    this.#others = conjunction(filter).filter((term) => term !== typeTerm);
+    this.#isConjunction = !hasOtherParts(filter);
+    this.#at = at;
+    this.isTypeAlone = this.#isConjunction && this.#others.length === 0;
+  }
+
+  /** Number of matches; undefined when nodes have to be read for it. @param walks over indexes */
+  *total(ofType: RootSource, walks: readonly Walk[]): Generator<undefined, number | undefined> {
+    if (this.isTypeAlone) return yield* this.ofSource(ofType);
+    if (!this.#isConjunction || !this.#nodes.seesAll || !this.#isFlat) return undefined;
+    const all = walks.find(({ use }) => this.#others.every((term) => use.satisfied.has(term)));
+    return all === undefined ? undefined : yield* this.#nodes.countNodes(all.use.source, isAtRoot);
+  }
+
+  /** Number of nodes at the root, of one type or of all. */
+  *ofSource(source: RootSource): Generator<undefined, number | undefined> {
+    if (!this.#nodes.seesAll) return undefined;
+    if (source.nodeType === undefined && !this.#at) return this.#rootCount;
+    return yield* this.#nodes.countNodes(source);
+  }
+
+  /** Number of nodes at the root of the head. */
+  get #rootCount(): number {
+    return parentEntry(this.#reader, this.#nodes.workspace, ROOT_ID)?.count ?? 0;
+  }
+
+  /** Whether all nodes of the workspace are at its root: indexes have nodes of every depth. */
+  get #isFlat(): boolean {
+    return nodesIn(this.#reader, this.#nodes.workspace) === this.#rootCount;
+  }
+}
+
+function isAtRoot({ parentId }: NodeRecord): boolean {
+  return parentId === ROOT_ID;
+}
+
+/** The comparisons that every match must satisfy. */
+function conjunction(filter: Condition): readonly Term[] {
+  if (filter.kind === 'term') return [filter];
+  return filter.kind === 'and' ? filter.parts.flatMap(conjunction) : [];
+}
+
+function hasOtherParts(filter: Condition): boolean {
+  if (filter.kind === 'term') return false;
+  return filter.kind === 'and' ? filter.parts.some(hasOtherParts) : true;
+}
+
+function isTypeTerm({ field, operator }: Term): boolean {
+  return operator === 'eq' && field.kind === 'column' && field.name === 'node_type';
+}
+
+/** The type that a term asks for. A value that is not a text is the type of no node, and neither is the empty name. */
+function typeOf(term: Term): string {
+  return 'value' in term && typeof term.value === 'string' ? term.value : '';
+}

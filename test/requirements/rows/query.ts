@@ -33,5 +33,6 @@ export const queryRows: readonly Requirement[] = [
   { id: 'DSL-013', section: 'docs/interface/queries.md#boolean-query', status: 'verified', theme: 'rest-content', behaviour: 'A query without a filter answers all root nodes' },
   { id: 'DSL-014', section: 'docs/interface/queries.md#boolean-query', status: 'verified', theme: 'rest-content', behaviour: '`offset` is applied once and `order_by` before it' },
   { id: 'DSL-015', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'rest-content', behaviour: 'A boolean query with an unknown field or operator answers 400 with the nearest known one' },
+  { id: 'DSL-016', section: 'docs/interface/queries.md#boolean-query', status: 'verified', theme: 'rest-content', behaviour: 'Lone surrogates are told apart by `eq`, `ne` and `in`, and count as U+FFFD in `gt`, `gte`, `lt`, `lte` and `order_by`, with an index and without one' },
   { id: 'QUERY-016', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'rest-content', behaviour: 'An unknown field of a JSON query answers 400 with its name and the nearest known one, or all of them' },
 ];

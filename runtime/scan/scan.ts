@@ -214,14 +214,13 @@ export function* countNodes(
   let count = 0;
   for (const part of partsOf(moment, source)) {
     for (const place of part?.places ?? []) {
-      const mayLack = source.kind === 'nodes' && moment.at !== undefined;
-      if (place.isLoose === true || mayLack) return undefined;
+      if (mayLack(moment, source, place)) return undefined;
       const isPresent = moment.at === undefined || part?.changed?.has(place.id) === false;
       if (holds === undefined || isPresent) {
         count += 1;
         continue;
       }
-      const record = yield* recordAt(moment, source.workspace, place);
+      const record = yield* recordAt(moment, source.workspace, place, false);
       if (record !== undefined && holds(record)) count += 1;
       yield undefined;
     }

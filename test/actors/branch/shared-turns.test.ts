@@ -4,7 +4,7 @@ import { SliceScheduler, TURN_MS } from '#runtime/base/event-loop/slice-schedule
 import type { ActorKind, QueryContext } from '#runtime/commit/behaviour.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { readerOver } from '#runtime/shard/value-in-steps.ts';
+import { readerOver } from '#runtime/shard/reader-over.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { chunkText } from '#test/support/chunk-text.ts';
 import { TurnClock } from '#test/support/turn-clock.ts';

@@ -56,46 +56,59 @@ function searchedLength(value: JsonValue): number {
   return typeof value === 'string' ? value.length : 0;
 }
 
+/** Whether a filter is matched with a node of so many bytes without a pause. */
+export function isQuick({ perByte }: FilterWeight, length: number): boolean {
+  return length * perByte <= SMALL_PRODUCT;
+}
+
+/** Estimated nanoseconds to match a filter with a node of so many bytes. */
+export function rowWork({ perByte, terms }: FilterWeight, length: number): number {
+  const comparisons = Math.min(perByte, length);
+  return NODE_WORK + length * BYTE_WORK + terms * TERM_WORK + comparisons * COMPARISON_WORK;
+}
+
 /**
  * Whether a filter holds for a node of any size.
  *
  * @param weight of the filter, see {@link filterWeight}
+ * @param length of the node in bytes
  * @returns the answer; yields undefined where the work may pause
  * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  */
 export function* matchesInSlices(
   filter: Condition,
-  { perByte, terms }: FilterWeight,
+  weight: FilterWeight,
   row: DslRow,
+  length: number,
   budget: RequestBudget,
 ): Generator<undefined, boolean> {
-  const { length } = row.record.bytes;
-  const comparisons = Math.min(perByte, length);
-  budget.spend(NODE_WORK + length * BYTE_WORK + terms * TERM_WORK + comparisons * COMPARISON_WORK);
-  if (length * perByte <= SMALL_PRODUCT) return holds(filter, row);
+  budget.spend(rowWork(weight, length));
+  if (isQuick(weight, length)) return holds(filter, row);
   yield undefined;
-  return yield* holdsInSlices(filter, row, budget);
+  return yield* holdsInSlices(filter, row, length, budget);
 }
 
 function* holdsInSlices(
   condition: Condition,
   row: DslRow,
+  length: number,
   budget: RequestBudget,
 ): Generator<undefined, boolean> {
   switch (condition.kind) {
     case 'and':
-      for (const part of condition.parts) if (!(yield* holdsInSlices(part, row, budget))) return false;
+      for (const part of condition.parts)
+        if (!(yield* holdsInSlices(part, row, length, budget))) return false;
       return true;
     case 'or':
-      for (const part of condition.parts) if (yield* holdsInSlices(part, row, budget)) return true;
+      for (const part of condition.parts) if (yield* holdsInSlices(part, row, length, budget)) return true;
       return false;
     case 'not':
-      return !(yield* holdsInSlices(condition.part, row, budget));
+      return !(yield* holdsInSlices(condition.part, row, length, budget));
     case 'term': {
       // A property is decoded by the first comparison that uses it.
       const value = row.value(condition.field);
       yield undefined;
-      return yield* termHoldsInSlices(condition, value, row.record.bytes.length, budget);
+      return yield* termHoldsInSlices(condition, value, length, budget);
     }
   }
 }

@@ -15,7 +15,8 @@ import { byPathThenId, type FoundNode } from './found-node.ts';
 import type { IndexUse } from './index-source.ts';
 import { PageText, type QueryWindow, sourceText, windowText } from './query-page.ts';
 import { planQuery } from './query-plan.ts';
-import { type VisibleNode, VisibleNodes } from '../reads/visible-nodes.ts';
+import { storedFilter } from './stored-filter.ts';
+import { type VisibleNode, VisibleNodes, type VisibleRow } from '../reads/visible-nodes.ts';
 
 /** The boolean query over the nodes at the root of a workspace. @see messages.ts, RunDslQuery */
 export function runDslQuery(state: BranchState, context: QueryContext, query: RunDslQuery): JsonAnswer {
@@ -30,8 +31,9 @@ export function runDslQuery(state: BranchState, context: QueryContext, query: Ru
     }
     const filter = new NodeFilter(nodes, dsl);
     if (plan.kind === 'sorted') yield* orderedText(filter, plan.use, plan.total);
-    else if (plan.isInPathOrder && dsl.order.length === 0) yield* foundText(filter, plan.source);
-    else yield* sortedText(filter, plan.source);
+    else if (plan.isInPathOrder && dsl.order.length === 0)
+      yield* foundText(filter, plan.source, plan.unordered);
+    else yield* sortedText(filter, plan.unordered ?? plan.source);
   });
 }
 
@@ -54,6 +56,12 @@ class NodeFilter {
     this.#weight = filterWeight(dsl.filter);
   }
 
+  /** The visible nodes of a source that may match. */
+  candidates(source: ScanSource): Generator<VisibleRow | undefined, string | undefined> {
+    const where = storedFilter(this.dsl.filter, this.#weight, this.budget);
+    return this.nodes.rows(source, where === undefined ? {} : { where });
+  }
+
   /** Collects matches in the order of the query. */
   bestMatches(window: QueryWindow): BestMatches<Match> {
     const { order } = this.dsl;
@@ -67,7 +75,9 @@ class NodeFilter {
     // An index has nodes of every depth.
     if (record.parentId !== ROOT_ID) return undefined;
     const row = new DslRow(record, () => this.nodes.type(record.nodeType));
-    return (yield* matchesInSlices(this.dsl.filter, this.#weight, row, this.budget)) ? row : undefined;
+    const { length } = record.bytes;
+    const isMatch = yield* matchesInSlices(this.dsl.filter, this.#weight, row, length, this.budget);
+    return isMatch ? row : undefined;
   }
 
   *match(node: VisibleNode): Generator<undefined, Match | undefined> {
@@ -79,10 +89,23 @@ class NodeFilter {
   }
 }
 
-/** The nodes of a source that match the filter, in its order: none is kept in memory. */
-function* foundText(filter: NodeFilter, source: ScanSource): Generator<Piece, void> {
+/** Matches that are kept and sorted before the nodes are looked up in their order instead. */
+const FEW_MATCHES = 1_000;
+
+/**
+ * The nodes of a source that match the filter, in its order, which is that of paths. Where few of them match, they are found
+ * in another source that has them in no order.
+ *
+ * @param unordered that source, if it costs less
+ */
+function* foundText(
+  filter: NodeFilter,
+  source: ScanSource,
+  unordered: ScanSource | undefined,
+): Generator<Piece, void> {
+  if (unordered !== undefined && (yield* sortedText(filter, unordered, FEW_MATCHES))) return;
   const page = new PageText(filter.dsl.window);
-  for (const node of filter.nodes.rows(source)) {
+  for (const node of filter.candidates(source)) {
     const isMatch = node !== undefined && (yield* silently(filter.find(node))) !== undefined;
     if (isMatch) yield* page.next(filter.nodes, node);
     else yield '';
@@ -90,18 +113,29 @@ function* foundText(filter: NodeFilter, source: ScanSource): Generator<Piece, vo
   yield page.end();
 }
 
-/** The nodes of a source that match the filter, in the requested order; those in the window are read again. */
-function* sortedText(filter: NodeFilter, source: ScanSource): Generator<Piece, void> {
+/**
+ * The nodes of a source that match the filter, in the requested order; those in the window are read again.
+ *
+ * @param most the most matches
+ * @returns false when there are more: then there is no text
+ */
+function* sortedText(
+  filter: NodeFilter,
+  source: ScanSource,
+  most: number = Number.POSITIVE_INFINITY,
+): Generator<Piece, boolean> {
   const { nodes, dsl } = filter;
   const best = filter.bestMatches(dsl.window);
   try {
-    for (const node of nodes.rows(source)) {
+    for (const node of filter.candidates(source)) {
       const match = node === undefined ? undefined : yield* silently(filter.match(node));
       if (match !== undefined) yield* silently(best.add(match));
+      if (best.count > most) return false;
       yield '';
     }
     const sorted = yield* silently(best.sorted());
     yield* windowText(nodes, sorted, dsl.window, best.count);
+    return true;
   } finally {
     best.close();
   }

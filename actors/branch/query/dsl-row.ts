@@ -16,20 +16,40 @@ import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { derivedProperty } from '#runtime/tree/render-node.ts';
 import type { Column, Condition, Field, OrderTerm, Term } from './dsl-filter.ts';
 
+/** What a filter reads of a node: of a record, or of a row where it is stored. */
+export type FilteredNode = Pick<
+  NodeRecord,
+  | 'id'
+  | 'name'
+  | 'path'
+  | 'nodeType'
+  | 'archetype'
+  | 'version'
+  | 'orderKey'
+  | 'ownerId'
+  | 'createdAt'
+  | 'createdBy'
+  | 'updatedAt'
+  | 'updatedBy'
+  | 'publishedAt'
+  | 'publishedBy'
+  | 'property'
+>;
+
 /** A node as input of a filter: a column or property is decoded on first use. */
 export class DslRow {
-  readonly record: NodeRecord;
+  readonly #node: FilteredNode;
   readonly #type: () => ResolvedNodeType | undefined;
-  readonly #properties = new Map<string, JsonValue | undefined>();
+  #properties: Map<string, JsonValue | undefined> | undefined;
 
-  constructor(record: NodeRecord, type: () => ResolvedNodeType | undefined) {
-    this.record = record;
+  constructor(node: FilteredNode, type: () => ResolvedNodeType | undefined) {
+    this.#node = node;
     this.#type = type;
   }
 
   /** The value of a field; undefined when a property is missing, null when a column is not set. */
   value(field: Field): JsonValue | undefined {
-    return field.kind === 'column' ? columnValue(this.record, field.name) : this.#nested(field.keys);
+    return field.kind === 'column' ? columnValue(this.#node, field.name) : this.#nested(field.keys);
   }
 
   #nested(keys: readonly string[]): JsonValue | undefined {
@@ -44,15 +64,16 @@ export class DslRow {
   }
 
   #property(name: string): JsonValue | undefined {
+    this.#properties ??= new Map();
     if (!this.#properties.has(name)) {
       const derived = name.startsWith('$') ? derivedProperty(this.#type(), name) : undefined;
-      this.#properties.set(name, derived ?? this.record.property(name));
+      this.#properties.set(name, derived ?? this.#node.property(name));
     }
     return this.#properties.get(name);
   }
 }
 
-function columnValue(record: NodeRecord, column: Column): JsonValue {
+function columnValue(record: FilteredNode, column: Column): JsonValue {
   switch (column) {
     case 'id':
       return record.id;

@@ -14,6 +14,9 @@ import { commonIndexes, type IndexUse, indexUses } from './index-source.ts';
 /** Reading a key costs about an eighth of reading a node. */
 const KEYS_PER_NODE = 8;
 
+/** Rows of nodes that are looked at one after the other cost as much as a look-up of one. */
+const ROWS_PER_LOOK_UP = 3;
+
 type RootSource = Extract<ScanSource, { readonly kind: 'paths' }>;
 
 /** Where the nodes of a query come from. Each of them is compared with the filter, unless all match. */
@@ -26,7 +29,13 @@ export type QueryPlan =
       /** Number of matches, if it is known. */
       readonly total: number | undefined;
     }
-  | { readonly kind: 'candidates'; readonly source: ScanSource; readonly isInPathOrder: boolean }
+  | {
+      readonly kind: 'candidates';
+      readonly source: ScanSource;
+      readonly isInPathOrder: boolean;
+      /** A source in no useful order that has the same nodes and others, and still costs less to look at. */
+      readonly unordered?: ScanSource;
+    }
   | {
       /** Nodes in the order of the first fields to sort by. */
       readonly kind: 'sorted';
@@ -98,7 +107,10 @@ export function* planQuery(
     return { kind: 'candidates', source: smallest.use.source, isInPathOrder: false };
   const isSmallType = nodeType !== undefined && (catalog?.count ?? 0) <= rootCount * KEYS_PER_NODE;
   const source = isSmallType ? ofType : { ...ofType, nodeType: undefined };
-  return { kind: 'candidates', source, isInPathOrder: true };
+  const looked = isSmallType ? (catalog?.count ?? 0) : rootCount;
+  const isAllCheaper = nodesIn(reader, workspace) <= looked * ROWS_PER_LOOK_UP;
+  const unordered = isAllCheaper ? { unordered: { kind: 'nodes', workspace } as const } : {};
+  return { kind: 'candidates', source, isInPathOrder: true, ...unordered };
 }
 
 /** The index that has most of the order; of several the one that has fewer rows to pass. */

@@ -24,7 +24,7 @@ import {
 } from '#runtime/scan/scan.ts';
 import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
-import type { RecordView } from '#runtime/tree/record/record-view.ts';
+import type { RowPredicate } from '#runtime/scan/row-filter.ts';
 import { writeRecord } from '#runtime/tree/record/write-record.ts';
 import { nodeTag } from '#runtime/tree/node-tag.ts';
 import { derivedTypeText, type RenderFacts, renderNodeInSteps } from '#runtime/tree/render-node.ts';
@@ -63,6 +63,9 @@ export interface VisibleNode {
   /** Whether it has children, if that was looked up before. */
   readonly hasChildren?: boolean | undefined;
 }
+
+/** The part of a source that is read. */
+export type RowBounds = Pick<ScanRequest, 'after' | 'limit' | 'placesMax' | 'reverse' | 'skip' | 'isPassing'>;
 
 /** A visible node at its position in a source. */
 export type VisibleRow = ScanRow;
@@ -115,19 +118,21 @@ export class VisibleNodes {
   /**
    * The visible nodes of a source in its order.
    *
+   * @param where only nodes for which it holds; absent: all
    * @returns as {@link scan}
    */
   *rows(
     source: ScanSource,
-    bounds: Pick<ScanRequest, 'after' | 'limit' | 'placesMax' | 'reverse' | 'skip' | 'isPassing'> = {},
+    { where, ...bounds }: RowBounds & { readonly where?: RowPredicate } = {},
   ): Generator<VisibleRow | undefined, string | undefined> {
     const scope = this.#policy.readScope(source.workspace);
     const chain = this.#chain;
-    const predicate =
-      chain.length === 0
-        ? {}
-        : { predicate: (row: RecordView) => !row.hasTranslations || !isHidden(row.record(), chain) };
-    return yield* scan(this.#moment, { source, scope, budget: this.budget, ...predicate, ...bounds });
+    const isShown: RowPredicate | undefined =
+      chain.length === 0 ? undefined : (row) => !row.hasTranslations || !isHidden(row.record(), chain);
+    const predicate: RowPredicate | undefined =
+      where === undefined || isShown === undefined ? (where ?? isShown) : (row) => where(row) && isShown(row);
+    const wanted = predicate === undefined ? {} : { predicate };
+    return yield* scan(this.#moment, { source, scope, budget: this.budget, ...wanted, ...bounds });
   }
 
   /** The remaining budget of the request. */

@@ -62,6 +62,11 @@ export class RecordView {
     this.#tableEnd = this.#tableAt + layout.count(bytes, total) * TABLE_ENTRY_BYTES;
   }
 
+  /** Number of the bytes of the record that are there. */
+  get length(): number {
+    return this.#length;
+  }
+
   /** Whether the record is there as a whole. Properties need that. */
   get isWhole(): boolean {
     return this.#isWhole;

@@ -6,6 +6,7 @@ import { DslRow, holds, SORT_KEY_CHARACTERS, sortKeys } from '#actors/branch/que
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { NodeHeader } from '#runtime/content/content-node.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import { runBudgeted } from '#test/support/budgeted-steps.ts';
 import { plainHeader } from '#test/support/plain-header.ts';
@@ -23,8 +24,8 @@ const header: NodeHeader = {
 /** What no step may take, in estimated nanoseconds. */
 const TURN_MAX = 50_000_000;
 
-const rowOf = (properties: JsonObject): DslRow =>
-  new DslRow(makeNodeRecord(header, properties), () => undefined);
+const recordOf = (properties: JsonObject): NodeRecord => makeNodeRecord(header, properties);
+const rowOf = (record: NodeRecord): DslRow => new DslRow(record, () => undefined);
 
 const match = (
   filter: JsonObject,
@@ -35,7 +36,8 @@ const match = (
   const { filter: condition } = parseDslQuery(filter);
   const weight = filterWeight(condition);
   const asked = perByte === undefined ? weight : { ...weight, perByte };
-  const steps = matchesInSlices(condition, asked, rowOf(properties), budget);
+  const record = recordOf(properties);
+  const steps = matchesInSlices(condition, asked, rowOf(record), record.bytes.length, budget);
   return runBudgeted(steps, budget);
 };
 
@@ -68,7 +70,7 @@ describe('matchesInSlices', () => {
       fc.property(filters, fc.option(values, { nil: undefined }), (filter, value) => {
         const properties: JsonObject = value === undefined ? {} : { p: value };
         const asLarge = match(filter, properties, new RequestBudget(), 1e7);
-        expect(asLarge.result).toBe(holds(parseDslQuery(filter).filter, rowOf(properties)));
+        expect(asLarge.result).toBe(holds(parseDslQuery(filter).filter, rowOf(recordOf(properties))));
         expect(match(filter, properties).result).toBe(asLarge.result);
       }),
     );
@@ -133,7 +135,9 @@ describe('matchesInSlices', () => {
     const filter = { or: Array.from({ length: 499 }, (_, n) => ({ 'properties.p': { contains: n + 10 } })) };
     const budget = new RequestBudget({ workMax: 200_000_000, memoryMax: 1 });
     const condition = parseDslQuery(filter).filter;
-    const steps = matchesInSlices(condition, filterWeight(condition), rowOf({ p: list }), budget);
+    const record = recordOf({ p: list });
+    const weight = filterWeight(condition);
+    const steps = matchesInSlices(condition, weight, rowOf(record), record.bytes.length, budget);
     let longest = 0;
     const run = (): void => {
       for (;;) {
@@ -149,7 +153,8 @@ describe('matchesInSlices', () => {
 
 describe('sortKeys', () => {
   const { order } = parseDslQuery({ order_by: { 'properties.p': 'asc' } });
-  const keyOf = (value: JsonValue): JsonValue | undefined => sortKeys(order, rowOf({ p: value }))[0];
+  const keyOf = (value: JsonValue): JsonValue | undefined =>
+    sortKeys(order, rowOf(recordOf({ p: value })))[0];
 
   it('keeps no more of a value than is compared', () => {
     expect(keyOf('x'.repeat(SORT_KEY_CHARACTERS))).toBe('x'.repeat(SORT_KEY_CHARACTERS));

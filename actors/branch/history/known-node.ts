@@ -4,26 +4,26 @@ import { decodeRevisionDescending, REVISION_BYTES, type Revision } from '#runtim
 import { nodeNotFound } from '#runtime/errors/service-error.ts';
 import { storedText } from '#runtime/shard/binary-key.ts';
 import { BranchTable, nodeVersionsUpTo, pathVersionsUpTo } from '#runtime/shard/key-layout.ts';
-import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
+import { LargeValue } from '#runtime/shard/large-value.ts';
+import { valueInSteps } from '#runtime/shard/value-in-steps.ts';
 import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import { type FoundNode, findNode, foundNode } from '#runtime/tree/found-node.ts';
-import type { NodeReader } from '#runtime/tree/node-reader.ts';
 import { recordInSteps } from '#runtime/tree/record/node-record.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { BranchState } from '../branch-state.ts';
 import { settle } from '../long-answer.ts';
 import type { ReadAudit, ReadHistory } from '../messages.ts';
-import { treeAt } from '#runtime/tree/past-node-reader.ts';
+import { Moment, restReader } from '#runtime/scan/moment.ts';
 import { StateAt } from '#runtime/tree/state-at.ts';
 
 /** The state in which a past node is looked up: the tree at a moment and the versions before it. */
 interface Past {
   readonly view: TableReader;
-  readonly tree: NodeReader;
+  readonly state: Moment;
   readonly moment: Revision;
   /** Tells the revisions of the moment from those of other lines and those of the source made after the fork. */
-  readonly state: StateAt;
+  readonly lineage: StateAt;
 }
 
 /**
@@ -36,7 +36,7 @@ export function withKnownNode<T>(
   query: ReadHistory | ReadAudit,
   answer: (found: FoundNode) => T,
 ): T | Promise<T> {
-  const found = settle(context, (view) => findKnownNode(state, context, view, query));
+  const found = settle(context, (view) => findKnownNode(state, context, view, query), 'moving');
   return found instanceof Promise ? found.then(answer) : answer(found);
 }
 
@@ -56,7 +56,7 @@ function* findKnownNode(
 ): Generator<undefined, FoundNode> {
   state.workspace(workspace);
   const moment = at ?? readBranchHead(view).head;
-  const past: Past = { view, tree: treeAt(view, at), moment, state: new StateAt(view, moment) };
+  const past: Past = { view, state: new Moment(view, at), moment, lineage: new StateAt(view, moment) };
   const id = 'id' in place ? place.id : yield* lastIdAt(past, workspace, place.path);
   const last = id === undefined ? undefined : yield* lastState(past, workspace, id);
   if (last === undefined) throw nodeNotFound(place);
@@ -67,7 +67,7 @@ function* findKnownNode(
 }
 
 function* lastIdAt(past: Past, workspace: string, path: string): Generator<undefined, string | undefined> {
-  const present = past.tree.idAt(workspace, path);
+  const present = past.state.tree.idAt(workspace, path);
   if (present !== undefined) return present === ROOT_ID ? undefined : present;
   const earlier = pathVersionsUpTo(workspace, path, past.moment);
   const value = yield* lastValue(past, BranchTable.pathVersions, earlier);
@@ -75,7 +75,7 @@ function* lastIdAt(past: Past, workspace: string, path: string): Generator<undef
 }
 
 function* lastState(past: Past, workspace: string, id: string): Generator<undefined, FoundNode | undefined> {
-  const present = yield* findNode(past.tree, workspace, id);
+  const present = yield* findNode(past.state.tree, workspace, id);
   if (present !== undefined) return present;
   const earlier = nodeVersionsUpTo(workspace, id, past.moment);
   const value = yield* lastValue(past, BranchTable.nodeVersions, earlier);
@@ -84,16 +84,18 @@ function* lastState(past: Past, workspace: string, id: string): Generator<undefi
 
 /** The newest version of a key that is not a deletion. */
 function* lastValue(
-  { state, view }: Past,
+  { lineage, view }: Past,
   table: number,
   range: Range,
 ): Generator<undefined, Uint8Array | undefined> {
   // Versions of other lines come between them, which may be large.
   for (const { key, value } of storedRowsInBatches(view, table, range)) {
+    restReader(view);
     yield;
     if (value.length === 0) continue;
-    if (state.belongs(decodeRevisionDescending(key, key.length - REVISION_BYTES)))
-      return yield* wholeInSteps(view, value);
+    if (lineage.belongs(decodeRevisionDescending(key, key.length - REVISION_BYTES)))
+      // By its key: where the reader has gone over to another snapshot, a large value may be stored anew.
+      return value instanceof LargeValue ? yield* valueInSteps(view, table, key) : value;
   }
   return undefined;
 }

@@ -8,6 +8,7 @@ import {
   removeOrphanedVersions,
 } from '#runtime/tree/orphaned-versions.ts';
 import { removeStrayRows } from '#runtime/projection/projection-rows.ts';
+import { restReader } from '#runtime/scan/moment.ts';
 import { removeFeedRowsBefore } from '#runtime/tree/feed-store.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
@@ -52,7 +53,7 @@ export function countOrphanedVersions(
   _query: CountOrphanedVersions | CountLeftovers,
 ): number | Promise<number> {
   requireEngine(context.caller);
-  return settle(context, count);
+  return settle(context, count, 'moving');
 }
 
 function* count(reader: TableReader): Generator<undefined, number> {
@@ -60,7 +61,9 @@ function* count(reader: TableReader): Generator<undefined, number> {
   for (const range of orphanedRanges(reader)) {
     for (const _ of rowsInBatches(reader, BranchTable.revisions, range)) {
       revisions += 1;
-      if (revisions % REVISIONS_PER_SLICE === 0) yield;
+      if (revisions % REVISIONS_PER_SLICE !== 0) continue;
+      restReader(reader);
+      yield;
     }
   }
   return revisions;

@@ -62,10 +62,11 @@ function versionsOf(
       bytes >= LARGE_NODE_BYTES,
     );
   }
-  return settleGrowing(context, function* (reader) {
+  const work = function* (reader: TableReader): Generator<LargePiece | undefined, JsonText> {
     const length = findManualVersion(reader, workspace, id, version)?.length ?? 0;
     if (length >= LARGE_NODE_BYTES) {
       // Read again after a wait for room: a waiting request must not keep the value in memory.
+      restReader(reader);
       yield new LargePiece(length * COPIES);
       yield;
     }
@@ -76,7 +77,8 @@ function versionsOf(
       throw new ServiceError('NOT_FOUND', `Node '${path}' has no version ${version}`);
     }
     return new JsonText(yield* render(reader, kept));
-  });
+  };
+  return settleGrowing(context, work, 'moving');
 }
 
 function versionFilter(reader: TableReader, at: Revision | undefined): (version: ManualVersion) => boolean {

@@ -18,6 +18,7 @@ import {
   parentsOf,
   type RevisionSource,
 } from '#runtime/tree/revision-graph.ts';
+import { restReader } from '#runtime/scan/moment.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { BranchState } from '../branch-state.ts';
 import { VirtualBasePaths, virtualBaseState } from './virtual-base.ts';
@@ -384,6 +385,7 @@ class PairSources implements RevisionSource {
 
   record(revision: Revision): GraphRecord | undefined {
     const own = readAncestor(this.#reader, revision);
+    this.#rest();
     if (own !== undefined) return own;
     const text = formatRevision(revision);
     if (!this.#foreign.has(text)) {
@@ -408,7 +410,11 @@ class PairSources implements RevisionSource {
 
   /** Undefined when the branch no longer exists. */
   changed(actor: string, revisions: readonly string[], from: ChangesPlace): ChangedPart | undefined {
-    if (actor === this.#state.actor) return changedPart(this.#reader, revisions, from);
+    if (actor === this.#state.actor) {
+      const part = changedPart(this.#reader, revisions, from);
+      this.#rest();
+      return part;
+    }
     return this.#askIfThere(actor, { type: 'ReadChanged', revisions, from }) as ChangedPart | undefined;
   }
 
@@ -452,6 +458,7 @@ class PairSources implements RevisionSource {
     if (holder === null) return undefined;
     if (holder !== undefined && holder !== this.#state.actor) return this.#ask(holder, query) as T;
     const found = own();
+    this.#rest();
     if (found !== undefined) {
       this.#holders.set(text, this.#state.actor);
       return found;
@@ -475,6 +482,11 @@ class PairSources implements RevisionSource {
       if (record?.home !== undefined) homes.add(record.home);
     }
     return homes;
+  }
+
+  /** What it read is the same in each snapshot; a node of which a half was read is begun again if it is stored anew. */
+  #rest(): void {
+    restReader(this.#reader);
   }
 
   #ask(actor: string, query: BranchQuery): unknown {

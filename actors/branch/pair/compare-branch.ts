@@ -20,7 +20,7 @@ export function compareBranch(
   query: CompareBranch,
 ): BranchComparison | Promise<BranchComparison> {
   requireLogin(context.caller.principal);
-  return settle(context, (reader) => compared(state, reader, query));
+  return settle(context, (reader) => compared(state, reader, query), 'moving');
 }
 
 function* compared(

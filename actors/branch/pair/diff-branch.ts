@@ -3,6 +3,7 @@ import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { Moment } from '#runtime/scan/moment.ts';
 import type { NetChange } from '#runtime/tree/net-change.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { BranchPair } from './branch-pair.ts';
@@ -41,7 +42,9 @@ export function diffBranch(
   requireLogin(context.caller.principal);
   const work = (reader: TableReader) => compared(state, context, reader, query);
   const difference =
-    query.detail === undefined ? settle(context, work) : settleLarge(context, ROOM_BYTES, work);
+    query.detail === undefined
+      ? settle(context, work, 'moving')
+      : settleLarge(context, ROOM_BYTES, work, 'moving');
   const answer = (found: Difference): JsonAnswer => answerOf(context, found);
   return difference instanceof Promise ? difference.then(answer) : answer(difference);
 }
@@ -53,7 +56,7 @@ function* compared(
   { base, at, baseAt, detail }: DiffBranch,
 ): Generator<undefined, Difference> {
   const { policy } = context.caller;
-  const pair = yield* BranchPair.of(state, reader, base, { own: at, other: baseAt });
+  const pair = yield* BranchPair.of(state, reader, base, { own: new Moment(reader, at).at, other: baseAt });
   const nodes: DiffEntry[] = [];
   for (const change of pair.changes('own')) {
     if (change === undefined || change.operation === 'reordered') {

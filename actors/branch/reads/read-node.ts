@@ -15,6 +15,7 @@ import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { nodeTag, variantMark } from '#runtime/tree/node-tag.ts';
 import { derivedProperty, derivedTypeText, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { shownRelations } from '#runtime/tree/shown-relations.ts';
+import { Moment, restReader } from '#runtime/scan/moment.ts';
 import type { BranchState } from '../branch-state.ts';
 import { namesTag, type Unchanged } from '../condition-messages.ts';
 import { LargePiece, settle, settleGrowing, settleLarge } from '../long-answer.ts';
@@ -89,9 +90,15 @@ export function readNode(
     const found = presentNode(state, context.view, query);
     if (found instanceof JsonText) return found;
     if (found !== undefined)
-      return settleLarge(context, found * COPIES, function* (view) {
-        return yield* renderedNode(state, context, view, query, yield* readAgain(view, query));
-      });
+      return settleLarge(
+        context,
+        found * COPIES,
+        function* (view) {
+          const begun = atMoment(view, query);
+          return yield* renderedNode(state, context, view, begun, yield* readAgain(view, begun));
+        },
+        'moving',
+      );
   }
   const isWhole = query.fields === undefined && query.expand === undefined;
   return settleFound(state, context, query, isWhole ? renderedNode : renderedPart);
@@ -155,6 +162,7 @@ function* inspected(
     seenNodes(tree, context.caller.policy),
   );
   const tag = nodeTag(header.revision, type, hasChildren, shown?.mark, variant);
+  restReader(view);
   return { type, hasChildren, chain, relations: shown?.relations, hidden: shown?.mark, tag };
 }
 
@@ -262,7 +270,7 @@ function settleFound<Query extends ReadNode | ReadProperty, T>(
   query: Query,
   steps: RecordSteps<Query, T>,
 ): T | Unchanged | Promise<T | Unchanged> {
-  return settleGrowing<T | Unchanged>(context, function* (view) {
+  const work = function* (view: TableReader): Generator<LargePiece | undefined, T | Unchanged> {
     const { bytes, header, record } = yield* findReadable(state, context, view, query);
     if (record !== undefined) return yield* steps(state, context, view, query, record);
     const isExpanded = 'expand' in query && query.expand !== undefined;
@@ -270,9 +278,18 @@ function settleFound<Query extends ReadNode | ReadProperty, T>(
       const { tag } = yield* inspected(state, context, view, query, header);
       if (namesTag(query.unless, tag)) return { unchanged: tag };
     }
+    restReader(view);
     yield new LargePiece(bytes * COPIES);
-    return yield* steps(state, context, view, query, yield* readAgain(view, query));
-  });
+    const begun = atMoment(view, query);
+    return yield* steps(state, context, view, begun, yield* readAgain(view, begun));
+  };
+  return settleGrowing(context, work, 'moving');
+}
+
+/** A query about the state with which its read began, when the reader has gone over to another snapshot. */
+function atMoment<Query extends NodeNamed>(view: TableReader, query: Query): Query {
+  const { at } = new Moment(view, query.at);
+  return at === undefined ? query : { ...query, at };
 }
 
 /** Reads a large node that was found before, in steps of its own. @throws {ServiceError} `NODE_NOT_FOUND` */

@@ -4,6 +4,8 @@ import { parseLocale } from '#runtime/content/translations/locale.ts';
 import { overlayOf, translatedLocales } from '#runtime/content/translations/translation.ts';
 import { type Staleness, translationStaleness } from '#runtime/content/translations/translation-staleness.ts';
 import type { CountHashed } from '#runtime/content/values/source-hash.ts';
+import { restReader } from '#runtime/scan/moment.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
 import type { BranchState } from '../branch-state.ts';
 import { settle } from '../long-answer.ts';
 import type { ListTranslations, ReadStaleness } from '../messages.ts';
@@ -54,10 +56,12 @@ export function readStaleness(
   const locale = parseLocale(query.locale);
   return withReadable(state, context, query, ({ header: { nodeType, translations }, record }) => {
     const type = schemaAt(state, context.view, workspace, at).nodeType(nodeType) ?? null;
-    return settle(context, function* (view) {
+    const work = function* (view: TableReader): Generator<undefined, Staleness> {
       const source = record ?? (yield* readAgain(view, query));
+      restReader(view);
       const overlay = overlayOf(translations, locale);
       return yield* translationStaleness(yield* source.decode(), overlay, type, countHashed(context.budget));
-    });
+    };
+    return settle(context, work, 'moving');
   });
 }

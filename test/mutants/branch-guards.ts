@@ -226,4 +226,25 @@ export const branchGuards: readonly GuardMutant[] = [
     to: 'for (let from: string | undefined = stem + END;',
     tests: ['test/runtime/scan/scan.test.ts'],
   },
+  {
+    guard: 'a read that goes over to another snapshot goes on at the revision with which it began',
+    file: 'actors/branch/answer-reader.ts',
+    from: 'if (compareRevisions(readBranchHead(this.#reader).head, left) !== 0) this.begunAt ??= left;',
+    to: '',
+    tests: ['test/actors/branch/reads/moving-reads.test.ts'],
+  },
+  {
+    guard: 'a page of incoming references reads no rows of another head',
+    file: 'actors/branch/reads/incoming-edges.ts',
+    from: 'if (moment.at !== undefined) return last;',
+    to: '',
+    tests: ['test/actors/branch/reads/moving-reads.test.ts'],
+  },
+  {
+    guard: 'relations are not read from the table of another head',
+    file: 'actors/branch/reads/read-relations.ts',
+    from: 'if (moment.at !== undefined) return last;',
+    to: '',
+    tests: ['test/actors/branch/moving-answers.test.ts'],
+  },
 ];

@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { BranchQuery } from '#actors/branch/messages.ts';
+import { parseRevision } from '#runtime/content/revision.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { RestlessReads } from '#test/support/restless-reads.ts';
 
 const workspace = WORKSPACE;
 const place = { path: '/large' };
-const reads = new RestlessReads(['ReadNode', 'ReadProperty', 'ReadVersions']);
+const reads = new RestlessReads(['ReadNode', 'ReadProperty', 'ReadVersions', 'ListIncomingReferences']);
 let family: BranchFamily;
 
 beforeAll(async () => {
@@ -34,4 +35,57 @@ it.each<readonly [string, BranchQuery, number]>([
   };
   expect(await family.query('main', query)).toEqual(before);
   expect([reads.roomWaits, reads.pinnedRoomWaits]).toEqual([waits, 0]);
+});
+
+interface Page {
+  readonly items: readonly { readonly source: { readonly id: string } }[];
+  readonly next_cursor: string | null;
+}
+
+it('a page of incoming references ends where the branch gets another head, with a cursor', async () => {
+  const sources = Array.from({ length: 300 }, (_, index) => `s${1_000 + index}`);
+  await family.create('main', '/target', '', 'target');
+  const relate = (path: string) =>
+    family.command('main', {
+      type: 'AddRelation',
+      workspace,
+      place: { path },
+      targetWorkspace: workspace,
+      targetPath: '/target',
+      relationType: 'about',
+      weight: 1,
+    });
+  for (const id of sources) {
+    await family.create('main', `/${id}`, '', id);
+    await relate(`/${id}`);
+  }
+  const at = parseRevision(await family.head('main'));
+  const page = (cursor?: string, then = {}): Promise<Page> =>
+    family.query('main', {
+      type: 'ListIncomingReferences',
+      workspace,
+      place: { path: '/target' },
+      scope: 's',
+      limit: 1_000,
+      ...then,
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+  const ids = ({ items }: Page) => items.map(({ source }) => source.id);
+  reads.meanwhile = async () => {};
+  const begun = reads.pauses;
+  reads.meanwhile = async () => {
+    if (reads.pauses !== begun + 20) return;
+    await family.delete('main', '/s1200');
+    await family.create('main', '/s1100x', '', 's1100x');
+    await relate('/s1100x');
+  };
+  const first = await page();
+  const seen = ids(first);
+  expect(seen).toEqual(sources.slice(0, seen.length));
+  expect(seen.length).toBeLessThan(100);
+  const second = await page(first.next_cursor as string);
+  expect(second.next_cursor).toBeNull();
+  const now = [...sources.filter((id) => id !== 's1200'), 's1100x'].sort();
+  expect([...seen, ...ids(second)]).toEqual(now);
+  expect(ids(await page(undefined, { at }))).toEqual(sources);
 });

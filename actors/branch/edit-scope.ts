@@ -11,6 +11,7 @@ import { missingNodeType, type ResolvedNodeType } from '#runtime/content/resolut
 import type { Workspace } from '#runtime/content/definitions/workspace-definition.ts';
 import { requireInstantiable } from '#runtime/content/validation/validate-node.ts';
 import { commitTooLarge, invalid, nodeNotFound } from '#runtime/errors/service-error.ts';
+import { nodesOfType } from '#runtime/scan/nodes-of-type.ts';
 import { type AuditAction, writeAuditEntry } from '#runtime/tree/audit-store.ts';
 import type { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { makeNodeRecordInSteps, withHeaderInSteps } from '#runtime/tree/record/make-record.ts';
@@ -63,6 +64,7 @@ export class EditScope {
     this.writer = new TreeWriter(turn, (name) => this.schema(name), {
       sees: (workspace, id) => atOnce(this.#sees(workspace, id)),
       atOnceMax: state.limits.indexedAtOnceMax,
+      nodesOfType,
     });
   }
 

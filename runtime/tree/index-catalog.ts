@@ -28,7 +28,7 @@ export interface PendingIndexes {
   readonly upgrading: readonly string[];
   /** Indexes that lose their rows. */
   readonly dropping: readonly string[];
-  /** Last part of the key in `types` of the last node that was done; empty before the first one. */
+  /** The position of the last node that was done, see `IndexWriter.build`; empty before the first one. */
   readonly after: string;
   /** The revision that made the newest of them pending. */
   readonly since: string;

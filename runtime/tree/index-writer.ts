@@ -4,9 +4,9 @@ import type { Turn } from '#runtime/commit/behaviour.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import type { ResolvedSource } from '#runtime/content/resolution/schema-resolver.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
-import { END, storedText } from '#runtime/shard/binary-key.ts';
-import { BranchTable, countKey, underParts } from '#runtime/shard/key-layout.ts';
-import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import { AFTER_END, END, LONG_PART_BYTES, storedText } from '#runtime/shard/binary-key.ts';
+import { BranchTable, countKey } from '#runtime/shard/key-layout.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
 import { indexesPending } from './branch-events.ts';
 import {
   becomes,
@@ -28,12 +28,23 @@ import {
   prepareEntries,
   recordEntries,
 } from './index-entries.ts';
-import { HeadNodeReader } from './node-reader.ts';
 import type { NodeRecord } from './record/node-record.ts';
 import type { UniqueClaims, UniqueClash } from './unique-claims.ts';
 
 /** Resolves node types during a write; undefined for a deleted workspace. */
 export type TypeSource = (workspace: string) => ResolvedSource | undefined;
+
+/**
+ * The nodes of a type behind a position, by their paths: a scan, which is built on the trees that this folder has.
+ *
+ * @returns yields undefined where the work may pause
+ */
+export type NodesOfType = (
+  reader: TableReader,
+  workspace: string,
+  nodeType: string,
+  after: string | undefined,
+) => Generator<{ readonly position: string; readonly record: NodeRecord } | undefined, unknown>;
 
 /** Nodes whose index rows one command changes at once after types changed; those of larger types follow in the background. */
 const AT_ONCE_NODES_MAX = 256;
@@ -55,6 +66,8 @@ export interface IndexWriterEnvironment {
   readonly types: TypeSource;
   /** Nodes whose rows a change of types writes at once. Default {@link AT_ONCE_NODES_MAX}. */
   readonly atOnceMax?: number | undefined;
+  /** Absent for a writer that changes no indexes of types. */
+  readonly nodesOfType?: NodesOfType | undefined;
   /** The error for a unique value that another node has; absent when a state is written that was there before. */
   readonly duplicate?: (clash: Omit<UniqueClash, 'operation'>) => ServiceError;
 }
@@ -75,15 +88,21 @@ export class IndexWriter {
   readonly #turn: Turn;
   readonly #types: TypeSource;
   readonly #atOnceMax: number;
+  readonly #nodesOfType: NodesOfType | undefined;
   readonly #duplicate: IndexWriterEnvironment['duplicate'];
-  readonly #head: HeadNodeReader;
 
-  constructor({ atOnceMax = AT_ONCE_NODES_MAX, duplicate, turn, types }: IndexWriterEnvironment) {
+  constructor({
+    atOnceMax = AT_ONCE_NODES_MAX,
+    duplicate,
+    nodesOfType,
+    turn,
+    types,
+  }: IndexWriterEnvironment) {
     this.#atOnceMax = atOnceMax;
+    this.#nodesOfType = nodesOfType;
     this.#turn = turn;
     this.#types = types;
     this.#duplicate = duplicate;
-    this.#head = new HeadNodeReader(turn);
   }
 
   /** Computes the rows of a node before it is written: yields only for a large node. */
@@ -170,17 +189,20 @@ export class IndexWriter {
     progress: { nodes: number; bytes: number },
   ): Generator<undefined, boolean> {
     const [workspace, nodeType] = key.split(END) as [string, string];
-    const { start, end } = underParts(workspace, nodeType);
-    let after = fields.pending?.after ?? '';
-    const rest = { start: after === '' ? start : `${start}${after}\0`, end };
-    for (const row of rowsInBatches(this.#turn, BranchTable.types, rest)) {
+    let after = positionIn(fields.pending?.after ?? '');
+    for (const row of this.#walk(workspace, nodeType, after)) {
+      if (row === undefined) {
+        yield;
+        continue;
+      }
       if (progress.nodes >= nodesMax || progress.bytes >= STEP_BYTES_MAX) {
-        this.#setFields(key, { ...fields, pending: { ...fields.pending!, after } });
+        const pending = { ...fields.pending!, after: keptPosition(after) };
+        this.#setFields(key, { ...fields, pending });
         return false;
       }
-      const record = yield* this.#recordOf(workspace, row.value);
+      const { position, record } = row;
       yield* this.#rewriteNode(workspace, record, fields, fields);
-      after = row.key.slice(start.length);
+      after = position;
       progress.nodes += 1;
       progress.bytes += record.bytes.length;
       yield;
@@ -201,9 +223,8 @@ export class IndexWriter {
     fields: IndexFields,
     wanted: IndexFields,
   ): Generator<undefined, void> {
-    for (const { value } of rowsInBatches(this.#turn, BranchTable.types, underParts(workspace, nodeType))) {
-      const record = yield* this.#recordOf(workspace, value);
-      yield* this.#rewriteNode(workspace, record, fields, wanted);
+    for (const row of this.#walk(workspace, nodeType, undefined)) {
+      if (row !== undefined) yield* this.#rewriteNode(workspace, row.record, fields, wanted);
       yield;
     }
   }
@@ -222,12 +243,9 @@ export class IndexWriter {
     this.#replaceEntries(workspace, old, next, record.id);
   }
 
-  /** The node that a row of `types` names. */
-  *#recordOf(workspace: string, value: Uint8Array): Generator<undefined, NodeRecord> {
-    const id = storedText(value);
-    const record = yield* this.#head.byIdInSteps(workspace, id);
-    assert(record !== undefined, 'the type index names stored nodes');
-    return record;
+  #walk(workspace: string, nodeType: string, after: string | undefined): ReturnType<NodesOfType> {
+    assert(this.#nodesOfType !== undefined, 'a writer that changes indexes finds the nodes of a type');
+    return this.#nodesOfType(this.#turn, workspace, nodeType, after);
   }
 
   #wanted(workspace: string, nodeType: string): IndexFields {
@@ -328,6 +346,22 @@ export class IndexWriter {
     const ids = [id, storedText(holder)] as const;
     throw this.#duplicate({ workspace, property, ids });
   }
+}
+
+/**
+ * The position of a build as the catalog has it. Of a long path earlier builds kept the key, in which it is cut; positions
+ * are whole paths and are marked.
+ */
+function keptPosition(position: string | undefined): string {
+  if (position === undefined) return '';
+  return position.length > LONG_PART_BYTES ? position + END : position;
+}
+
+/** Reads {@link keptPosition}; with a cut key a build begins again with the paths that are cut to it. */
+function positionIn(kept: string): string | undefined {
+  if (kept === '') return undefined;
+  if (kept.length <= LONG_PART_BYTES) return kept;
+  return kept.endsWith(END) ? kept.slice(0, -1) : kept.slice(0, LONG_PART_BYTES) + AFTER_END;
 }
 
 /** Whether an entry that is surely there need not be written again. */

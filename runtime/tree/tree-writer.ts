@@ -43,8 +43,9 @@ const hadChildren = Uint8Array.of(1);
 export interface TreeWriterOptions {
   /** Whether an error about another node may name it; default: never. */
   readonly sees?: (workspace: string, id: string) => boolean;
-  /** See {@link IndexWriterEnvironment.atOnceMax}. */
+  /** See {@link IndexWriterEnvironment}. */
   readonly atOnceMax?: number | undefined;
+  readonly nodesOfType?: IndexWriterEnvironment['nodesOfType'];
 }
 
 /** The change of a node so far, and its state before the revision. */
@@ -76,12 +77,12 @@ export class TreeWriter {
   readonly #sees: (workspace: string, id: string) => boolean;
   readonly #changes = new Map<string, Noted>();
 
-  constructor(turn: Turn, types: TypeSource, { atOnceMax, sees }: TreeWriterOptions = {}) {
+  constructor(turn: Turn, types: TypeSource, { atOnceMax, nodesOfType, sees }: TreeWriterOptions = {}) {
     this.#turn = turn;
     this.#sees = sees ?? (() => false);
     this.head = new HeadNodeReader(turn);
     const duplicate = (clash: Omit<UniqueClash, 'operation'>): ServiceError => this.duplicateValue(clash);
-    this.#indexes = new IndexWriter({ turn, types, duplicate, atOnceMax });
+    this.#indexes = new IndexWriter({ turn, types, duplicate, atOnceMax, nodesOfType });
   }
 
   /** The net changes so far: one entry per node (and locale). */

@@ -6,6 +6,7 @@ import { compareRevisions, formatRevision, parseRevision, type Revision } from '
 import { invalid } from '#runtime/errors/service-error.ts';
 import { hasRow } from '#runtime/shard/has-row.ts';
 import type { Range, Row } from '#runtime/shard/shard.ts';
+import { nodesOfType } from '#runtime/scan/nodes-of-type.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import { changeDetails } from '#runtime/tree/change-details.ts';
 import { readLineage, writeLineage } from '#runtime/tree/lineage.ts';
@@ -143,7 +144,7 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
     : yield* netChanges(step);
   const turn = new ReplayTurn(edit.turn, parseRevision(record.revision), Date.parse(record.timestamp));
   const atOnceMax = edit.state.limits.indexedAtOnceMax;
-  const writer = new TreeWriter(turn, (name) => edit.schema(name), { atOnceMax });
+  const writer = new TreeWriter(turn, (name) => edit.schema(name), { atOnceMax, nodesOfType });
   const { addresses, nodes } = yield* touched(step, changes, definitions);
   edit.checkSize(nodes.length);
   const put: { workspace: string; record: NodeRecord }[] = [];

@@ -14,6 +14,7 @@ import type { SchemaResolver } from '#runtime/content/resolution/schema-resolver
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { nodesOfType } from '#runtime/scan/nodes-of-type.ts';
 import { changeDetails } from '#runtime/tree/change-details.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeChange } from '#runtime/tree/revision-record.ts';
@@ -57,7 +58,7 @@ export class TreeUnderTest {
     const before = this.#memtables;
     this.#memtables = [memtable, ...before];
     const turn = new TurnScope(caller, this.#wallMs, this.reader, memtable, this.#clock, systemRandom);
-    const writer = new TreeWriter(turn, this.#types, { atOnceMax: 1 });
+    const writer = new TreeWriter(turn, this.#types, { atOnceMax: 1, nodesOfType });
     try {
       change(writer);
     } catch (error) {

@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import { boundedPart, END } from '#runtime/shard/binary-key.ts';
+import { BranchTable, countKey } from '#runtime/shard/key-layout.ts';
 import { isIndexesPending } from '#runtime/tree/branch-events.ts';
-import { pendingTypes } from '#runtime/tree/index-catalog.ts';
+import { encodeTypeCount, type PendingIndexes, pendingTypes } from '#runtime/tree/index-catalog.ts';
+import type { IndexStep } from '#runtime/tree/index-writer.ts';
 import { findDamage } from '#test/support/branch-checker.ts';
 import { type BranchFixture, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 
@@ -55,6 +59,48 @@ it('are announced again by the first command that is carried out after the branc
   await branch.reopen();
   await branch.create('/f', {}, 'test:Item');
   expect(announced()).toEqual([]);
+});
+
+it('are built where paths are too long for a key, also on from the cut key that an earlier build kept', async () => {
+  const place = (path: string) => ({ workspace: WORKSPACE, place: { path } });
+  const part = `/${'l'.repeat(249)}`;
+  const long = part.repeat(6);
+  for (let depth = 1; depth <= 6; depth += 1) await branch.create(part.repeat(depth));
+  const names = Array.from({ length: 7 }, (_, index) => `n${index}`);
+  for (const name of names) await branch.create(`${long}/${name}`, { rank: 2 }, 'test:Item');
+  const build = (nodesMax: number) =>
+    branch.command({ type: 'BuildIndexes', nodesMax }, engineCaller('acme'));
+  const kept = async (): Promise<string> =>
+    branch.inspect((reader) => pendingTypes(reader)[0]?.fields.pending?.after as string);
+  await declare(['Property']);
+  await build(5);
+  expect((await kept()).endsWith(`/n1${END}`)).toBe(true);
+  // An earlier build went by the keys, which have the order of a hash.
+  await branch.rewrite(
+    await branch.inspect((reader) =>
+      pendingTypes(reader).map(({ count, fields }) => ({
+        table: BranchTable.counts,
+        key: countKey(WORKSPACE, 'test:Item'),
+        value: encodeTypeCount({
+          count,
+          fields: {
+            ...fields,
+            pending: { ...(fields.pending as PendingIndexes), after: boundedPart(`${long}/n5`) },
+          },
+        }),
+      })),
+    ),
+  );
+  let steps = 0;
+  while (!((await build(2)) as unknown as IndexStep).isDone) {
+    steps += 1;
+    expect(steps).toBeLessThan(10);
+  }
+  await branch.command({ type: 'DeleteNode', ...place(`${long}/n3`) });
+  await branch.inspect((reader) => {
+    expect(pendingTypes(reader)).toEqual([]);
+    expect(findDamage(reader)).toEqual([]);
+  });
 });
 
 it('are written at once for small types', async () => {

@@ -27,6 +27,9 @@ function isProgram({ path }: SourceFile): boolean {
   return mayPrint.has(topOf(path));
 }
 
+/** Scans, the trees they are built on, and checks, which verify what scans rely on. */
+const mayWalkNodes = new Set(['runtime/scan', 'runtime/tree', 'runtime/check']);
+
 const bans: readonly Ban[] = [
   {
     pattern:
@@ -64,6 +67,13 @@ const bans: readonly Ban[] = [
     rule: 'lineage',
     remedy: 'ask StateAt (runtime/tree/state-at.ts) whether a row belongs to a state',
     appliesTo: (file) => isProduct(file) && file.path !== 'runtime/tree/state-at.ts',
+  },
+  {
+    pattern:
+      /\b(?:range|storedRange|storedRows|rowsInBatches|storedRowsInBatches)\(\s*(?:[\w#.]+,\s*)?BranchTable\s*\.\s*(?:nodes|paths|types|children)\b/g,
+    rule: 'walk of nodes',
+    remedy: 'read many nodes with scan or scanIds (runtime/scan/scan.ts)',
+    appliesTo: (file) => isProduct(file) && !mayWalkNodes.has(areaOf(file.path)),
   },
   {
     pattern: /(?::|\bas|<|,|\|)\s*any\b(?!\s*[:(])|\bany\s*(?:\[\]|>)/g,

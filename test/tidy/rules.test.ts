@@ -232,6 +232,8 @@ describe('bans', () => {
     ['this.response\n.onWritable(f);', 'unguarded callback'],
     ["App().any('/*', f);", 'unguarded callback'],
     ['readLineage(reader).intervals(at);', 'lineage'],
+    ['for (const a of b.range(BranchTable.types, c)) d(a);', 'walk of nodes'],
+    ['f(rowsInBatches(this.#turn, BranchTable.nodes, c));', 'walk of nodes'],
   ])('refuses %s in the engine', (text, rule) => {
     const violations = checkBans([sourceFile('runtime/a/b.ts', `\n${text}\n`)]);
     expect([...new Set(told(violations))]).toEqual([`runtime/a/b.ts:2: ${rule}`]);
@@ -245,6 +247,7 @@ describe('bans', () => {
     "throw new ServiceError('CONFLICT');",
     'type Timer = { readonly settled: boolean };',
     'exchange.onData(f); const app = App();',
+    'f(rowsInBatches(a, BranchTable.references, c), a.get(BranchTable.nodes, d));',
   ])('has nothing against %s', (text) => {
     expect(formatViolations(checkBans([sourceFile('runtime/a/b.ts', text)]))).toBe('');
   });

@@ -47,6 +47,8 @@ interface Follower {
   isBehind: boolean;
   /** Whether what came since then must not wait for more. */
   isHurried: boolean;
+  /** Whether it waits for more entries, see {@link FeedConsumer.delayMs}. */
+  isDelayed: boolean;
   failures: number;
   error: unknown;
   retry: Timer | undefined;
@@ -61,6 +63,8 @@ export interface FollowerStatus {
   /** Failures since its last batch. */
   readonly failures: number;
   readonly error: unknown;
+  /** Whether it waits for more entries, as it asked for. */
+  readonly isDelayed: boolean;
 }
 
 /**
@@ -86,14 +90,20 @@ export class FeedRunner {
 
   /** Consumers that have not seen everything, as far as is known here. */
   get behind(): readonly FollowerStatus[] {
-    return [...this.#followers.values()].map(({ branch, consumer, error, failures }) => {
-      return { branch, consumer: consumer.name, error, failures };
+    return [...this.#followers.values()].map(({ branch, consumer, error, failures, isDelayed }) => {
+      return { branch, consumer: consumer.name, error, failures, isDelayed };
     });
   }
 
-  /** Whether a consumer is not known to have seen everything of a branch, or is given some of it. */
+  /**
+   * Whether a consumer with effects elsewhere is not known to have seen everything of a branch, or is given some of it. What
+   * others keep is removed with the branch.
+   */
   isFollowing(branch: ActorId): boolean {
-    return this.#environment.consumers.some(({ name }) => this.#followers.has(`${name}\0${branch}`));
+    const { consumers } = this.#environment;
+    return consumers.some(
+      (consumer) => consumer.effects === 'elsewhere' && this.#followers.has(keyOf(branch, consumer)),
+    );
   }
 
   /**
@@ -138,15 +148,26 @@ export class FeedRunner {
   }
 
   #follow(branch: ActorId, consumer: FeedConsumer): Follower {
-    const fresh = { isBehind: true, isHurried: false, failures: 0, error: undefined, retry: undefined };
-    const follower: Follower = { branch, consumer, ...fresh };
+    const flags = { isBehind: true, isHurried: false, isDelayed: false };
+    const follower: Follower = {
+      branch,
+      consumer,
+      ...flags,
+      failures: 0,
+      error: undefined,
+      retry: undefined,
+    };
     this.#followers.set(keyOf(branch, consumer), follower);
     return follower;
   }
 
   #later(follower: Follower, waitMs: number): void {
-    if (waitMs === 0) this.#again(follower);
-    else follower.retry = this.#environment.clock.after(waitMs, () => this.#again(follower));
+    if (waitMs === 0) {
+      this.#again(follower);
+      return;
+    }
+    follower.isDelayed = true;
+    follower.retry = this.#environment.clock.after(waitMs, () => this.#again(follower));
   }
 
   /** Takes no more batches and waits for those in progress, whose consumers are asked to stop. */
@@ -189,8 +210,8 @@ export class FeedRunner {
       // As much time as the batch took is for others. What came meanwhile waits as what comes after a pause does.
       const restMs = clock.monotonicMs() - startedMs;
       const delayMs = isComplete && !follower.isHurried ? (follower.consumer.delayMs ?? 0) : 0;
-      const waitMs = Math.max(restMs, delayMs);
-      follower.retry = clock.after(waitMs, () => this.#again(follower));
+      follower.isDelayed = delayMs > restMs;
+      follower.retry = clock.after(Math.max(restMs, delayMs), () => this.#again(follower));
     } catch (error) {
       this.#fail(follower, error);
     }
@@ -230,6 +251,7 @@ export class FeedRunner {
 
   #again(follower: Follower): void {
     follower.retry = undefined;
+    follower.isDelayed = false;
     this.#waiting.add(follower);
     this.#run();
   }

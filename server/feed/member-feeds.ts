@@ -63,8 +63,8 @@ export class MemberFeeds {
     });
     metrics.gauge(
       'svc_feed_behind',
-      'Consumers of change feeds that have not seen everything.',
-      () => this.#runner.behind.length,
+      'Consumers of change feeds that have not seen everything and do not wait for more.',
+      () => this.#runner.behind.filter(({ isDelayed }) => !isDelayed).length,
     );
   }
 
@@ -90,11 +90,21 @@ export class MemberFeeds {
    * @throws {ServiceError} `NOT_FOUND`, `VALIDATION_FAILED` for an unknown consumer
    */
   async register(branch: ActorId, name: string): Promise<void> {
-    const { queue, router } = this.#environment;
-    await queue.prepareSource(scopeOf(branch), branch);
+    const { router } = this.#environment;
+    await this.keep(branch);
     const register: RegisterConsumer = { type: 'RegisterConsumer', name };
     await router.command(branch, register, { caller: engineCaller('') });
     this.notice(branch);
+  }
+
+  /** Keeps a branch, so that every start lets its consumers continue there. @throws {ServiceError} `NOT_FOUND` */
+  async keep(branch: ActorId): Promise<void> {
+    await this.#environment.queue.prepareSource(scopeOf(branch), branch);
+  }
+
+  /** Lets a consumer take at once what it has not seen of a branch. */
+  hurry(branch: ActorId, name: string): void {
+    this.#runner.hurry(branch, name);
   }
 
   /** Branches of a tenant of this member are about to be removed. */

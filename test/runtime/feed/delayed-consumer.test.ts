@@ -46,6 +46,7 @@ describe('a consumer of a feed that waits for several commits', () => {
     clock.advance(DELAY_MS - 1);
     await turns();
     expect(fed.consumed).toEqual([]);
+    expect(fed.runner.behind).toMatchObject([{ consumer: 'tally', isDelayed: true }]);
     clock.advance(1);
     await settled();
     expect(fed.consumed).toEqual(['tally 20']);

@@ -7,6 +7,9 @@ import { decodeStatisticsRow, nodeNumbers, statisticsRange, type StatisticsRow }
 /** Entries of each list of a type; the rest is counted in `notListed`. */
 const LISTED_MAX = 1_000;
 
+/** Entries of all lists of an answer, likewise. */
+const LISTED_TOTAL_MAX = 20_000;
+
 /** A property of the nodes of a type. */
 export interface PropertyStatistics {
   readonly name: string;
@@ -74,6 +77,7 @@ export function* readStatistics(
   only?: string,
 ): Generator<undefined, readonly WorkspaceStatistics[]> {
   const workspaces = new Map<string, Map<string, Type>>();
+  let left = LISTED_TOTAL_MAX;
   for (const { key, value } of new ProjectionRows(reader, statisticsProjection.name).range(
     statisticsRange(only),
   )) {
@@ -82,7 +86,7 @@ export function* readStatistics(
     workspaces.set(row.workspace, types);
     const type = types.get(row.nodeType) ?? newType(row.nodeType);
     types.set(row.nodeType, type);
-    addRow(type, row);
+    if (addRow(type, row, left > 0)) left -= 1;
     yield;
   }
   return [...workspaces].map(([name, types]) => ({
@@ -100,18 +104,30 @@ function newType(name: string): Type {
   return { name, ...counts, days: [], archetypes: [], locales: [], relations: [], properties: [] };
 }
 
-function addRow(type: Type, { facet, name, numbers }: StatisticsRow): void {
+/** @param mayList whether it may be an entry of a list @returns whether it is one */
+function addRow(type: Type, { facet, name, numbers }: StatisticsRow, mayList: boolean): boolean {
   if (facet === 'nodes') {
     for (const [index, each] of nodeNumbers.entries()) type[each] += numbers[index] as number;
-  } else if (facet === 'days') {
+    return false;
+  }
+  if (facet === 'days') {
     // In order; the ones between are not shown.
     if (type.days.length === 2) type.days.pop();
     type.days.push(name);
-  } else if (type[facet].length >= LISTED_MAX) {
-    type.notListed += numbers.reduce((sum, number) => sum + number, 0);
-  } else if (facet === 'properties') {
+    return false;
+  }
+  const count = numbers.reduce((sum, number) => sum + number, 0);
+  if (!mayList || type[facet].length >= LISTED_MAX) {
+    type.notListed += count;
+    return false;
+  }
+  if (facet === 'properties') {
     const kinds = jsonKinds.flatMap((kind, index) => (numbers[index] === 0 ? [] : [[kind, numbers[index]]]));
-    const nodes = numbers.reduce((sum, number) => sum + number, 0);
-    type.properties.push({ name, nodes, kinds: Object.fromEntries(kinds) as PropertyStatistics['kinds'] });
-  } else type[facet].push({ name, count: numbers[0] as number });
+    type.properties.push({
+      name,
+      nodes: count,
+      kinds: Object.fromEntries(kinds) as PropertyStatistics['kinds'],
+    });
+  } else type[facet].push({ name, count });
+  return true;
 }

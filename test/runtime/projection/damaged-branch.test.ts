@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { BranchStatistics } from '#actors/branch/statistics-messages.ts';
+import { commitTooLarge } from '#runtime/errors/service-error.ts';
 import { repairBranch } from '#runtime/check/repair-branch.ts';
 import type { ConsumerStep } from '#runtime/feed/feed-messages.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
+import type { Projection } from '#runtime/projection/projection.ts';
 import { ProjectionConsumer } from '#runtime/projection/projection-consumer.ts';
 import { BranchTable, nodeKey, nodeVersionsUpTo } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
@@ -109,6 +111,32 @@ describe('a projection of a branch with damage', () => {
     );
     expect(await step()).toEqual({ isRegistered: true, items: 0, isComplete: false });
     expect((await statistics()).projection).toMatchObject({ state: 'building', failure: null });
+    await finish();
+    await requireCounted();
+  });
+
+  it('is built anew when the effects of a change do not fit into a commit', async () => {
+    await finish();
+    const batch: Projection['batch'] = (turn, rows) => {
+      const inner = statisticsProjection.batch(turn, rows);
+      let follows = false;
+      return {
+        *take(taken) {
+          follows ||= taken.change !== undefined;
+          yield* inner.take(taken);
+        },
+        *write() {
+          yield* inner.write();
+          if (follows) throw commitTooLarge('hold so much');
+        },
+      };
+    };
+    await fed.close();
+    fed = await FedBranch.open(folder, [new ProjectionConsumer({ ...statisticsProjection, batch })], true);
+    await fed.runner.close();
+    await fed.tell({ ...update, properties: { title: 'changed', more: 1 } });
+    expect(await step()).toEqual({ isRegistered: true, items: 0, isComplete: false });
+    expect((await statistics()).projection.state).toBe('building');
     await finish();
     await requireCounted();
   });

@@ -26,7 +26,7 @@ export interface MemberEnvironment {
   readonly files?: FileSystem;
   /** Handlers of background jobs besides the built-in ones. */
   readonly jobHandlers?: readonly JobHandler[];
-  /** Consumers of the change feeds of branches. */
+  /** Consumers of the change feeds of branches besides the built-in ones. */
   readonly feedConsumers?: readonly FeedConsumer[];
   /** Returns the number of output lines that were dropped because they were not read. */
   readonly linesDropped?: () => number;

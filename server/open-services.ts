@@ -11,6 +11,7 @@ import { ScheduledChecks } from '#server/check/scheduled-checks.ts';
 import type { MemberEngine } from '#server/engine/engine.ts';
 import { actorKinds } from '#server/host/actor-kinds.ts';
 import { backupFolder } from '#server/host/backup-folder.ts';
+import { memberConsumers } from '#server/feed/own-consumers.ts';
 import { MemberFeeds } from '#server/feed/member-feeds.ts';
 import { MemberJobs } from '#server/jobs/member-jobs.ts';
 import { MemberLocks } from '#server/provisioning/branch-locks.ts';
@@ -54,7 +55,7 @@ export function openServices(
     random,
     log,
     metrics: resources.metrics,
-    consumers: environment.feedConsumers ?? [],
+    consumers: memberConsumers(environment.feedConsumers),
     queue: jobs.queue,
   });
   closers.add(() => feeds.close());

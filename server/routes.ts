@@ -17,6 +17,7 @@ import { withPermission } from '#protocols/rest/access/permission.ts';
 import { withConsistency } from '#protocols/rest/reads/read-consistency.ts';
 import { refusingParameters } from '#protocols/rest/reads/refused-parameters.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
+import { type StatisticsContext, statisticsRoutes } from '#protocols/rest/management/statistics.ts';
 import { type SystemContext, systemRoutes } from '#protocols/rest/management/system.ts';
 import { systemUpdateRoutes } from '#protocols/rest/management/system-updates.ts';
 import { tagRoutes } from '#protocols/rest/versioning/tags.ts';
@@ -33,6 +34,7 @@ export type RoutesContext = AdminAuthContext &
   BranchesContext &
   ClusterContext &
   JobsContext &
+  StatisticsContext &
   TenantsContext &
   Omit<SystemContext, 'openApi'> & { readonly version: string };
 
@@ -58,6 +60,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
           ...lockRoutes(context),
           ...lockListRoutes(context),
           ...jobRoutes(context),
+          ...statisticsRoutes(context),
         ]),
       ),
     ),

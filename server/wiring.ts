@@ -8,6 +8,7 @@ import type { EngineEnvironment, MemberEngine } from '#server/engine/engine.ts';
 import { tellingEvents, watchBus } from '#server/engine/member-bus.ts';
 import { hostObserver } from '#server/engine/observers.ts';
 import { propertyIndexJob } from '#server/jobs/property-index-build.ts';
+import { memberConsumers } from '#server/feed/own-consumers.ts';
 import { StartWaits } from '#server/engine/start-waits.ts';
 import { actorKinds } from '#server/host/actor-kinds.ts';
 import { backupFolder } from '#server/host/backup-folder.ts';
@@ -158,7 +159,7 @@ function engineEnvironment(
     folders,
     checkResults,
     key: directoryKey(secrets),
-    kinds: actorKinds(options.limits, environment.feedConsumers),
+    kinds: actorKinds(options.limits, memberConsumers(environment.feedConsumers)),
     observer: tellingEvents(observer, () => parts.bus),
     state: () => parts.state,
     requestsInFlight: () => parts.http?.inFlightCount ?? 0,

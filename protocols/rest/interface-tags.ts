@@ -17,6 +17,7 @@ export const interfaceTags: Readonly<Record<string, string>> = {
   Revisions: 'Commits of a repository.',
   Locks: 'Leases with fence tokens, beside all content.',
   Inventory: 'Pools of units that are claimed and given back, never oversold.',
+  Statistics: 'How many nodes a branch has, of which types and with which properties; for administrators.',
   Jobs: 'Work in the background.',
   Backups: 'Copies of everything, and restoring from them; for administrators of the system.',
   Checks: 'Whether what is stored is whole; for administrators of the system.',

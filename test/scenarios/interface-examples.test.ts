@@ -24,7 +24,13 @@ function isUnsent({ name, operation }: Exchange): boolean {
 }
 
 /** Work that goes on when its answer has left: asked for until it is done. */
-const slow: ReadonlySet<string> = new Set(['listJobs', 'readBackup', 'readRestore', 'readCheck']);
+const slow: ReadonlySet<string> = new Set([
+  'listJobs',
+  'readBackup',
+  'readCheck',
+  'readRestore',
+  'readStatistics',
+]);
 
 /** Of one machine: what its members and its version are called. */
 const ownNames: Readonly<Record<string, RegExp>> = {

@@ -17,7 +17,9 @@ const passingFields: ReadonlySet<string> = new Set([
   'expires_at',
   'expires_at_ms',
   'load',
+  'newest_change',
   'next_cursor',
+  'oldest_change',
 ]);
 
 function isObject(value: Json): value is Readonly<Record<string, Json>> {

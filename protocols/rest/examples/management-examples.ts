@@ -62,8 +62,95 @@ const check = {
   partitions_skipped: [],
 };
 
-/** Jobs, the state of the cluster, a backup, a restore and a check. */
+const beginning = {
+  state: 'building',
+  revision: null,
+  lag: null,
+  progress: 0,
+  error: null,
+  workspaces: [],
+};
+
+/** Statistics, jobs, the state of the cluster, a backup, a restore and a check. */
 export const managementExamples: readonly Exchange[] = [
+  {
+    operation: 'readStatistics',
+    name: 'first',
+    summary: 'The first request begins to count.',
+    parameters: { workspace: 'content' },
+    status: 200,
+    answer: beginning,
+  },
+  {
+    operation: 'readStatistics',
+    name: 'counted',
+    summary: 'Everything is counted.',
+    parameters: { workspace: 'content' },
+    status: 200,
+    answer: {
+      state: 'following',
+      revision: '1805037008000-0',
+      lag: 0,
+      progress: null,
+      error: null,
+      workspaces: [
+        {
+          name: 'content',
+          nodes: 7,
+          published: 0,
+          versions: 35,
+          property_bytes: 266,
+          oldest_change: '2027-03-14',
+          newest_change: '2027-03-14',
+          node_types: [
+            {
+              name: 'mag:Article',
+              nodes: 5,
+              published: 0,
+              versions: 31,
+              property_bytes: 266,
+              oldest_change: '2027-03-14',
+              newest_change: '2027-03-14',
+              archetypes: [],
+              locales: [],
+              relations: [],
+              properties: [
+                { name: 'author', nodes: 5, kinds: { string: 5 } },
+                { name: 'title', nodes: 5, kinds: { string: 5 } },
+                { name: 'words', nodes: 5, kinds: { number: 5 } },
+              ],
+              not_listed: 0,
+            },
+            {
+              name: 'svc:Folder',
+              nodes: 2,
+              published: 0,
+              versions: 4,
+              property_bytes: 0,
+              oldest_change: '2027-03-14',
+              newest_change: '2027-03-14',
+              archetypes: [],
+              locales: [],
+              relations: [],
+              properties: [],
+              not_listed: 0,
+            },
+          ],
+        },
+      ],
+    },
+  },
+  {
+    operation: 'buildStatistics',
+    summary: 'It is counted anew.',
+    status: 202,
+    answer: beginning,
+  },
+  {
+    operation: 'dropStatistics',
+    summary: 'They are dropped.',
+    status: 204,
+  },
   {
     operation: 'listJobs',
     summary: 'The newest job.',

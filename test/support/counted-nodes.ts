@@ -30,10 +30,10 @@ export function countedNodes(nodes: Iterable<NodeRecord>): Record<string, Counte
       propertyBytes: 0,
       oldestChange: day,
       newestChange: day,
-      archetypes: {},
-      locales: {},
-      relations: {},
-      properties: {},
+      archetypes: named(),
+      locales: named(),
+      relations: named(),
+      properties: named(),
     };
     const type = types[header.nodeType] as CountedType;
     type.nodes += 1;
@@ -47,11 +47,16 @@ export function countedNodes(nodes: Iterable<NodeRecord>): Record<string, Counte
     for (const locale of Object.keys(header.translations ?? {})) add(type.locales, locale);
     for (const { relation_type: kind } of header.relations) add(type.relations, kind);
     for (const [name, value] of Object.entries(properties)) {
-      type.properties[name] ??= {};
+      type.properties[name] ??= named();
       add(type.properties[name] as Record<string, number>, kindOf(value));
     }
   }
   return types;
+}
+
+/** Values by any name: a property may have the name of a method of objects. */
+function named<T>(): Record<string, T> {
+  return Object.create(null) as Record<string, T>;
 }
 
 function add(counts: Record<string, number>, name: string): void {

@@ -34,7 +34,15 @@ describe('the numbers of a node', () => {
         expect(notListed).toBe(0);
         expect(Object.fromEntries(found)).toEqual(counted?.properties);
       }),
+      { numRuns: 1_000 },
     );
+  });
+
+  it('name a property that has the name of a method of objects', () => {
+    const properties = JSON.parse('{"valueOf":{},"__proto__":1,"constructor":"x"}') as JsonObject;
+    const { rows } = rowsOf(properties);
+    const names = rows.filter(({ facet }) => facet === 'properties').map(({ name }) => name);
+    expect(names).toEqual(['valueOf', '__proto__', 'constructor']);
   });
 
   it('are nothing once the node is taken away', () => {

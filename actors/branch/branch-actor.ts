@@ -41,7 +41,7 @@ import {
   registerConsumer,
   removeConsumer,
 } from './feed/feed-consumers.ts';
-import { buildProjection, dropProjection, readProjection } from './feed/projections.ts';
+import { buildProjection, dropProjection } from './feed/projections.ts';
 import { readStatistics } from './reads/read-statistics.ts';
 import { diffBranch } from './pair/diff-branch.ts';
 import { runDslQuery } from './query/dsl-query.ts';
@@ -182,7 +182,6 @@ const queries: QueryHandlers = {
   ReadConsumerBatch: readConsumerBatch,
   ReadConsumers: readConsumers,
   IsFeedAhead: isFeedAhead,
-  ReadProjection: readProjection,
   ReadStatistics: readStatistics,
 };
 

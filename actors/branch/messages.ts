@@ -1,5 +1,5 @@
 import type { FeedCommand, FeedQuery } from '#runtime/feed/feed-messages.ts';
-import type { ProjectionCommand, ProjectionQuery } from '#runtime/projection/projection-messages.ts';
+import type { ProjectionCommand } from '#runtime/projection/projection-messages.ts';
 import type { CommitInfo } from './commit-messages.ts';
 import type { Expected } from './condition-messages.ts';
 import type {
@@ -612,7 +612,6 @@ export interface ReadAtHead extends VersionedMessage {
 /** Every query of a branch except {@link ReadAtHead}, which contains one. */
 export type BranchQuery =
   | FeedQuery
-  | ProjectionQuery
   | ReadStatistics
   | ReadNode
   | ReadProperty

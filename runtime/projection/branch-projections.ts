@@ -15,12 +15,7 @@ import { hasRow } from '#runtime/shard/has-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { HEAD_KEY, readBranchHead } from '#runtime/tree/revision-store.ts';
 import { ProjectionConsumer } from './projection-consumer.ts';
-import type {
-  BuildProjection,
-  DropProjection,
-  ProjectionStatus,
-  ReadProjection,
-} from './projection-messages.ts';
+import type { BuildProjection, DropProjection, ProjectionStatus } from './projection-messages.ts';
 import { removeProjectionRows } from './projection-rows.ts';
 import { type ProjectionState, projectionState, stateJson } from './projection-state.ts';
 
@@ -94,7 +89,7 @@ export class BranchProjections {
   carried(turn: Turn): (first: number) => void {
     const carried = [...this.#known.keys()].flatMap((name) => {
       const stored = readConsumer(turn, name);
-      const { lag, revision, state } = this.#status(turn, name);
+      const { lag, revision, state } = this.status(turn, name);
       return stored !== undefined && state === 'following' && lag === 0 && revision !== null ? [stored] : [];
     });
     return (first) => {
@@ -103,15 +98,11 @@ export class BranchProjections {
     };
   }
 
-  status(reader: TableReader, { name }: ReadProjection): ProjectionStatus {
-    this.#require(name);
-    return this.#status(reader, name);
-  }
-
-  #status(reader: TableReader, name: string): ProjectionStatus {
+  /** How far a projection is. @throws {ServiceError} `VALIDATION_FAILED` for one that this version does not know */
+  status(reader: TableReader, name: string): ProjectionStatus {
+    const { version } = this.#require(name).projection;
     const stored = readConsumer(reader, name);
     if (stored === undefined) return none;
-    const { version } = this.#require(name).projection;
     const state = projectionState(stored.state);
     const { feed } = readBranchHead(reader);
     const sequence = stored.position?.sequence;

@@ -17,12 +17,6 @@ export interface DropProjection {
   readonly name: string;
 }
 
-/** Reads how far a projection is. Answer: {@link ProjectionStatus}. */
-export interface ReadProjection {
-  readonly type: 'ReadProjection';
-  readonly name: string;
-}
-
 /** How far a projection is. */
 export interface ProjectionStatus {
   /**
@@ -44,6 +38,3 @@ export interface ProjectionStatus {
 
 /** Commands of a branch about its projections. */
 export type ProjectionCommand = BuildProjection | DropProjection;
-
-/** Queries of a branch about its projections. */
-export type ProjectionQuery = ReadProjection;

@@ -18,7 +18,7 @@ export function readStatistics(
   requireAdministrator(policy, principal);
   if (workspace !== undefined) state.workspace(workspace);
   return settle(context, function* (reader) {
-    const projection = state.projections.status(reader, { type: 'ReadProjection', name });
+    const projection = state.projections.status(reader, name);
     const isReadable = projection.state === 'following';
     return { projection, workspaces: isReadable ? yield* readRows(reader, workspace) : [] };
   });

@@ -44,7 +44,7 @@ export interface MemberEnvironment {
 export interface FeedConsumers {
   /** Lets a consumer of the member follow a branch. */
   register(branch: ActorId, name: string): Promise<void>;
-  /** Those that have not seen everything, as far as this member knows. */
+  /** Those that have not seen everything and do not wait for more, as far as this member knows. */
   readonly behind: readonly FollowerStatus[];
 }
 

@@ -64,13 +64,13 @@ export class MemberFeeds {
     metrics.gauge(
       'svc_feed_behind',
       'Consumers of change feeds that have not seen everything and do not wait for more.',
-      () => this.#runner.behind.filter(({ isDelayed }) => !isDelayed).length,
+      () => this.behind.length,
     );
   }
 
-  /** Consumers that have not seen everything, with their last errors. */
+  /** Consumers that have not seen everything and do not wait for more, with their last errors. */
   get behind(): readonly FollowerStatus[] {
-    return this.#runner.behind;
+    return this.#runner.behind.filter(({ isDelayed }) => !isDelayed);
   }
 
   /** An actor was opened or restored: consumers of a branch continue there. */

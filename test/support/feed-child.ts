@@ -26,15 +26,13 @@ fed.runner.notice(BRANCH);
 await fed.settled();
 armCrashPointFromText(process.env.SVC_CRASH_POINT);
 for (let number = 0; number < WRITES; number++) {
-  const path = `/r${round}n${number}`;
+  let path = `/r${round}n${number}`;
   await fed.branch.create(path);
-  if (number % 3 === 1)
-    await fed.tell({
-      type: 'RenameNode',
-      workspace: CONTENT,
-      place: { path },
-      newName: `r${round}m${number}`,
-    });
+  if (number % 3 === 1) {
+    const newName = `r${round}m${number}`;
+    await fed.tell({ type: 'RenameNode', workspace: CONTENT, place: { path }, newName });
+    path = `/${newName}`;
+  }
   // However slow the machine is, there are some batches.
   if (number % 4 === 3) await fed.settled();
   if (number % 5 === 2) await fed.tell({ type: 'DeleteNode', workspace: CONTENT, place: { path } });

@@ -4,14 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import { commonTableNames } from '#runtime/commit/behaviour.ts';
 import { readConsumer } from '#runtime/feed/consumer-store.ts';
-import { branchTableNames } from '#runtime/shard/key-layout.ts';
-import { ShardFile } from '#runtime/shard/shard-file.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import { anything, ContentClient, expectStatus, Space } from '#test/support/content-client.ts';
-import { byKey, FileConsumer, PathTally } from '#test/support/feed-consumers.ts';
+import { byKey, FileConsumer, inBranchFile, PathTally } from '#test/support/feed-consumers.ts';
 import { JobsClient } from '#test/support/jobs-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 import { CONTENT } from '#test/support/test-branch.ts';
@@ -58,17 +55,8 @@ async function over(server: TestServer, path: string): Promise<void> {
   }, path);
 }
 
-/** Looks at what the file of a branch has; the server must be closed. */
 function inFile<T>(dataDir: string, branch: ActorId, look: (reader: TableReader) => T): T {
-  const shard = new ShardFile(join(dataDir, 'actors', branch, 'data.mdb'), [
-    ...commonTableNames,
-    ...branchTableNames,
-  ]);
-  try {
-    return look(shard as unknown as TableReader);
-  } finally {
-    shard.close();
-  }
+  return inBranchFile(join(dataDir, 'actors', branch), look);
 }
 
 /** The consumer with rows in the branch has seen everything, each change once, and has started once. */

@@ -1,12 +1,15 @@
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { ActorId } from '#runtime/actor/ports.ts';
-import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
+import { CommonTable, commonTableNames, type Turn } from '#runtime/commit/behaviour.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import type { OutsideConsumer, ShardConsumer, StartStep } from '#runtime/feed/consumer.ts';
 import { readConsumer } from '#runtime/feed/consumer-store.ts';
 import type { FeedItem, FeedPosition, FeedStart } from '#runtime/feed/feed-batch.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import { branchTableNames } from '#runtime/shard/key-layout.ts';
+import { ShardFile } from '#runtime/shard/shard-file.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { NodeChange } from '#runtime/tree/revision-record.ts';
 import { feedAfter, nodesAt, partsOf } from './feed-reader.ts';
@@ -184,4 +187,14 @@ export function pathsAt(reader: TableReader, revision: string): Map<string, stri
 /** Sorts entries of a map. */
 export function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
   return a < b ? -1 : 1;
+}
+
+/** Looks at what a file of a branch has, which no process may have open. */
+export function inBranchFile<T>(folder: string, look: (reader: TableReader) => T): T {
+  const shard = new ShardFile(join(folder, 'data.mdb'), [...commonTableNames, ...branchTableNames]);
+  try {
+    return look(shard as unknown as TableReader);
+  } finally {
+    shard.close();
+  }
 }

@@ -43,6 +43,8 @@ export interface MemberClusterOptions {
   readonly settings?: readonly string[];
   /** `[cluster] log_bytes_max`. */
   readonly logBytesMax?: number;
+  /** The program of each member; default: that of the product. */
+  readonly main?: string;
   /** Files that members load before anything else. */
   readonly preload?: readonly string[];
   /** Environment of one member, besides that of all, by its index from 0. */
@@ -263,6 +265,7 @@ export class MemberCluster {
         // Servers may have come and gone since the last start.
         startServerProcess({
           dataDir,
+          ...(options.main === undefined ? {} : { main: options.main }),
           ...more,
           env: { ...nats.environmentOf(id), ...env, ...more?.env },
         }),

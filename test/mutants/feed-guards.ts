@@ -2,6 +2,7 @@ import type { GuardMutant } from './guard-mutant.ts';
 
 const feedTests = ['test/runtime/feed/read-feed.test.ts'];
 const batchTests = ['test/runtime/feed/feed-batch.test.ts'];
+const kindTests = ['test/actors/branch/history/feed-kinds.fuzz.test.ts'];
 const runnerTests = ['test/runtime/feed/feed-runner.test.ts'];
 const projectionTests = ['test/runtime/projection/projection.test.ts'];
 const damagedTests = ['test/runtime/projection/damaged-branch.test.ts'];
@@ -189,5 +190,26 @@ export const feedGuards: readonly GuardMutant[] = [
     from: 'yield* repair.consumers();',
     to: '',
     tests: damagedTests,
+  },
+  {
+    guard: 'a node that is taken along by its parent is not told as renamed',
+    file: 'runtime/tree/change-details.ts',
+    from: "if (old.name !== next.name) kinds.push('renamed');",
+    to: "if (old.path !== next.path) kinds.push('renamed');",
+    tests: kindTests,
+  },
+  {
+    guard: 'a node that is taken along by its parent is told as moved',
+    file: 'runtime/tree/change-details.ts',
+    from: "if (old.parentId !== next.parentId || parentPath(old) !== parentPath(next)) kinds.push('moved');",
+    to: "if (old.parentId !== next.parentId) kinds.push('moved');",
+    tests: kindTests,
+  },
+  {
+    guard: 'a property that is removed is told by its name',
+    file: 'runtime/tree/change-details.ts',
+    from: '  for (const index of left.values()) changed.push(old.nameAt(index));\n',
+    to: '',
+    tests: kindTests,
   },
 ];

@@ -56,7 +56,7 @@ export function openServices(
     log,
     metrics: resources.metrics,
     consumers: memberConsumers(environment.feedConsumers),
-    queue: jobs.queue,
+    jobs,
   });
   closers.add(() => feeds.close());
   const { lifecycle } = feeds;

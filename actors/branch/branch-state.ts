@@ -57,7 +57,7 @@ export class BranchState {
     this.actor = context.id;
     this.tenant = tenant;
     this.limits = limits;
-    this.consumers = new BranchConsumers(consumers);
+    this.consumers = new BranchConsumers(context.id, consumers);
     this.projections = new BranchProjections(this.consumers, consumers);
     this.#repository = actorId(tenant, repository, 'repository');
     this.name = branch.slice(0, branch.lastIndexOf('~'));

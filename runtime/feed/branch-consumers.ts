@@ -1,3 +1,4 @@
+import type { ActorId } from '#runtime/actor/ports.ts';
 import { assert } from '#runtime/base/assert.ts';
 import { type Caller, CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
@@ -34,9 +35,12 @@ import type {
 
 /** What a branch does for the consumers of its feed; it keeps nothing between messages. @see feed-messages.ts */
 export class BranchConsumers {
+  readonly #branch: ActorId;
   readonly #known: ReadonlyMap<string, FeedConsumer>;
 
-  constructor(consumers: readonly FeedConsumer[]) {
+  /** @param branch id of its actor */
+  constructor(branch: ActorId, consumers: readonly FeedConsumer[]) {
+    this.#branch = branch;
     this.#known = new Map(consumers.map((consumer) => [consumer.name, consumer]));
     assert(this.#known.size === consumers.length, 'consumers have names of their own');
   }
@@ -64,7 +68,7 @@ export class BranchConsumers {
     const batch = continued ?? (yield* readBatch(turn, stored.position));
     const { isComplete, items, position } = batch;
     const before = continued === undefined && batch.start !== undefined ? undefined : stored.state;
-    const { isDone, state } = yield* effectsOf(turn, consumer, batch, before);
+    const { isDone, state } = yield* this.#effectsOf(turn, consumer, batch, before);
     crashPoint('mid-consume');
     if (batch.start !== undefined || items.length > 0)
       writeConsumer(turn, { ...stored, position, start: isDone ? undefined : batch.start, state });
@@ -106,6 +110,21 @@ export class BranchConsumers {
     return false;
   }
 
+  *#effectsOf(
+    turn: Turn,
+    consumer: ShardConsumer,
+    { items, start }: FeedBatch,
+    before: JsonValue | undefined,
+  ): Generator<undefined, StartStep> {
+    if (start !== undefined) return yield* consumer.start(turn, start, before, this.#branch);
+    let state = before ?? null;
+    for (const item of items) {
+      state = yield* consumer.consume(turn, item, state, this.#branch);
+      yield;
+    }
+    return { state, isDone: true };
+  }
+
   /**
    * A consumer that is everywhere needs no registration. Before its first commit a branch has nothing for any, and while
    * it is being restored it has no head, and some of its rows.
@@ -124,21 +143,6 @@ export class BranchConsumers {
     if (consumer === undefined) throw invalid(`There is no consumer '${name}'`);
     return consumer;
   }
-}
-
-function* effectsOf(
-  turn: Turn,
-  consumer: ShardConsumer,
-  { items, start }: FeedBatch,
-  before: JsonValue | undefined,
-): Generator<undefined, StartStep> {
-  if (start !== undefined) return yield* consumer.start(turn, start, before);
-  let state = before ?? null;
-  for (const item of items) {
-    state = yield* consumer.consume(turn, item, state);
-    yield;
-  }
-  return { state, isDone: true };
 }
 
 /** The start that a consumer has begun. */

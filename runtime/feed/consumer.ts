@@ -38,10 +38,21 @@ export interface ShardConsumer extends Consumer {
    *
    * @param state undefined: the first step, which removes the rows of earlier starts, or leaves that to later steps.
    *   Otherwise the state that the step before returned
+   * @param branch id of its actor
    */
-  start(turn: Turn, start: FeedStart, state: JsonValue | undefined): Generator<undefined, StartStep>;
-  /** @returns its state after the item */
-  consume(turn: Turn, item: FeedItem, state: JsonValue): Generator<undefined, JsonValue>;
+  start(
+    turn: Turn,
+    start: FeedStart,
+    state: JsonValue | undefined,
+    branch: ActorId,
+  ): Generator<undefined, StartStep>;
+  /**
+   * Takes an item. It may enqueue jobs with the same turn, see {@link enqueueJob}, in a branch in which the consumer was
+   * registered.
+   *
+   * @returns its state after the item
+   */
+  consume(turn: Turn, item: FeedItem, state: JsonValue, branch: ActorId): Generator<undefined, JsonValue>;
 }
 
 /**

@@ -10,10 +10,9 @@ import type { FeedConsumer } from '#runtime/feed/consumer.ts';
 import { EndedBranches } from '#runtime/feed/ended-branches.ts';
 import type { RegisterConsumer } from '#runtime/feed/feed-messages.ts';
 import { FeedRunner, type FollowerStatus } from '#runtime/feed/feed-runner.ts';
-import { scopeOf } from '#runtime/jobs/outbox.ts';
-import type { Queue } from '#runtime/jobs/ports.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
+import type { MemberJobs } from '#server/jobs/member-jobs.ts';
 import { registeredTenants } from '#server/registry/registered-repositories.ts';
 
 /** Dependencies of a member's consumers. */
@@ -25,8 +24,8 @@ export interface MemberFeedsEnvironment {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly consumers: readonly FeedConsumer[];
-  /** Keeps the branches that a start has to look at. */
-  readonly queue: Pick<Queue, 'prepareSource'>;
+  /** Keeps the branches that a start has to look at, and lets their commits enqueue jobs. */
+  readonly jobs: Pick<MemberJobs, 'prepareSource'>;
 }
 
 /** Parts of the id of a branch without its kind. */
@@ -85,7 +84,7 @@ export class MemberFeeds {
 
   /**
    * Registers a consumer in a branch. The repository keeps the branch first, so that every start lets the consumer
-   * continue there.
+   * continue there, and finds the jobs that it enqueues.
    *
    * @throws {ServiceError} `NOT_FOUND`, `VALIDATION_FAILED` for an unknown consumer
    */
@@ -99,7 +98,7 @@ export class MemberFeeds {
 
   /** Keeps a branch, so that every start lets its consumers continue there. @throws {ServiceError} `NOT_FOUND` */
   async keep(branch: ActorId): Promise<void> {
-    await this.#environment.queue.prepareSource(scopeOf(branch), branch);
+    await this.#environment.jobs.prepareSource(branch);
   }
 
   /** Lets a consumer take at once what it has not seen of a branch. */

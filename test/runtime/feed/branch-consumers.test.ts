@@ -9,6 +9,7 @@ import type { FeedItem, FeedStart } from '#runtime/feed/feed-batch.ts';
 import type { ConsumerStep } from '#runtime/feed/feed-messages.ts';
 import { BranchTable, feedKey } from '#runtime/shard/key-layout.ts';
 import { FeedBranch } from '#test/support/feed-branch.ts';
+import { BRANCH } from '#test/support/test-branch.ts';
 
 /** Steps of a start of {@link StepConsumer}. */
 const STEPS = 3;
@@ -42,7 +43,7 @@ describe('a consumer that starts in steps', () => {
   it('is given the same start until it is done, then what follows it', () => {
     const branch = new FeedBranch();
     const consumer = new StepConsumer();
-    const consumers = new BranchConsumers([consumer]);
+    const consumers = new BranchConsumers(BRANCH, [consumer]);
     const step = (): ConsumerStep =>
       atOnce(consumers.consume(branch.turn(), { type: 'ConsumeFeed', name: 'steps' }));
     branch.commit();
@@ -62,7 +63,7 @@ describe('a consumer that starts in steps', () => {
 
   it('is complete with its last step where nothing follows', () => {
     const branch = new FeedBranch();
-    const consumers = new BranchConsumers([new StepConsumer()]);
+    const consumers = new BranchConsumers(BRANCH, [new StepConsumer()]);
     branch.commit();
     const steps = [1, 2, 3].map(() =>
       atOnce(consumers.consume(branch.turn(), { type: 'ConsumeFeed', name: 'steps' })),
@@ -73,7 +74,7 @@ describe('a consumer that starts in steps', () => {
   it('begins another start when what follows the one it has begun is lost', () => {
     const branch = new FeedBranch();
     const consumer = new StepConsumer();
-    const consumers = new BranchConsumers([consumer]);
+    const consumers = new BranchConsumers(BRANCH, [consumer]);
     const step = (): ConsumerStep =>
       atOnce(consumers.consume(branch.turn(), { type: 'ConsumeFeed', name: 'steps' }));
     branch.commit();
@@ -96,7 +97,7 @@ describe('a consumer of a branch without a head, as one that is being restored',
   it('has nothing to do, also when its row is stored', () => {
     const branch = new FeedBranch();
     const consumer = new StepConsumer();
-    const consumers = new BranchConsumers([consumer]);
+    const consumers = new BranchConsumers(BRANCH, [consumer]);
     const command = { type: 'ConsumeFeed', name: 'steps' } as const;
     const position = { sequence: 5, parts: 0 };
     writeConsumer(branch.turn(), { name: 'steps', effects: 'shard', position, state: 1 });

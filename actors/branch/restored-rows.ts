@@ -10,7 +10,7 @@ import { restoredHead } from '#runtime/tree/revision-store.ts';
 /**
  * Converts the rows of a branch for a restored repository. References to merged branches get the new actor ids, the
  * change feed tells that the branch was restored, and its consumers with effects elsewhere are left out. Jobs in its outbox
- * are enqueued again. All other rows stay.
+ * are enqueued again. All other rows stay, also that its commits may enqueue: the queue must be told of such a branch.
  *
  * @param moved id of an actor of the repository → its id in the restored repository
  */

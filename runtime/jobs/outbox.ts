@@ -64,7 +64,7 @@ export interface EmptyOutbox {
  */
 export function enqueueJob(turn: Turn, actor: string, request: JobRequest): string {
   checkJob(request);
-  if (actorKindOf(actor) !== 'repository' && !hasRow(turn, CommonTable.meta, KNOWN_KEY))
+  if (actorKindOf(actor) !== 'repository' && !mayEnqueue(turn))
     throw new ServiceError('INTERNAL_SERVER_ERROR', `No start would find the outbox of ${actor}`);
   const repositoryPart = decodeURIComponent(scopeOf(actor).split('/')[1] as string);
   const job: NewJob = { ...request, id: jobIdOf(turn.newId(), repositoryPart) };
@@ -99,9 +99,14 @@ export function forgetOutbox(turn: Turn): void {
   for (const key of keys) turn.remove(CommonTable.meta, key);
 }
 
-/** Whether a row of an actor's meta table belongs to its outbox. */
+/** Whether a row of an actor's meta table is a job in its outbox. */
 export function isOutboxKey(key: string): boolean {
-  return key === KNOWN_KEY || key.startsWith(OUTBOX_PREFIX);
+  return key.startsWith(OUTBOX_PREFIX);
+}
+
+/** Whether the commands of an actor may enqueue jobs, see {@link AllowJobs}. */
+export function mayEnqueue(reader: TableReader): boolean {
+  return hasRow(reader, CommonTable.meta, KNOWN_KEY);
 }
 
 /** All jobs in an outbox, oldest first. @throws {ServiceError} `DATA_CORRUPTED` */

@@ -27,7 +27,6 @@ import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import { requireRepositoryName, requireTenantName } from '#runtime/content/names.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { errorRegistry } from '#runtime/errors/error-registry.ts';
-import type { Queue } from '#runtime/jobs/ports.ts';
 import type { SpaceGuard } from '#runtime/space/space-gate.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { readNameFloor } from '#server/registry/name-floor.ts';
@@ -51,7 +50,7 @@ export interface MemberBackupsEnvironment {
   readonly lifecycle: Pick<ActorLifecycle, 'create' | 'destroyUnder' | 'exists'>;
   readonly unsettled: OwnerIntents;
   readonly copies: ActorCopies;
-  readonly queue: Pick<Queue, 'prepare' | 'enqueue'>;
+  readonly queue: RestoreEnvironment['queue'];
   readonly kinds: readonly ActorKind[];
   readonly clock: Clock;
   readonly random: Random;

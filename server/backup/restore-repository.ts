@@ -13,7 +13,7 @@ import { restoredTokenFloor } from '#runtime/base/token-floor.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { NewJob } from '#runtime/jobs/job.ts';
-import { outboxJobs } from '#runtime/jobs/outbox.ts';
+import { mayEnqueue, outboxJobs } from '#runtime/jobs/outbox.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
 import type { ShardFile } from '#runtime/shard/shard-file.ts';
 import { newUid, partOf } from '#server/registry/part-names.ts';
@@ -25,7 +25,7 @@ export interface RestoreEnvironment extends ImportEnvironment {
   readonly lifecycle: Pick<ActorLifecycle, 'create' | 'destroyUnder' | 'exists'>;
   /** Notes of data that is created and not registered yet. */
   readonly unsettled: OwnerIntents;
-  readonly queue: Pick<Queue, 'prepare' | 'enqueue'>;
+  readonly queue: Pick<Queue, 'prepare' | 'prepareSource' | 'enqueue'>;
   readonly kinds: readonly ActorKind[];
   readonly reader: BackupReader;
   /** Called with the next actor that is restored, for progress display. */
@@ -132,7 +132,12 @@ class RepositoryMaker {
   }
 
   async #importBranch(copy: BackupActor): Promise<void> {
-    await this.#with(copy, (shard) => this.#noteJobs(outboxJobs(shard)));
+    await this.#with(copy, async (shard) => {
+      this.#noteJobs(outboxJobs(shard));
+      // So that a start finds what its commits enqueue, and its consumers, as it did before.
+      const { queue } = this.#environment;
+      if (mayEnqueue(shard)) await queue.prepareSource(this.#owner, this.#moved(copy.actor));
+    });
     await this.#import(copy, restoredBranchRow(this.#moved));
   }
 

@@ -212,4 +212,11 @@ export const feedGuards: readonly GuardMutant[] = [
     to: '',
     tests: kindTests,
   },
+  {
+    guard: 'a start finds what commits of a restored branch enqueue',
+    file: 'server/backup/restore-repository.ts',
+    from: 'if (mayEnqueue(shard)) await queue.prepareSource(this.#owner, this.#moved(copy.actor));',
+    to: '',
+    tests: ['test/scenarios/feed-restore.slow.test.ts'],
+  },
 ];

@@ -28,7 +28,7 @@ export const jobGuards: readonly GuardMutant[] = [
   {
     guard: 'a commit enqueues only where a start finds its outbox',
     file: 'runtime/jobs/outbox.ts',
-    from: "actorKindOf(actor) !== 'repository' && !hasRow(turn, CommonTable.meta, KNOWN_KEY)",
+    from: "actorKindOf(actor) !== 'repository' && !mayEnqueue(turn)",
     to: 'false',
     tests: ['test/server/jobs/branch-jobs.test.ts'],
   },

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { ActorId } from '#runtime/actor/ports.ts';
+import { mayEnqueue, scopeOf } from '#runtime/jobs/outbox.ts';
 import { readConsumer } from '#runtime/feed/consumer-store.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
@@ -68,6 +69,11 @@ function requireExact(reader: TableReader): void {
   expect(new Map([...tally.rows(reader)].sort(byKey))).toEqual(tally.expected(reader));
 }
 
+/** A start finds the branch, and what its commits enqueue. */
+async function requireKept(server: TestServer, branch: ActorId): Promise<void> {
+  expect(await server.member.queue.sources(scopeOf(branch))).toEqual([branch]);
+}
+
 /** A repository whose consumer is in the middle of its work, and a backup of that. */
 async function backedUp(dataDir: string, gate: { isOpen: boolean }): Promise<TestServer> {
   const server = await serve(dataDir, gate);
@@ -100,6 +106,7 @@ it('consumers go on where they were in a repository that is restored into a runn
   const { json } = expectStatus(await server.admin('POST', '/api/management/restores', body), 202);
   await over(server, `/api/management/restores/${json.id}`);
   const branches = [await branchOf(server, 'shop'), await branchOf(server, 'copy')];
+  for (const branch of branches) await requireKept(server, branch);
   await until(() => server.member.feeds.behind.length === 0, 'they have seen everything');
   await server.close();
   for (const branch of branches) inFile(dataDir, branch, requireExact);
@@ -124,10 +131,12 @@ it('consumers go on where they were in another data directory, when the branch i
   gate.isOpen = true;
   const again = await serve(into, gate);
   const branch = await branchOf(again, 'shop');
+  await requireKept(again, branch);
   expect(await new Space(new ContentClient(again, 'shop'), CONTENT).names()).toEqual(['z', 'd']);
   await until(() => again.member.feeds.behind.length === 0, 'it has seen everything');
   await again.close();
   inFile(into, branch, requireExact);
+  expect(inFile(into, branch, mayEnqueue)).toBe(true);
   // Effects elsewhere were not restored with the branch.
   inFile(into, branch, (reader) => expect(readConsumer(reader, 'file')).toBeUndefined());
 });

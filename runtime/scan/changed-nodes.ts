@@ -22,6 +22,7 @@ const none: ReadonlySet<string> = new Set();
 interface SeenState {
   readonly reader: TableReader;
   readonly at: Revision | undefined;
+  rest(): void;
 }
 
 /**
@@ -77,6 +78,7 @@ export class ChangedNodes {
         for (let part = 0; part < changePartCount(record); part += 1) {
           for (const { node_id: id, workspace } of readChangePart(read(), record, part) ?? [])
             if (workspace === this.#workspace) this.#ids.add(id);
+          this.#moment.rest();
           yield undefined;
           if (this.#ids.size > changedMax) return this.#giveUp();
         }

@@ -118,6 +118,7 @@ export class OverlaidPlaces implements PlaceSource {
       this.#budget?.spend(NODE_WORK + (record?.bytes.length ?? 0) * BYTE_WORK);
       const position = record === undefined ? undefined : yield* this.#source.positionOf(record);
       if (position !== undefined) found.push(keepPlace({ position, id }, this.#budget));
+      this.#moment.rest();
       this.#looked.add(id);
       yield undefined;
     }

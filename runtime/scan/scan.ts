@@ -194,6 +194,7 @@ export function* countPlaces(
   for (const part of partsOf(moment, source)) {
     count += part?.places.length ?? 0;
     if (count > most) break;
+    moment.rest();
     yield undefined;
   }
   return count;
@@ -222,8 +223,10 @@ export function* countNodes(
       }
       const record = yield* recordAt(moment, source.workspace, place, false);
       if (record !== undefined && holds(record)) count += 1;
+      moment.rest();
       yield undefined;
     }
+    moment.rest();
     yield undefined;
   }
   return count;

@@ -54,6 +54,7 @@ export class SortedPlaces implements PlaceSource {
         this.#budget?.spend(NODE_WORK);
         const position = record === undefined ? undefined : yield* this.#source.positionOf(record);
         if (position !== undefined) found.push(keepPlace({ position, id }, this.#budget));
+        this.#moment.rest();
         yield undefined;
       }
       after = part.next;

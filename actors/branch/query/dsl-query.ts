@@ -108,7 +108,7 @@ function* foundText(
   for (const node of filter.candidates(source)) {
     const isMatch = node !== undefined && (yield* silently(filter.find(node))) !== undefined;
     if (isMatch) yield* page.next(filter.nodes, node);
-    else yield '';
+    else yield* resting(filter.nodes);
   }
   yield page.end();
 }
@@ -129,6 +129,7 @@ function* sortedText(
   try {
     for (const node of filter.candidates(source)) {
       const match = node === undefined ? undefined : yield* silently(filter.match(node));
+      nodes.rest();
       if (match !== undefined) yield* silently(best.add(match));
       if (best.count > most) return false;
       yield '';
@@ -166,13 +167,19 @@ function* orderedText(
         }
         yield* silently(group.add(row));
       }
-      yield '';
+      yield* resting(filter.nodes);
     }
     if (group !== undefined) yield* group.text(page);
     yield page.end(total);
   } finally {
     group?.close();
   }
+}
+
+/** A pause at which the read may go over to another snapshot. */
+function* resting(nodes: VisibleNodes): Generator<'', void> {
+  nodes.rest();
+  yield '';
 }
 
 /** Matches whose first values are equal, or not told apart by their keys. */
@@ -191,11 +198,13 @@ class OrderedGroup {
   /** Adds a node if it matches. */
   *add(node: VisibleNode): Generator<undefined, void> {
     const match = yield* this.#filter.match(node);
+    this.#filter.nodes.rest();
     if (match !== undefined) yield* this.#best.add(match);
   }
 
   /** The text of the matches; nothing may be added after it. */
   *text(page: PageText): Generator<Piece, void> {
+    this.#filter.nodes.rest();
     const sorted = yield* silently(this.#best.sorted());
     for (const { id } of sorted) {
       if (!page.isInside) {

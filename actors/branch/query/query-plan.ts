@@ -64,7 +64,7 @@ export function* planQuery(
   at: boolean,
 ): Generator<undefined, QueryPlan> {
   const { workspace } = nodes;
-  const rootCount = parentEntry(reader, workspace, ROOT_ID)?.count ?? 0;
+  const rootCount = rootCountIn(reader, workspace);
   const terms = conjunction(filter);
   const typeTerm = terms.find(isTypeTerm);
   const nodeType = typeTerm === undefined ? undefined : typeOf(typeTerm);
@@ -75,7 +75,7 @@ export function* planQuery(
   const isNone = nodeType !== undefined && (!isNodeTypeName(nodeType) || (catalog === undefined && !at));
   if (isNone) return { kind: 'matches', source: undefined, total: 0 };
 
-  const counts = new MatchCount(reader, nodes, filter, typeTerm, at);
+  const counts = new MatchCount(reader, nodes, filter, typeTerm, at ? undefined : rootCount);
   const ofType: RootSource = { kind: 'paths', workspace, isChildren: true, nodeType };
   if (counts.isTypeAlone && order.length === 0) {
     const isWhole = window.limit === null && window.offset === 0;
@@ -152,20 +152,21 @@ class MatchCount {
   readonly #nodes: VisibleNodes;
   readonly #others: readonly Term[];
   readonly #isConjunction: boolean;
-  readonly #at: boolean;
+  /** Number of nodes at the root; undefined at a revision. */
+  readonly #rootCount: number | undefined;
 
   constructor(
     reader: TableReader,
     nodes: VisibleNodes,
     filter: Condition,
     typeTerm: Term | undefined,
-    at: boolean,
+    rootCount: number | undefined,
   ) {
     this.#reader = reader;
     this.#nodes = nodes;
     this.#others = conjunction(filter).filter((term) => term !== typeTerm);
     this.#isConjunction = !hasOtherParts(filter);
-    this.#at = at;
+    this.#rootCount = rootCount;
     this.isTypeAlone = this.#isConjunction && this.#others.length === 0;
   }
 
@@ -180,19 +181,19 @@ class MatchCount {
   /** Number of nodes at the root, of one type or of all. */
   *ofSource(source: RootSource): Generator<undefined, number | undefined> {
     if (!this.#nodes.seesAll) return undefined;
-    if (source.nodeType === undefined && !this.#at) return this.#rootCount;
+    if (source.nodeType === undefined && this.#rootCount !== undefined) return this.#rootCount;
     return yield* this.#nodes.countNodes(source);
   }
 
-  /** Number of nodes at the root of the head. */
-  get #rootCount(): number {
-    return parentEntry(this.#reader, this.#nodes.workspace, ROOT_ID)?.count ?? 0;
-  }
-
-  /** Whether all nodes of the workspace are at its root: indexes have nodes of every depth. */
+  /** Whether all nodes of the workspace are at its root at present: indexes have nodes of every depth. */
   get #isFlat(): boolean {
-    return nodesIn(this.#reader, this.#nodes.workspace) === this.#rootCount;
+    const { workspace } = this.#nodes;
+    return nodesIn(this.#reader, workspace) === rootCountIn(this.#reader, workspace);
   }
+}
+
+function rootCountIn(reader: TableReader, workspace: string): number {
+  return parentEntry(reader, workspace, ROOT_ID)?.count ?? 0;
 }
 
 function isAtRoot({ parentId }: NodeRecord): boolean {

@@ -145,6 +145,11 @@ export class VisibleNodes {
     return this.#policy.unrestricted && this.#chain.length === 0;
   }
 
+  /** See {@link Moment.rest}. */
+  rest(): void {
+    this.#moment.rest();
+  }
+
   /** As {@link countPlaces}: whether its nodes are visible or not. */
   countPlaces(source: ScanSource, most: number): Generator<undefined, number> {
     return countPlaces(this.#moment, source, most);

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { SNAPSHOT_MS_MAX } from '#actors/branch/answer-reader.ts';
 import type { BranchQuery, TextStream } from '#actors/branch/messages.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { type BranchFixture, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
@@ -99,7 +100,8 @@ describe('an answer that takes long', () => {
       versionable: true,
       properties: [{ name: 'title', type: 'String' }],
     };
-    branch = await openBranch({ clock, slicesClock: gate, nodeTypes: [auditable] });
+    const ranked = { name: 'test:Item', properties: [{ name: 'rank', type: 'Number', index: ['Property'] }] };
+    branch = await openBranch({ clock, slicesClock: gate, nodeTypes: [auditable, ranked] });
     await branch.create('/all');
     await branch.create('/gone');
     await branch.create('/target');
@@ -110,6 +112,7 @@ describe('an answer that takes long', () => {
         await branch.create(`/all/${name(index)}`, { description });
         await relate(`/all/${name(index)}`, index);
         await branch.create(`/gone/${name(index)}`);
+        await branch.create(`/item-${name(index)}`, { description, rank: index }, 'test:Item');
         const place = { path: '/kept' };
         await branch.command({ type: 'UpdateNode', workspace, place, properties: { title: `t${index}` } });
         if (index % 5 === 0)
@@ -138,6 +141,48 @@ describe('an answer that takes long', () => {
     ['revisions', () => ({ type: 'ListRevisions', limit: 1_000, offset: 0, includeSystem: false })],
     ['the changes of a revision', () => ({ type: 'ReadRevisionChanges', revision: wide })],
   ];
+
+  const item = { node_type: { eq: 'test:Item' } };
+  const ranked = { ...item, 'properties.rank': { gte: 0 } };
+  const filters: readonly (readonly [string, JsonObject])[] = [
+    ['of a type', item],
+    ['by an index', ranked],
+    ['in the order of an index', { ...ranked, order_by: { 'properties.rank': 'desc' }, limit: NODES - 10 }],
+    ['in another order', { ...ranked, order_by: { name: 'desc' } }],
+    ['with any filter', { not: { 'properties.rank': { lt: 0 } }, order_by: { 'properties.rank': 'asc' } }],
+  ];
+  const queries = filters.map(
+    ([title, filter]) => [`a boolean query ${title}`, { type: 'RunDslQuery', workspace, filter }] as const,
+  );
+  const rank = (index: number, value: number) =>
+    branch.command({
+      type: 'UpdateNode',
+      workspace,
+      place: { path: `/item-${name(index)}` },
+      properties: { rank: value },
+    });
+
+  it.each(
+    queries.flatMap(([title, query]) => [1, 7, 250, 600].map((slices) => [title, slices, query] as const)),
+  )(
+    'pins nothing for long, and shows the state with which it began: %s, after %i slices',
+    async (_, slices, query) => {
+      const { reading, whole } = await begin(query);
+      gate.left = slices;
+      const first = reading.next();
+      await turns(2 * slices + 10);
+      clock.advance(SNAPSHOT_MS_MAX);
+      expect(await branch.openReaders()).toEqual([]);
+      changes += 1;
+      for (const index of [0, 200, NODES - 1]) await rank(index, -changes);
+      await rank(300 + changes, 10_000);
+      gate.open();
+      const found = await end(reading, await first);
+      expect(found).toBe(whole);
+      expect(JSON.stringify(await branch.query(query))).not.toBe(whole);
+      for (const index of [0, 200, NODES - 1]) await rank(index, index);
+    },
+  );
 
   async function begin(
     query: BranchQuery,

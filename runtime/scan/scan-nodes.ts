@@ -7,14 +7,30 @@ import { RecordView } from '#runtime/tree/record/record-view.ts';
 import type { Moment } from './moment.ts';
 import { PART_BYTES } from './places.ts';
 import type { RowPredicate } from './row-filter.ts';
-import type { ScanRequest, ScanRow } from './scan.ts';
 import { visitNodes } from './visited-nodes.ts';
 
 /** Nodes that are looked up between two pauses. */
 const LOOK_UPS_PER_STEP = 64;
 
+/** The nodes to read; as in a request of `scan`. */
+export interface NodesRequest {
+  readonly workspace: string;
+  readonly reverse?: boolean;
+  readonly after?: string | undefined;
+  readonly skip?: number;
+  readonly limit?: number;
+  readonly placesMax?: number;
+}
+
+/** A node that was found, with its position. */
+export interface NodeRow {
+  readonly position: string;
+  readonly id: string;
+  readonly record: NodeRecord;
+}
+
 /** How much of a scan is left, and where it goes on. */
-export type RestOfScan = Required<Pick<ScanRequest, 'after' | 'skip' | 'limit' | 'placesMax'>>;
+export type RestOfScan = Required<Pick<NodesRequest, 'after' | 'skip' | 'limit' | 'placesMax'>>;
 
 /**
  * The nodes of a workspace, see `scan`. Rows are looked at where they are stored, and only those that leave the scan are
@@ -28,19 +44,18 @@ export type RestOfScan = Required<Pick<ScanRequest, 'after' | 'skip' | 'limit' |
  */
 export function* scanNodes(
   moment: Moment,
-  request: ScanRequest,
+  request: NodesRequest,
   filter: RowPredicate | undefined,
-): Generator<ScanRow | undefined, RestOfScan | string | undefined> {
-  const { reverse = false, source } = request;
-  const { workspace } = source;
+): Generator<NodeRow | undefined, RestOfScan | string | undefined> {
+  const { reverse = false, workspace } = request;
   const view = new RecordView();
   const removed = new RemovedNodes(moment, workspace, reverse);
   let { after, limit = Number.POSITIVE_INFINITY, placesMax = Number.POSITIVE_INFINITY, skip = 0 } = request;
   const countsPlaces = request.placesMax !== undefined;
   let last: string | undefined;
-  let rows: ScanRow[] = [];
+  let rows: NodeRow[] = [];
   /** Takes the row of the view if it matches. */
-  const take = (id: () => string, whole?: NodeRecord): ScanRow | undefined => {
+  const take = (id: () => string, whole?: NodeRecord): NodeRow | undefined => {
     if (filter !== undefined && !filter(view)) return undefined;
     if (skip > 0) {
       skip -= 1;

@@ -121,7 +121,7 @@ export function* scan(
   if (scope.isNone || isTypeHidden(source, scope)) return undefined;
   const filter = rowFilter(scope, predicate);
   if (source.kind !== 'nodes') return yield* scanPlaces(moment, request, filter);
-  const end = yield* scanNodes(moment, request, filter);
+  const end = yield* scanNodes(moment, { ...request, workspace: source.workspace }, filter);
   return typeof end === 'object' ? yield* scanPlaces(moment, { ...request, ...end }, filter) : end;
 }
 

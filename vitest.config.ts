@@ -22,6 +22,8 @@ const shared = {
 
 /** Tests that take seconds of a processor, and seldom fail where others do not: only `slow` runs them. */
 const longOnes = [
+  'test/actors/branch/{moving-answers,shared-turns,unpinned-answers}.test.ts',
+  'test/actors/branch/history/feed-kinds.fuzz.test.ts',
   'test/actors/branch/history/orphaned-versions.fuzz.test.ts',
   'test/actors/branch/merge/{fast-forward.fuzz,held-nodes,wide-merge}.test.ts',
   'test/actors/branch/nodes/commit-work.test.ts',

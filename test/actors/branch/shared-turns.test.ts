@@ -12,8 +12,8 @@ import { TurnClock } from '#test/support/turn-clock.ts';
 const workspace = WORKSPACE;
 /** What a row that is read takes, in milliseconds. */
 const ROW_MS = 0.02;
-/** What the work between two pauses may take: a part of a scan, a batch of rows, the states of some nodes. */
-const STEP_MS = 400 * ROW_MS;
+/** What the work between two pauses may take: a part of a scan, a batch of rows, the revisions before a page. */
+const STEP_MS = 600 * ROW_MS;
 const NODES = 800;
 /** Callers that ask for the same at once. */
 const CALLERS = 4;

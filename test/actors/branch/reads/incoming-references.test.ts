@@ -248,7 +248,8 @@ describe('incoming references', () => {
           if (step.value === undefined) rests += 1;
           else found.push(shortEdge(step.value));
         }
-        expect(rests).toBeLessThanOrEqual(3);
+        // Of seven nodes; one that is newer makes a pause of its own.
+        expect(rests).toBeLessThanOrEqual(5);
         after = step.value;
       } while (after !== undefined);
       return { found, walks };

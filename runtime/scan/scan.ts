@@ -267,10 +267,10 @@ export function* scanIds(moment: Moment, source: ScanSource): Generator<string |
   let after: string | undefined;
   for (let most = FIRST_PART; ; most = Math.min(2 * most, PART_MAX)) {
     const part = yield* places.part({ after, reverse: false, most });
+    moment.rest();
     for (const { id } of part.places) yield id;
     if (part.next === undefined) return;
     after = part.next;
-    moment.rest();
     yield undefined;
   }
 }

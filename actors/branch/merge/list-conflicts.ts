@@ -5,12 +5,13 @@ import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { JsonPieces } from '#runtime/content/values/json-pieces.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
-import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
+import { Moment } from '#runtime/scan/moment.ts';
+import { MomentTree } from '#runtime/scan/moment-tree.ts';
 import { BranchPair } from '../pair/branch-pair.ts';
 import type { BranchState } from '../branch-state.ts';
 import { LargePiece, settleGrowing } from '../long-answer.ts';
 import { findConflicts } from './find-conflicts.ts';
+import { usedTypesOf } from './merge-input.ts';
 import { gatherSides } from './merge-sides.ts';
 import type { ConflictList, ListConflicts } from '../merge-messages.ts';
 
@@ -31,7 +32,8 @@ export function listConflicts(
 ): ConflictList | JsonPieces | Promise<ConflictList | JsonPieces> {
   const { policy, principal } = context.caller;
   requireAdministrator(policy, principal);
-  return settleGrowing(context, (reader) => withRoom(context.budget, found(state, context, reader, query)));
+  const work = (reader: TableReader) => withRoom(context.budget, found(state, context, reader, query));
+  return settleGrowing(context, work, 'moving');
 }
 
 /**
@@ -68,10 +70,14 @@ function* found(
   reader: TableReader,
   { at, source, sourceAt }: ListConflicts,
 ): Generator<undefined, ConflictList> {
+  // Read first: there is no catalog of an earlier revision, to which the read may go over.
+  const types = usedTypesOf(reader);
   const pair = yield* BranchPair.of(state, reader, source, { own: at, other: sourceAt });
-  const target = at === undefined ? new HeadNodeReader(reader) : new PastNodeReader(reader, at);
+  const moment = new Moment(reader, at);
+  const target = new MomentTree(moment);
   const sides = yield* gatherSides(pair, budget);
-  const { conflicts } = yield* findConflicts({ state, pair, sides, target, reader, at, budget });
+  const input = { state, pair, sides, target, moment, usedTypes: () => types, budget };
+  const { conflicts } = yield* findConflicts(input);
   return {
     target_head: formatRevision(pair.heads.own),
     source_head: formatRevision(pair.heads.other),

@@ -1,5 +1,6 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
+import { Moment } from '#runtime/scan/moment.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import { writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
 import { BranchPair } from '../pair/branch-pair.ts';
@@ -7,7 +8,7 @@ import type { EditScope } from '../edit-scope.ts';
 import { fastForward } from './fast-forward.ts';
 import { findConflicts } from './find-conflicts.ts';
 import type { MergeBranch, MergeResult } from '../merge-messages.ts';
-import type { MergeInput } from './merge-input.ts';
+import { type MergeInput, usedTypesOf } from './merge-input.ts';
 import { gatherSides, type MergeSides } from './merge-sides.ts';
 import { MergeWriter } from './merge-writer.ts';
 
@@ -40,7 +41,8 @@ export function* mergeBranch(edit: EditScope, command: MergeBranch): Generator<u
 /** The input of a merge into the edited branch. */
 export function mergeInput(edit: EditScope, pair: BranchPair, sides: MergeSides): MergeInput {
   const { head, state, turn } = edit;
-  return { state, pair, sides, target: head, reader: turn, budget: turn.budget };
+  const usedTypes = () => usedTypesOf(turn);
+  return { state, pair, sides, target: head, moment: new Moment(turn), usedTypes, budget: turn.budget };
 }
 
 /**

@@ -3,7 +3,6 @@ import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import { pathDepth } from '#runtime/content/path.ts';
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
-import { Moment } from '#runtime/scan/moment.ts';
 import { scanIds } from '#runtime/scan/scan.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { StoredDefinition, StoredKind } from '#runtime/tree/schema-store.ts';
@@ -212,8 +211,7 @@ class ConflictResolver implements MergeDecisions {
 
   /** Removes the target's nodes below a removed node. */
   *#removeBelow(): Generator<undefined, void> {
-    const { at, reader } = this.#question.input;
-    const moment = new Moment(reader, at);
+    const { moment } = this.#question.input;
     for (let node = this.#going.pop(); node !== undefined; node = this.#going.pop()) {
       const { id: parentId, workspace } = node;
       for (const id of scanIds(moment, { kind: 'children', workspace, parentId })) {

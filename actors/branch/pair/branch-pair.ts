@@ -481,6 +481,7 @@ class PairSources implements RevisionSource {
     for (const record of [readAncestor(this.#reader, at), theirs[0]]) {
       if (record?.home !== undefined) homes.add(record.home);
     }
+    this.#rest();
     return homes;
   }
 

@@ -1,4 +1,4 @@
-import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
+import { compareRevisions, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { type ResolvedSource, SchemaResolver } from '#runtime/content/resolution/schema-resolver.ts';
 import type { SchemaSource } from '#runtime/content/resolution/type-resolver.ts';
 import type { Workspace } from '#runtime/content/definitions/workspace-definition.ts';
@@ -177,7 +177,7 @@ export class MergedSchemas {
         // A pin that is later than both heads shows the merged definition.
         const isLater = at !== undefined && compareRevisions(at, later(heads.own, heads.other)) > 0;
         if (at === undefined || isLater) return source.nodeType(name);
-        return readDefinition(this.#input.reader, 'node_type', name, at);
+        return this.#stored('node_type', name, at);
       },
     };
   }
@@ -185,7 +185,18 @@ export class MergedSchemas {
   #definition<K extends StoredKind>(kind: K, name: string, state: SchemaState): DefinitionOf[K] | undefined {
     const changed = this.changed.get(nodeKeyOf(kind, name));
     if (changed !== undefined) return changed[state]?.definition as DefinitionOf[K] | undefined;
-    return readDefinition(this.#input.reader, kind, name, this.#input.at);
+    return this.#stored(kind, name, this.#input.moment.at);
+  }
+
+  #stored<K extends StoredKind>(
+    kind: K,
+    name: string,
+    at: Revision | undefined,
+  ): DefinitionOf[K] | undefined {
+    const { moment } = this.#input;
+    const found = readDefinition(moment.reader, kind, name, at);
+    moment.rest();
+    return found;
   }
 }
 

@@ -1,10 +1,6 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { uniqueValueInSteps } from '#runtime/index/unique-value.ts';
-import { END } from '#runtime/shard/binary-key.ts';
-import { BranchTable } from '#runtime/shard/key-layout.ts';
-import { Moment } from '#runtime/scan/moment.ts';
 import { scanIds } from '#runtime/scan/scan.ts';
-import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { Side } from '../../pair/branch-pair.ts';
 import { definitionPath } from '../../pair/definition-names.ts';
 import { uniqueHolder } from '../../pair/pair-queries.ts';
@@ -100,11 +96,10 @@ export class UniqueViolations {
 
   /** A property may become unique in a type whose nodes neither side changed, if both sides changed definitions. */
   *#noteAllTypes(): Generator<undefined, void> {
-    const { reader, schemas } = this.#view;
+    const { schemas, usedTypes } = this.#view;
     if (bothSides.some((side) => schemas.differing(side).size === 0)) return;
-    for (const { key } of rowsInBatches(reader, BranchTable.counts, { start: '', end: '\u00ff' })) {
+    for (const { nodeType, workspace } of usedTypes()) {
       yield;
-      const [workspace, nodeType] = key.split(END) as [string, string];
       if (bothSides.every((side) => schemas.affects(side, workspace, nodeType, null)))
         this.#typeIn(workspace, nodeType);
     }
@@ -115,8 +110,8 @@ export class UniqueViolations {
     { nodeType, workspace }: TypeInPlace,
     { name }: UniqueProperty,
   ): Generator<{ readonly id: string; readonly value: string } | undefined, void> {
-    const { at, reader, tree } = this.#view;
-    for (const id of scanIds(new Moment(reader, at), { kind: 'paths', workspace, nodeType })) {
+    const { moment, tree } = this.#view;
+    for (const id of scanIds(moment, { kind: 'paths', workspace, nodeType })) {
       yield undefined;
       if (id === undefined || isChanged(this.#view, { workspace, id })) continue;
       const state = yield* tree.stateOf({ workspace, id });
@@ -224,8 +219,11 @@ export class UniqueViolations {
   }
 
   #holderOn(side: Side, place: Parameters<typeof uniqueHolder>[1]): string | undefined {
-    const { pair, reader } = this.#view;
-    return side === 'own' ? uniqueHolder(reader, place) : pair.otherUniqueHolder(place);
+    const { moment, pair } = this.#view;
+    if (side === 'other') return pair.otherUniqueHolder(place);
+    const holder = uniqueHolder(moment.reader, place);
+    moment.rest();
+    return holder;
   }
 
   *#noteClash(

@@ -1,7 +1,4 @@
 import type { ServiceError } from '#runtime/errors/service-error.ts';
-import { END } from '#runtime/shard/binary-key.ts';
-import { BranchTable } from '#runtime/shard/key-layout.ts';
-import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import { definitionPath } from '../../pair/definition-names.ts';
 import { type ChangedDefinition, refusalOf, type SchemaState } from './merged-schemas.ts';
 import { bothChangesText, type MergeView } from './merge-view.ts';
@@ -20,13 +17,12 @@ export function* usedTypeViolations(
   refused: ReadonlySet<ChangedDefinition>,
   note: (violation: Violation) => void,
 ): Generator<undefined, void> {
-  const { reader, schemas } = view;
+  const { schemas, usedTypes } = view;
   // A merged schema that equals the schema of a side has no issue that the side does not have.
   if (bothSides.some((side) => schemas.differing(side).size === 0)) return;
   const noted = new Set<string>();
-  for (const { key } of rowsInBatches(reader, BranchTable.counts, { start: '', end: '\u00ff' })) {
+  for (const { nodeType, workspace } of usedTypes()) {
     yield;
-    const [workspace, nodeType] = key.split(END) as [string, string];
     if (noted.has(nodeType) || !bothSides.every((side) => schemas.affects(side, workspace, nodeType, null)))
       continue;
     const refusalIn = (state: SchemaState): ServiceError | undefined =>

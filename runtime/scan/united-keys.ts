@@ -8,6 +8,9 @@ import { PART_BYTES, readBytes } from './places.ts';
 /** Versions of one key that are stepped over before the next key is looked up: a look-up costs as much as four. */
 const STEPPED_VERSIONS = 4;
 
+/** Bytes of a version up to which the next ones are stepped over: copying one costs as much as a look-up. */
+const STEPPED_BYTES = 4096;
+
 /** A key that has a present row, versions, or both. */
 export interface UnitedKey {
   readonly key: string;
@@ -98,14 +101,13 @@ function* versionedKeys(
     for (const row of rows) {
       note(row.value);
       const found = row.key.slice(0, row.key.length - REVISION_BYTES - END.length);
-      if (found !== key) {
+      if (found === key) stepped += 1;
+      else {
         key = found;
         stepped = 0;
         yield found;
-        continue;
       }
-      stepped += 1;
-      if (stepped < STEPPED_VERSIONS) continue;
+      if (stepped < STEPPED_VERSIONS && row.value.length <= STEPPED_BYTES) continue;
       bounds = behind(range, key);
       break;
     }

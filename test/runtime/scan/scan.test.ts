@@ -176,6 +176,23 @@ describe('what a scan costs', () => {
       expect(read.bytes).toBeLessThan(8 * title.length);
       expect(ids({ source }, at())).toEqual(names);
     });
+
+    it('passes their other versions by one look-up', async () => {
+      const many = 'many';
+      const states = Array.from({ length: 6 }, () =>
+        tree.commit((writer) => {
+          for (const id of ['a', 'b', 'c']) {
+            const present = writer.head.byId(many, id);
+            if (present === undefined) add(writer, `/${id}`, ROOT_ID, id, many, title);
+            else writer.remove(many, present);
+          }
+        }),
+      );
+      await tree.apply();
+      read.bytes = 0;
+      expect(ids({ source: { kind: 'nodes', workspace: many } }, states[4])).toEqual(['a', 'b', 'c']);
+      expect(read.bytes).toBeLessThan(7 * title.length);
+    });
   });
 
   describe('where paths are too long for a key', () => {

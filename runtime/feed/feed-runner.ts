@@ -19,7 +19,7 @@ import type {
 /** Waits after a failed batch. */
 const RETRIES: Backoff = { firstMs: 250, factor: 2, mostMs: 60_000 };
 
-/** Batches of all branches that are worked on at a time: this many are in memory at most. */
+/** Batches of one consumer that are worked on at a time, over all branches: this many are in memory at most. */
 const BATCHES_MAX = 4;
 
 /** Told of the work of consumers. */
@@ -71,21 +71,24 @@ export interface FollowerStatus {
  * Lets consumers follow the feeds of branches on the member that owns them. It must be told of branches whose feed has
  * new entries, and at a start or after a failover of those that may have some.
  *
- * Batches are taken in turn by all consumers that are behind, a few at a time, each bounded: a consumer that is far
- * behind, slow or failing holds neither others nor memory. Who has seen everything is forgotten. After a failure the
+ * Each consumer takes a few batches at a time, in turn over the branches in which it is behind, each bounded: a consumer
+ * that is far behind, slow or failing holds neither others nor memory. Who has seen everything is forgotten. After a failure the
  * batch is repeated later, at intervals that rise to a minute.
  */
 export class FeedRunner {
   readonly #environment: FeedRunnerEnvironment;
   readonly #followers = new Map<string, Follower>();
-  /** Those that wait for their next batch, in order. */
-  readonly #waiting = new Set<Follower>();
-  readonly #batches = new Set<Promise<void>>();
+  /** Of each consumer, those that wait for their next batch, in order. */
+  readonly #waiting: ReadonlyMap<FeedConsumer, Set<Follower>>;
+  readonly #batches: ReadonlyMap<FeedConsumer, Set<Promise<void>>>;
   readonly #engine = engineCaller('');
   readonly #ending = new AbortController();
 
   constructor(environment: FeedRunnerEnvironment) {
+    const { consumers } = environment;
     this.#environment = environment;
+    this.#waiting = new Map(consumers.map((consumer) => [consumer, new Set()]));
+    this.#batches = new Map(consumers.map((consumer) => [consumer, new Set()]));
   }
 
   /** Consumers that have not seen everything, as far as is known here. */
@@ -174,20 +177,22 @@ export class FeedRunner {
   async close(): Promise<void> {
     this.#ending.abort();
     for (const { retry } of this.#followers.values()) retry?.cancel();
-    this.#waiting.clear();
-    await Promise.all(this.#batches);
+    for (const waiting of this.#waiting.values()) waiting.clear();
+    await Promise.all([...this.#batches.values()].flatMap((batches) => [...batches]));
     this.#followers.clear();
   }
 
-  #run(): void {
-    for (const follower of this.#waiting) {
-      if (this.#batches.size >= BATCHES_MAX) return;
-      this.#waiting.delete(follower);
+  #run(consumer: FeedConsumer): void {
+    const waiting = this.#waiting.get(consumer) as Set<Follower>;
+    const batches = this.#batches.get(consumer) as Set<Promise<void>>;
+    for (const follower of waiting) {
+      if (batches.size >= BATCHES_MAX) return;
+      waiting.delete(follower);
       const batch: Promise<void> = this.#batch(follower).finally(() => {
-        this.#batches.delete(batch);
-        this.#run();
+        batches.delete(batch);
+        this.#run(consumer);
       });
-      this.#batches.add(batch);
+      batches.add(batch);
     }
   }
 
@@ -252,8 +257,8 @@ export class FeedRunner {
   #again(follower: Follower): void {
     follower.retry = undefined;
     follower.isDelayed = false;
-    this.#waiting.add(follower);
-    this.#run();
+    this.#waiting.get(follower.consumer)?.add(follower);
+    this.#run(follower.consumer);
   }
 
   #fail(follower: Follower, error: unknown): void {

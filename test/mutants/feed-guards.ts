@@ -219,4 +219,11 @@ export const feedGuards: readonly GuardMutant[] = [
     to: '',
     tests: ['test/scenarios/feed-restore.slow.test.ts'],
   },
+  {
+    guard: 'a consumer that is slow in many branches does not keep others from theirs',
+    file: 'runtime/feed/feed-runner.ts',
+    from: '    const batches = this.#batches.get(consumer) as Set<Promise<void>>;\n',
+    to: '    const batches = [...this.#batches.values()][0] as Set<Promise<void>>;\n',
+    tests: runnerTests,
+  },
 ];

@@ -10,7 +10,7 @@ import { FeedRunner } from '#runtime/feed/feed-runner.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
 import { isBranchEvent } from '#runtime/tree/branch-events.ts';
-import { Engine, engineUser } from './engine.ts';
+import { Engine, type EngineSetup, engineUser } from './engine.ts';
 import { type LookAt, lookedAt } from './feed-reader.ts';
 import { BRANCH, CONTENT, TestBranch } from './test-branch.ts';
 import { until } from './until.ts';
@@ -31,10 +31,11 @@ export class FedBranch {
     folder: string,
     consumers: readonly FeedConsumer[],
     isPrepared = false,
-    clock: Clock = systemClock,
+    { runnerClock = systemClock, ...setup }: Partial<EngineSetup> & { readonly runnerClock?: Clock } = {},
   ): Promise<FedBranch> {
     let runner: FeedRunner | undefined;
     const engine = await Engine.open(folder, {
+      ...setup,
       kinds: [repositoryActor, lookedAt(branchActor({ commitNodesMax: 10_000 }, consumers))],
       events: (actor, happened) => {
         if (happened.some(isBranchEvent)) runner?.notice(actor);
@@ -47,7 +48,7 @@ export class FedBranch {
     runner = new FeedRunner({
       router: engine.host,
       lifecycle: engine.host,
-      clock,
+      clock: runnerClock,
       random: systemRandom,
       log: silentLog,
       consumers,

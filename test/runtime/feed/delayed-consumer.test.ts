@@ -21,7 +21,9 @@ describe('a consumer of a feed that waits for several commits', () => {
     folder = mkdtempSync(join(tmpdir(), 'delayed-'));
     meanwhile = () => {};
     const tally = new PathTally({ before: () => meanwhile() });
-    fed = await FedBranch.open(folder, [Object.assign(tally, { delayMs: DELAY_MS })], false, clock);
+    fed = await FedBranch.open(folder, [Object.assign(tally, { delayMs: DELAY_MS })], false, {
+      runnerClock: clock,
+    });
     hurry();
     await settled();
     fed.consumed.length = 0;

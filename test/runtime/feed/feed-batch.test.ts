@@ -141,6 +141,26 @@ describe('the batches of a consumer', () => {
     expect(counted.rows).toBeLessThan(entries * REVISIONS * 2 + batches * 20);
   });
 
+  it('have an entry of 100,000 nodes in pieces, of which each is read alone', () => {
+    const branch = new FeedBranch();
+    branch.commit();
+    branch.commit(many(100_000));
+    const counted = new CountedReader(branch.reader);
+    let at = { sequence: 1, parts: 0 };
+    let changes = 0;
+    for (let isDone = false; !isDone; ) {
+      const before = counted.rows;
+      const { isComplete, items, position } = atOnce(readBatch(counted, at));
+      const found = items.reduce((sum, item) => sum + (item.changes?.changes.length ?? 0), 0);
+      expect(found).toBeLessThanOrEqual(1_000);
+      expect(counted.rows - before).toBeLessThan(12);
+      changes += found;
+      isDone = isComplete;
+      at = position;
+    }
+    expect(changes).toBe(100_000);
+  });
+
   it('are bounded also where revisions have no changes', () => {
     const branch = new FeedBranch();
     const start = branch.commit();

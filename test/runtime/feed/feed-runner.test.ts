@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
+import type { OutsideConsumer } from '#runtime/feed/consumer.ts';
 import { readConsumer } from '#runtime/feed/consumer-store.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
@@ -164,6 +165,65 @@ describe('consumers of a feed', () => {
     await fed.settled();
     fed.look((reader) => requireTally(reader, failing, 1));
     expect(fed.consumed).toContain('failing failed');
+  });
+
+  it('that are slow hold neither the log nor memory, nor others', async () => {
+    const gate = Promise.withResolvers<void>();
+    let isSlow = false;
+    const sizes: number[] = [];
+    const slow: OutsideConsumer = {
+      name: 'slow',
+      isEverywhere: true,
+      effects: 'elsewhere',
+      start: () => Promise.resolve(),
+      async consume(_branch, items, signal) {
+        if (!isSlow) return;
+        signal.addEventListener('abort', () => gate.resolve());
+        sizes.push(items.reduce((sum, { changes }) => sum + (changes?.changes.length ?? 0), 0));
+        await gate.promise;
+      },
+      ended: () => Promise.resolve(),
+    };
+    const tally = new PathTally();
+    const segmentBytes = 256 * 1024;
+    fed = await FedBranch.open(folder, [slow, tally], false, { segmentBytes });
+    await fed.settled();
+    isSlow = true;
+    const before = fed.status()[0]?.position?.sequence as number;
+    const segments = (): number => readdirSync(join(folder, 'journal')).length;
+    for (let number = 0; number < 24; number++) await fed.commit(creates(100, `s${number}n`));
+    const last = fed.look((reader) => readBranchHead(reader).feed.last);
+    const { status } = fed;
+    const lags = (): number[] => status.call(fed).map(({ lag }) => lag);
+    await until(() => lags()[1] === 0, 'the other one has seen everything');
+    await until(() => segments() <= 2, 'the log is released');
+    expect(lags()).toEqual([last - before, 0]);
+    // It was given one batch, which is all that is held for it.
+    expect(sizes).toHaveLength(1);
+    gate.resolve();
+    await fed.settled();
+    expect(lags()).toEqual([0, 0]);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(2_400);
+    expect(Math.max(...sizes)).toBeLessThan(2_000);
+  });
+
+  it('that are slow in many branches do not keep others from any', async () => {
+    const gate = Promise.withResolvers<void>();
+    const slow = new FileConsumer(join(folder, 'noted'), { before: () => gate.promise });
+    const tally = new PathTally();
+    fed = await FedBranch.open(folder, [slow, tally]);
+    const { host } = fed.branch.engine;
+    const forks = [1, 2, 3, 4, 5, 6].map((number) => actorId(TENANT, 'site~1', `f${number}~1`, 'branch'));
+    for (const fork of forks) {
+      await host.fork(BRANCH, fork);
+      await fed.tell({ type: 'BecomeFork', sourceName: 'main' }, fork);
+      fed.runner.notice(fork);
+    }
+    const place = (fork: string) => fed?.status(fork).find(({ name }) => name === 'tally')?.position;
+    const hasStarted = (): boolean => forks.every((fork) => place(fork) !== undefined);
+    await until(hasStarted, 'the other one has started in all').finally(gate.resolve);
+    await fed.settled();
+    expect(new Set(slow.noted.map(({ branch }) => branch)).size).toBe(forks.length + 1);
   });
 
   it('with effects elsewhere have their position moved after them, and get a failed batch again', async () => {

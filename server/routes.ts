@@ -23,6 +23,7 @@ import { systemUpdateRoutes } from '#protocols/rest/management/system-updates.ts
 import { tagRoutes } from '#protocols/rest/versioning/tags.ts';
 import { type TenantsContext, tenantRoutes } from '#protocols/rest/management/tenants.ts';
 import { withIdempotency } from '#protocols/rest/write-headers.ts';
+import type { DefinitionsContext } from '#protocols/rest/schema/definitions.ts';
 import { workspaceRoutes } from '#protocols/rest/schema/workspaces.ts';
 
 /** Dependencies of a member's routes. */
@@ -33,6 +34,7 @@ export type RoutesContext = AdminAuthContext &
   ChecksContext &
   BranchesContext &
   ClusterContext &
+  DefinitionsContext &
   JobsContext &
   StatisticsContext &
   TenantsContext &

@@ -58,7 +58,12 @@ import type { BranchCommand, BranchQuery, ReadAtHead } from './messages.ts';
 import { becomeFork, moveHead } from './history/move-head.ts';
 import { mergeBranch } from './merge/merge-branch.ts';
 import { moveNode, renameNode } from './nodes/move-node.ts';
-import { announcePending, buildIndexes, countPendingIndexes } from './schema/pending-indexes.ts';
+import {
+  announcePending,
+  buildIndexes,
+  countPendingIndexes,
+  readPendingSince,
+} from './schema/pending-indexes.ts';
 import { publishNode } from './nodes/publish-node.ts';
 import { readAudit } from './history/read-audit.ts';
 import {
@@ -179,6 +184,7 @@ const queries: QueryHandlers = {
   CountOrphanedVersions: countOrphanedVersions,
   CountLeftovers: countOrphanedVersions,
   CountPendingIndexes: countPendingIndexes,
+  ReadPendingSince: readPendingSince,
   ReadConsumerBatch: readConsumerBatch,
   ReadConsumers: readConsumers,
   IsFeedAhead: isFeedAhead,

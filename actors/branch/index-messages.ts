@@ -12,3 +12,11 @@ export interface BuildIndexes {
 export interface CountPendingIndexes {
   readonly type: 'CountPendingIndexes';
 }
+
+/**
+ * Reads which revision made the newest pending index of the branch pending; for the engine only. Answer: the revision;
+ * null when no index is pending.
+ */
+export interface ReadPendingSince {
+  readonly type: 'ReadPendingSince';
+}

@@ -22,8 +22,8 @@ import type {
   RemoveLeftovers,
   RemoveOrphanedVersions,
 } from './orphan-messages.ts';
-import type { BuildIndexes, CountPendingIndexes } from './index-messages.ts';
 import type { ReadStatistics } from './statistics-messages.ts';
+import type { BuildIndexes, CountPendingIndexes, ReadPendingSince } from './index-messages.ts';
 import type { ListConflicts, MergeBranch, ResolveMerge } from './merge-messages.ts';
 import type { EngineQuery } from './pair-messages.ts';
 import type { RevertRevisions } from './revert-messages.ts';
@@ -636,6 +636,7 @@ export type BranchQuery =
   | CountOrphanedVersions
   | CountLeftovers
   | CountPendingIndexes
+  | ReadPendingSince
   | ListDefinitions
   | ReadDefinition
   | ResolveDefinition

@@ -1,10 +1,9 @@
 import { compareRoutes } from './versioning/compare.ts';
-import { definitionRoutes } from './schema/definitions.ts';
+import { type DefinitionsContext, definitionRoutes } from './schema/definitions.ts';
 import { historyRoutes } from './versioning/history.ts';
 import { mergeRoutes } from './versioning/merge.ts';
 import { nodeRoutes } from './nodes/nodes.ts';
 import { queryRoutes } from './nodes/queries.ts';
-import type { RestContext } from './rest-context.ts';
 import type { RestRoute } from './rest-route.ts';
 import { revertRoutes } from './versioning/revert.ts';
 import { revisionRoutes } from './versioning/revisions.ts';
@@ -16,7 +15,7 @@ import { withLocks } from './write-headers.ts';
  *
  * @see docs/interface/README.md
  */
-export function contentRoutes(context: RestContext): readonly RestRoute[] {
+export function contentRoutes(context: DefinitionsContext): readonly RestRoute[] {
   const routes = [
     ...nodeRoutes(context),
     ...queryRoutes(context),

@@ -36,11 +36,22 @@ export class AnnouncedJobs {
     this.#environment = environment;
   }
 
-  /** Enqueues a job of the repository of an actor. */
+  /** Enqueues a job of the repository of an actor, in the background. */
   enqueue(actor: ActorId, request: JobRequest): void {
+    this.#try(actor, this.#jobOf(actor, request), 0);
+  }
+
+  /** Enqueues a job that is announced as well. Resolves when it is in the queue. Rejects as a queue does. */
+  async enqueueNow(actor: ActorId, request: JobRequest): Promise<void> {
+    const { queue } = this.#environment;
+    await queue.prepare(scopeOf(actor));
+    await queue.enqueue(scopeOf(actor), this.#jobOf(actor, request));
+  }
+
+  #jobOf(actor: ActorId, request: JobRequest): NewJob {
     const { clock, random } = this.#environment;
     const repositoryPart = decodeURIComponent(scopeOf(actor).split('/')[1] as string);
-    this.#try(actor, { ...request, id: jobIdOf(uuidV7(clock.wallMs(), random), repositoryPart) }, 0);
+    return { ...request, id: jobIdOf(uuidV7(clock.wallMs(), random), repositoryPart) };
   }
 
   /** Stops retrying and waits for attempts in progress. */

@@ -1,3 +1,4 @@
+import type { ReadPendingSince } from '#actors/branch/index-messages.ts';
 import { LocalQueue } from '#actors/jobs/local-queue.ts';
 import { SharedQueue } from '#actors/jobs/shared-queue.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
@@ -16,7 +17,7 @@ import type { Log } from '#runtime/telemetry/log-context.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
 import { AnnouncedJobs } from './announced-jobs.ts';
 import { JobRunner } from './job-runner.ts';
-import { PropertyIndexBuild } from './property-index-build.ts';
+import { PropertyIndexBuild, propertyIndexJob } from './property-index-build.ts';
 import { registeredRepositories } from '#server/registry/registered-repositories.ts';
 import { RevisionHistoryCopy } from './revision-history-copy.ts';
 
@@ -111,6 +112,20 @@ export class MemberJobs {
   /** Enqueues a job that an actor of this member announced, see {@link AnnouncedJobs}. */
   announced(actor: ActorId, request: JobRequest): void {
     this.#announced.enqueue(actor, request);
+  }
+
+  /**
+   * Resolves when the job that builds the pending property indexes of a branch is in the queue, so that it is listed when
+   * the write that made them pending is answered. Never rejects: the owner of the branch enqueues it in any case.
+   */
+  async indexBuildListed(branch: ActorId): Promise<void> {
+    const query: ReadPendingSince = { type: 'ReadPendingSince' };
+    try {
+      const since = (await this.#router.query(branch, query, engineCaller(''))) as string | null;
+      if (since !== null) await this.#announced.enqueueNow(branch, propertyIndexJob(branch, since));
+    } catch (error) {
+      this.#log.debug('the job of an index is listed later', { actor: branch, error });
+    }
   }
 
   /** Announces to free workers that jobs of this member's repositories may be claimed. */

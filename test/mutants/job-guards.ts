@@ -39,4 +39,11 @@ export const jobGuards: readonly GuardMutant[] = [
     to: 'if (await this.#lifecycle.exists(actor)) continue;',
     tests: ['test/server/jobs/branch-jobs.test.ts'],
   },
+  {
+    guard: 'the job of an index is listed when the write of the definition is answered',
+    file: 'protocols/rest/schema/definitions.ts',
+    from: '  await context.jobs.indexBuildListed(branch.actor);\n  return {',
+    to: '  return {',
+    tests: ['test/scenarios/listed-index-build.test.ts'],
+  },
 ];

@@ -9,6 +9,7 @@ import type {
   ValidateNode,
   Written,
 } from '#actors/branch/messages.ts';
+import type { ActorId } from '#runtime/actor/ports.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { bodyFields } from '#protocols/http/requests/body-fields.ts';
@@ -26,6 +27,14 @@ import { contentList, contentSchema } from '../content-schemas.ts';
 import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 import { afterwards, type Soon } from '../soon.ts';
+
+/** Dependencies of the definition routes. */
+export interface DefinitionsContext extends RestContext {
+  readonly jobs: {
+    /** Resolves when the job that builds the pending property indexes of a branch is listed. Never rejects. */
+    readonly indexBuildListed: (branch: ActorId) => Promise<void>;
+  };
+}
 
 /** One family of definitions and the names in its routes. */
 interface Family {
@@ -97,7 +106,7 @@ const badBody: ResponseDocs = {
  *
  * @see docs/interface/node-types.md#routes-of-definitions
  */
-export function definitionRoutes(context: RestContext): readonly RestRoute[] {
+export function definitionRoutes(context: DefinitionsContext): readonly RestRoute[] {
   return families.flatMap((family) => [
     putByBodyRoute(context, family),
     listRoute(context, family, false),
@@ -151,7 +160,7 @@ function writeSchema({ schema, wrapper }: Family, isNamed: boolean) {
   };
 }
 
-function putByBodyRoute(context: RestContext, family: Family): RestRoute {
+function putByBodyRoute(context: DefinitionsContext, family: Family): RestRoute {
   const { label, operation, schema } = family;
   return {
     method: 'POST',
@@ -176,7 +185,7 @@ function putByBodyRoute(context: RestContext, family: Family): RestRoute {
   };
 }
 
-function replaceRoute(context: RestContext, family: Family): RestRoute {
+function replaceRoute(context: DefinitionsContext, family: Family): RestRoute {
   const { label, operation, schema } = family;
   return {
     method: 'PUT',
@@ -201,7 +210,7 @@ function replaceRoute(context: RestContext, family: Family): RestRoute {
 }
 
 async function put(
-  context: RestContext,
+  context: DefinitionsContext,
   request: RestRequest,
   { kind, wrapper }: Family,
   replaceName?: string,
@@ -218,6 +227,7 @@ async function put(
   };
   const branch = await likelyBranchOf(context, request, 'write');
   const written = await sendCommand<DefinitionWritten>(context, request, branch, command);
+  await context.jobs.indexBuildListed(branch.actor);
   return {
     status: written.created ? 201 : 200,
     headers: revisionHeaders(written),
@@ -312,7 +322,7 @@ function resolveRoute(context: RestContext, family: Family, kind: ResolveDefinit
   };
 }
 
-function deleteRoute(context: RestContext, family: Family): RestRoute {
+function deleteRoute(context: DefinitionsContext, family: Family): RestRoute {
   const { kind, label, operation } = family;
   return {
     method: 'DELETE',
@@ -337,6 +347,7 @@ function deleteRoute(context: RestContext, family: Family): RestRoute {
       };
       const branch = await likelyBranchOf(context, request, 'write');
       const written = await sendCommand<Written>(context, request, branch, command);
+      await context.jobs.indexBuildListed(branch.actor);
       return { status: 204, headers: revisionHeaders(written) };
     },
   };

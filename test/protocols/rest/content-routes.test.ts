@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { PathRouter } from '#protocols/http/path-router.ts';
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
-import type { RestContext } from '#protocols/rest/rest-context.ts';
+import type { DefinitionsContext } from '#protocols/rest/schema/definitions.ts';
 
 // Only the table is looked at; no handler runs.
-const routes = contentRoutes({} as RestContext);
+const routes = contentRoutes({} as DefinitionsContext);
 const router = new PathRouter(routes);
 
 function operationAt(method: string, path: string): string | undefined {

@@ -3,7 +3,7 @@ import { MemberLocks } from '#server/provisioning/branch-locks.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
 import { lockRoutes } from '#protocols/rest/locks/locks.ts';
-import type { RestContext } from '#protocols/rest/rest-context.ts';
+import type { DefinitionsContext } from '#protocols/rest/schema/definitions.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
@@ -26,7 +26,8 @@ beforeEach(async () => {
   await member.follow();
   const { directory, router } = member;
   const locks = new MemberLocks(router, member.owner.host, true);
-  const context: RestContext = { router, directory, locks, clock: systemClock };
+  const jobs = { indexBuildListed: () => Promise.resolve() };
+  const context: DefinitionsContext = { router, directory, locks, clock: systemClock, jobs };
   server = createHttpServer<Principal>({
     routes: [...contentRoutes(context), ...lockRoutes(context)],
     authenticate: () => adminOf('default'),

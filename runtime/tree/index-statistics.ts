@@ -46,6 +46,16 @@ export function indexStatistics(reader: TableReader, workspace: string, index: s
   return { rows, smallest, largest, distinct };
 }
 
+/** Keys of the values of an index; undefined when there are many. */
+export function fewValues(
+  reader: TableReader,
+  workspace: string,
+  index: string,
+): readonly string[] | undefined {
+  const { isAll, values } = walkValues(reader, workspace, index, false);
+  return isAll ? values : undefined;
+}
+
 interface Walk {
   /** Keys of different values, in the direction of the walk. */
   readonly values: readonly string[];

@@ -292,7 +292,7 @@ export function* edgesAt(
     if (record !== undefined) yield* edgesOf(record, place.source, window);
   }
   const after = place?.source.endsWith(AFTER_END) === true ? place.source.slice(0, -1) : place?.source;
-  const nodes = namingNodes(moment, target.id, after, most);
+  const nodes = namingNodes(moment, target, after, most);
   let step = nodes.next();
   for (; step.done !== true; step = nodes.next()) {
     const record = step.value === undefined ? undefined : yield* find(step.value);

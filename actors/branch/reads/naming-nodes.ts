@@ -5,7 +5,7 @@ import { BranchTable } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { storedRows } from '#runtime/shard/value-in-steps.ts';
 import type { Moment } from '#runtime/scan/moment.ts';
-import { scan } from '#runtime/scan/scan.ts';
+import { changedFor, type ScanSource, scan } from '#runtime/scan/scan.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 
 /** A node whose record contains the id of the target. */
@@ -27,10 +27,11 @@ const LAST_KEY = '\u00ff';
 
 /**
  * The nodes of all workspaces that may refer to a node, in the order of workspace and id: those whose record contains its
- * id. The others are passed over without decoding.
+ * id.
  *
  * No table stores removed references: it would grow with each write of a node that has some, for reads of the past only. So
- * this walks all nodes of the moment.
+ * the table of the head and the nodes that changed since tell them. Where these are too many, all nodes of a workspace are
+ * read, and those that do not contain the id are passed over without decoding.
  *
  * @param after only nodes behind this workspace and id, as in keys
  * @param most where the walk ends; default: at the last node
@@ -38,18 +39,20 @@ const LAST_KEY = '\u00ff';
  */
 export function* namingNodes(
   moment: Moment,
-  targetId: string,
+  target: { readonly workspace: string; readonly id: string },
   after: string | undefined,
   most: WalkBounds = { nodes: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY },
 ): Generator<NamingNode | undefined, string | undefined> {
   // The id as encoded in the JSON of a record.
-  const mark = Buffer.from(JSON.stringify(targetId).slice(1, -1));
+  const mark = Buffer.from(JSON.stringify(target.id).slice(1, -1));
   let [workspace, first] = after === undefined ? [] : (after.split(END) as [string, string]);
   workspace ??= nextWorkspace(moment.reader, '');
   let nodes = 0;
   let bytes = 0;
   while (workspace !== undefined) {
-    const source = { kind: 'nodes', workspace } as const;
+    const referring: ScanSource = { kind: 'references', workspace, target };
+    const isTold = (yield* changedFor(moment, referring)) !== undefined;
+    const source: ScanSource = isTold ? referring : { kind: 'nodes', workspace };
     const rows = scan(moment, { source, scope: wholeScope, after: first, placesMax: most.nodes - nodes });
     let step = rows.next();
     for (; step.done !== true; step = rows.next()) {

@@ -44,7 +44,7 @@ export function readRelations(
         const ends = new RelationEnds(state, context, reader, at);
         return relationsText(ends, moment, relations, { workspace, id });
       },
-      // Edges of earlier revisions are not indexed: this is a full scan.
+      // Of an earlier revision all nodes may have to be read.
       at !== undefined,
     ),
   );
@@ -132,7 +132,7 @@ function* incoming(moment: Moment, target: NodeName): Generator<Incoming | undef
     if (end === undefined) return;
     last = end === '' ? undefined : end;
   }
-  yield* namingNodes(moment, target.id, last);
+  yield* namingNodes(moment, target, last);
 }
 
 /** @returns the last source, or an empty text, when the branch got another head meanwhile: the table is that of the head */

@@ -150,6 +150,20 @@ export const branchGuards: readonly GuardMutant[] = [
     tests: ['test/actors/branch/query/dsl-index.fuzz.test.ts'],
   },
   {
+    guard: 'a counter of the head is not the number of nodes of a query that goes on at a revision',
+    file: 'actors/branch/query/json-query.ts',
+    from: 'nodes.isPast ? undefined : (readTypeCount',
+    to: 'false ? undefined : (readTypeCount',
+    tests: ['test/actors/branch/query/moving-queries.test.ts'],
+  },
+  {
+    guard: 'the number of nodes at the root of the head is not that of a query that goes on at a revision',
+    file: 'actors/branch/query/query-plan.ts',
+    from: 'isPast ? undefined : rootCount',
+    to: 'rootCount',
+    tests: ['test/actors/branch/query/moving-queries.test.ts'],
+  },
+  {
     guard: 'a changed node is counted as a match only if it was one',
     file: 'actors/branch/query/query-plan.ts',
     from: 'countNodes(all.use.source, isAtRoot)',

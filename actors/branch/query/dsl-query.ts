@@ -24,7 +24,7 @@ export function runDslQuery(state: BranchState, context: QueryContext, query: Ru
   const dsl = parseDslQuery(query.filter);
   return answerScan(context, function* (reader, text) {
     const nodes = new VisibleNodes(state, context, reader, query);
-    const plan = yield* silently(planQuery(reader, nodes, dsl, query.at !== undefined));
+    const plan = yield* silently(planQuery(reader, nodes, dsl));
     if (plan.kind === 'matches') {
       yield* sourceText(nodes, plan.source, dsl.window, plan.total, text);
       return;
@@ -134,6 +134,7 @@ function* sortedText(
       if (best.count > most) return false;
       yield '';
     }
+    nodes.rest();
     const sorted = yield* silently(best.sorted());
     yield* windowText(nodes, sorted, dsl.window, best.count);
     return true;

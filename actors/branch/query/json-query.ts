@@ -38,10 +38,9 @@ export function runQuery(state: BranchState, context: QueryContext, query: RunQu
   const nodesIn = (reader: TableReader) => new VisibleNodes(state, context, reader, query);
   if ('path' in selector)
     return answerText(context, (reader) => pathText(nodesIn(reader), parsePath(selector.path), window));
-  const work: TextSteps = (reader, text) =>
-    selectedText(nodesIn(reader), reader, selector, at !== undefined, window, text);
+  const work: TextSteps = (reader, text) => selectedText(nodesIn(reader), reader, selector, window, text);
   if (at !== undefined) return answerScan(context, work);
-  const selected = select(nodesIn(context.view), context.view, selector, false).next();
+  const selected = select(nodesIn(context.view), context.view, selector).next();
   const isLong = selected.done !== true || shownCount(window, selected.value.total ?? 0) > SMALL_ANSWER;
   return answerScan(context, work, isLong);
 }
@@ -54,11 +53,10 @@ function* selectedText(
   nodes: VisibleNodes,
   reader: TableReader,
   selector: ListSelector,
-  isPast: boolean,
   window: QueryWindow,
   text: TextBytes,
 ): Generator<Piece, void> {
-  const { source, total } = yield* silently(select(nodes, reader, selector, isPast));
+  const { source, total } = yield* silently(select(nodes, reader, selector));
   const counted = total ?? (yield* silently(countedFor(nodes, source, window)));
   yield* sourceText(nodes, source, window, nodes.seesAll ? counted : undefined, text);
 }
@@ -78,19 +76,18 @@ function* select(
   nodes: VisibleNodes,
   reader: TableReader,
   selector: ListSelector,
-  isPast: boolean,
 ): Generator<undefined, Selection> {
   const { workspace } = nodes;
   if ('parent' in selector) {
     const parent = yield* findParent(nodes, selector.parent);
     if (parent === undefined) return nothing;
-    const total = isPast ? undefined : (parentEntry(reader, workspace, parent.id)?.count ?? 0);
+    const total = nodes.isPast ? undefined : (parentEntry(reader, workspace, parent.id)?.count ?? 0);
     return { total, source: { kind: 'paths', workspace, below: parent.path, isChildren: true } };
   }
   // Only a possible type name may become part of a key.
   const { nodeType } = selector;
   if (!isNodeTypeName(nodeType)) return nothing;
-  const total = isPast ? undefined : (readTypeCount(reader, workspace, nodeType)?.count ?? 0);
+  const total = nodes.isPast ? undefined : (readTypeCount(reader, workspace, nodeType)?.count ?? 0);
   return total === 0 ? nothing : { total, source: { kind: 'paths', workspace, nodeType } };
 }
 

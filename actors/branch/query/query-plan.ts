@@ -54,16 +54,14 @@ interface Walk {
  * Chooses the cheapest source that has all matches. Costs are estimated from the counters of the head, also for a query
  * at a revision.
  *
- * @param at whether a revision is read
  * @returns yields undefined where the work may pause
  */
 export function* planQuery(
   reader: TableReader,
   nodes: VisibleNodes,
   { filter, order, window }: DslQuery,
-  at: boolean,
 ): Generator<undefined, QueryPlan> {
-  const { workspace } = nodes;
+  const { isPast, workspace } = nodes;
   const rootCount = rootCountIn(reader, workspace);
   const terms = conjunction(filter);
   const typeTerm = terms.find(isTypeTerm);
@@ -72,10 +70,10 @@ export function* planQuery(
     nodeType !== undefined && isNodeTypeName(nodeType)
       ? readTypeCount(reader, workspace, nodeType)
       : undefined;
-  const isNone = nodeType !== undefined && (!isNodeTypeName(nodeType) || (catalog === undefined && !at));
+  const isNone = nodeType !== undefined && (!isNodeTypeName(nodeType) || (catalog === undefined && !isPast));
   if (isNone) return { kind: 'matches', source: undefined, total: 0 };
 
-  const counts = new MatchCount(reader, nodes, filter, typeTerm, at ? undefined : rootCount);
+  const counts = new MatchCount(reader, nodes, filter, typeTerm, isPast ? undefined : rootCount);
   const ofType: RootSource = { kind: 'paths', workspace, isChildren: true, nodeType };
   if (counts.isTypeAlone && order.length === 0) {
     const isWhole = window.limit === null && window.offset === 0;

@@ -145,6 +145,11 @@ export class VisibleNodes {
     return this.#policy.unrestricted && this.#chain.length === 0;
   }
 
+  /** Whether another state is read than the present one of the store, so that counters of the head are of no use. */
+  get isPast(): boolean {
+    return this.#moment.at !== undefined;
+  }
+
   /** See {@link Moment.rest}. */
   rest(): void {
     this.#moment.rest();

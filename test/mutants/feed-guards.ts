@@ -226,4 +226,11 @@ export const feedGuards: readonly GuardMutant[] = [
     to: '    const batches = [...this.#batches.values()][0] as Set<Promise<void>>;\n',
     tests: runnerTests,
   },
+  {
+    guard: 'a batch does not repeat the last part of the one before it',
+    file: 'runtime/feed/entry-changes.ts',
+    from: 'isBegun ? after.part + 1 : 0',
+    to: 'isBegun ? after.part : 0',
+    tests: feedTests,
+  },
 ];

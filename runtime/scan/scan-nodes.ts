@@ -1,4 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
+import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import { bytesText, textBytes } from '#runtime/shard/binary-key.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
@@ -71,7 +72,10 @@ export function* scanNodes(
     const isKnown = yield* removed.look();
     const { tree } = moment;
     const past = tree instanceof PastNodeReader ? tree : undefined;
-    if (!isKnown || past?.decidesInPlace === false) return { after, skip, limit, placesMax };
+    if (!isKnown || past?.decidesInPlace === false) {
+      // The source may end here: the next scan will tell.
+      return placesMax === 0 ? last : { after, skip, limit, placesMax };
+    }
     const before = removed.behind(after);
     let isOver = false;
     let kept = 0;
@@ -138,11 +142,13 @@ class RemovedNodes {
       const { moves } = moment;
       if (changed.size === this.#changed && moves === this.#moves) return true;
       const ids = yield* this.#withoutRow(changed);
+      const next = (a: string, b: string): number => (a < b === this.#reverse ? -1 : 1);
+      const sorted = yield* sortInSlices(ids, next);
       // The snapshot may have been left meanwhile.
       if (moment.moves !== moves) continue;
       this.#changed = changed.size;
       this.#moves = moves;
-      this.#ids = this.#reverse ? ids.sort() : ids.sort().reverse();
+      this.#ids = [...sorted];
     }
   }
 

@@ -85,6 +85,8 @@ export function* planQuery(
   for (const use of fields === undefined ? [] : indexUses({ workspace, nodeType, terms, order }, fields)) {
     const changed = yield* nodes.changedFor(use.source);
     if (changed !== undefined) walks.push({ use, changed });
+    // The types of the workspace were looked at.
+    yield undefined;
   }
   let least = Math.min(rootCount, catalog?.count ?? rootCount);
   let smallest: Walk | undefined;

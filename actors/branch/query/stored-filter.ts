@@ -4,7 +4,7 @@ import type { RowPredicate } from '#runtime/scan/row-filter.ts';
 import { Column } from '#runtime/tree/record/record-layout.ts';
 import { WantedText } from '#runtime/tree/record/wanted-text.ts';
 import type { Condition } from './dsl-filter.ts';
-import { type FilterWeight, isQuick, rowWork } from './dsl-match.ts';
+import { type FilterWeight, isQuickInPlace, rowWork } from './dsl-match.ts';
 import { DslRow, holds } from './dsl-row.ts';
 import { StoredRow } from './stored-row.ts';
 
@@ -26,7 +26,8 @@ export function storedFilter(
   return (view) => {
     if (!view.columnEquals(Column.parentId, root)) return false;
     // What takes longer is done in steps, which a scan cannot wait for.
-    if (!isQuick(weight, view.length) || holds(filter, new DslRow(new StoredRow(view), noType))) return true;
+    if (!isQuickInPlace(weight, view.length)) return true;
+    if (holds(filter, new DslRow(new StoredRow(view), noType))) return true;
     budget.spend(rowWork(weight, view.length));
     return false;
   };

@@ -40,6 +40,7 @@ import { revisionsUpTo } from '#runtime/tree/leading-revisions.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.ts';
 import { type StoredKind, storedKinds } from '#runtime/tree/schema-store.ts';
+import { decodeProjectionValue } from '#runtime/projection/projection-value.ts';
 import { checkJsonRows, damagedRow, eachRow, type OnDamage, shownKey } from './check-rows.ts';
 
 /** Tables derived from the nodes alone. */
@@ -51,7 +52,7 @@ export type DerivedTable = (typeof derivedTables)[number];
 const nameOf = new Map(derivedTables.map((name) => [BranchTable[name] as number, name]));
 
 /** Tables whose rows are verified by their checksums only: nothing in them repeats the key. */
-const checksummed = [BranchTable.ancestry, BranchTable.projections];
+const checksummed = [BranchTable.ancestry];
 
 /** Tables whose rows are verified one by one: their checksums, and that their keys match their values. */
 const namedTables = ['definitions', 'definitionVersions', 'manualVersions', 'consumers'] as const;
@@ -89,6 +90,7 @@ export function* checkBranch(
   yield* check.feed();
   yield* check.audit();
   yield* check.named();
+  yield* check.projections();
   yield* checkJsonRows(reader, tableNames, checksummed, tell);
 }
 
@@ -108,6 +110,12 @@ class BranchCheck {
     this.#tell = tell;
     this.#changed = new ChangedNodes(reader);
     this.#expected = { paths: 0, children: 0, types: 0, properties: 0, uniques: 0, references: 0 };
+  }
+
+  /** Keys and checksums; nothing tells whether the rows follow from the content. */
+  *projections(): Generator<undefined, void> {
+    const { projections } = BranchTable;
+    yield* eachRow(this.#reader, projections, 'projections', this.#tell, verifyProjectionRow);
   }
 
   *nodes(): Generator<undefined, void> {
@@ -457,7 +465,12 @@ export function verifyBranchRow(table: number, { key, value }: Row): void {
   else if (table === BranchTable.consumers) {
     const name = consumerNameIn({ value });
     if (name !== key) throw damagedRow(`it holds the consumer ${name}`);
-  } else if (jsonTables.has(table)) decodeJsonRow(value);
+  } else if (table === BranchTable.projections) verifyProjectionRow({ key, value });
+  else if (jsonTables.has(table)) decodeJsonRow(value);
+}
+
+function verifyProjectionRow({ key, value }: Row): void {
+  decodeJsonRow(decodeProjectionValue(key, value));
 }
 
 /** A stored definition as far as its key follows from it. */

@@ -3,6 +3,7 @@ import { readConsumer } from '#runtime/feed/consumer-store.ts';
 import { AFTER_END, END } from '#runtime/shard/binary-key.ts';
 import { BranchTable } from '#runtime/shard/key-layout.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
+import { decodeProjectionValue, encodeProjectionValue } from './projection-value.ts';
 import type { Range, Row, TableReader } from '#runtime/shard/shard.ts';
 
 /** Rows removed between two yields. */
@@ -20,22 +21,25 @@ export class ProjectionRows {
     this.#prefix = name + END;
   }
 
-  /** The value of a key. */
+  /** The value of a key. @throws {ServiceError} `DATA_CORRUPTED` */
   get(key: string): Uint8Array | undefined {
-    return this.#reader.get(BranchTable.projections, this.#prefix + key);
+    const whole = this.#prefix + key;
+    const stored = this.#reader.get(BranchTable.projections, whole);
+    return stored === undefined ? undefined : decodeProjectionValue(whole, stored);
   }
 
-  /** Rows of a range, in order. No range is open between batches of them, so the caller may be suspended at any row. */
+  /** Rows of a range, in order; throws `DATA_CORRUPTED`. No range is open between batches of them, so the caller may be suspended at any row. */
   *range({ end, start }: Range): Generator<Row, void> {
     const range = { start: this.#prefix + start, end: this.#prefix + end };
     for (const { key, value } of rowsInBatches(this.#reader, BranchTable.projections, range))
-      yield { key: key.slice(this.#prefix.length), value };
+      yield { key: key.slice(this.#prefix.length), value: decodeProjectionValue(key, value) };
   }
 
   /** Stores the value of a key; undefined removes it. @param turn the turn that these rows are read with */
   set(turn: Turn, key: string, value: Uint8Array | undefined): void {
-    if (value === undefined) turn.remove(BranchTable.projections, this.#prefix + key);
-    else turn.put(BranchTable.projections, this.#prefix + key, value);
+    const whole = this.#prefix + key;
+    if (value === undefined) turn.remove(BranchTable.projections, whole);
+    else turn.put(BranchTable.projections, whole, encodeProjectionValue(whole, value));
   }
 }
 

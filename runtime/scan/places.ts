@@ -14,6 +14,8 @@ export interface Place {
   readonly id: string;
   /** The present row of the node where the source reads it anyway. At a revision it may be of another state. */
   readonly present?: StoredValue | undefined;
+  /** The parent of the node, where the source lists children. */
+  readonly parentId?: string | undefined;
   /** Whether the node has children, where the source reads that anyway. */
   readonly hasChildren?: boolean | undefined;
   /** Whether the source may lack the state of the node at the moment, see {@link PlaceSource.has}. */

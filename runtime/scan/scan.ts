@@ -1,7 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { type ReadScope, wholeScope } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
+import { END } from '#runtime/shard/binary-key.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import { RecordView } from '#runtime/tree/record/record-view.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
@@ -160,6 +162,7 @@ function* scanPlaces(
         ? (place.hasChildren ?? parents?.has(place.id) ?? isParent(moment, source, place))
         : undefined;
       const record = yield* matchAt(moment, source, place, filter, view, isPassing);
+      if (record !== undefined && place.parentId !== undefined) requireChild(record, place);
       const isMatch = record !== undefined && (place.isLoose !== true || (yield* isOf(places, record)));
       if (!isMatch || skip > 0) {
         if (isMatch) skip -= 1;
@@ -348,6 +351,17 @@ function* matchAt(
   if (record === undefined || filter === undefined) return record;
   view.point(record.bytes, record.bytes.length);
   return filter(view) ? record : undefined;
+}
+
+/** @throws {ServiceError} `DATA_CORRUPTED` where a damaged row of a list of children names another node */
+function requireChild({ orderKey, parentId }: NodeRecord, place: Place): void {
+  const { position } = place;
+  const isThere = position === orderKey || position.endsWith(END + orderKey);
+  if (isThere && parentId === place.parentId) return;
+  throw new ServiceError(
+    'DATA_CORRUPTED',
+    'A list of children names a node that is not one of them; restore it from a backup',
+  );
 }
 
 /** Whether a place need not have a node of the source. */

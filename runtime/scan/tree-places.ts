@@ -24,7 +24,8 @@ export class ChildPlaces implements PlaceSource {
   *part({ after, most, reverse }: PartBounds): Generator<undefined, PlacePart> {
     const range: ChildRange = { reverse, ...(after === undefined ? {} : { after }) };
     const { entries, next } = this.#moment.tree.childrenPart(this.#workspace, this.#parentId, range, most);
-    const places = entries.map(({ id, orderKey }) => ({ position: orderKey, id }));
+    const parentId = this.#parentId;
+    const places = entries.map(({ id, orderKey }) => ({ position: orderKey, id, parentId }));
     return next === undefined ? { places } : { places, next };
   }
 }
@@ -89,7 +90,7 @@ class Level {
     if (child === undefined) return undefined;
     const { id, orderKey } = child;
     const position = this.position === '' ? orderKey : this.position + END + orderKey;
-    return { position, id, hasChildren: this.#parents?.has(id) };
+    return { position, id, parentId: this.#parentId, hasChildren: this.#parents?.has(id) };
   }
 }
 

@@ -10,6 +10,9 @@ import type { Clock } from '#runtime/base/time/clock.ts';
 /** Maximum number of characters of the first damage in a finding, which must fit into a message between members. */
 const CHARACTERS_MAX = 300;
 
+/** The last time that a date can have, in milliseconds since the Unix epoch. */
+const TIME_MS_MAX = 8_640_000_000_000_000;
+
 /** What is kept of a check. */
 interface KeptCheck {
   /** When it ended, in milliseconds since the Unix epoch. */
@@ -26,23 +29,30 @@ interface KeptCheck {
 export class CheckResults {
   readonly #files: FileSystem;
   readonly #path: string;
-  readonly #isKept: boolean;
+  readonly #isMissing: boolean;
+  /** Whether there is a file that could not be read. */
+  readonly isUnreadable: boolean;
   #last: KeptCheck;
   /** The running write; it never rejects. */
   #writing: Promise<void> = Promise.resolve();
 
-  /** Reads what is kept. Where nothing is, as in a new directory, the next check is due as if one had ended now. */
+  /**
+   * Reads what is kept. Where nothing is, as in a new directory, the next check is due as if one had ended now. Where the file
+   * cannot be read, a check is due: what the last one found is not known.
+   */
   constructor(files: FileSystem, dataDir: string, clock: Clock) {
     this.#files = files;
     this.#path = join(dataDir, 'last-check.json');
     const kept = read(this.#path);
-    this.#isKept = kept !== undefined;
-    this.#last = kept ?? { finishedMs: clock.wallMs(), damageTotal: 0, first: '' };
+    this.#isMissing = kept === undefined;
+    this.isUnreadable = kept === 'unreadable';
+    const sinceMs = this.isUnreadable ? 0 : clock.wallMs();
+    this.#last = typeof kept === 'object' ? kept : { finishedMs: sinceMs, damageTotal: 0, first: '' };
   }
 
   /** Writes the file if there is none. @throws the errors of the disk, as a promise */
   async begin(): Promise<void> {
-    if (!this.#isKept) await this.#write();
+    if (this.#isMissing) await this.#write();
   }
 
   /** When the last complete check ended, or the directory was new, in milliseconds since the Unix epoch. */
@@ -84,14 +94,21 @@ export class CheckResults {
   }
 }
 
-/** @returns undefined for a file that is missing or not of this form: then the next check writes it again */
-function read(path: string): KeptCheck | undefined {
+/** @returns undefined for a file that is missing, `unreadable` for one that is not of this form */
+function read(path: string): KeptCheck | 'unreadable' | undefined {
   try {
-    const { damageTotal, finishedMs, first } = JSON.parse(readFileSync(path, 'utf8')) as Partial<KeptCheck>;
+    const { damageTotal, finishedMs, first } = JSON.parse(readFileSync(path, 'utf8')) as KeptCheck;
     const isSound =
-      Number.isSafeInteger(finishedMs) && Number.isSafeInteger(damageTotal) && typeof first === 'string';
-    return isSound ? ({ damageTotal, finishedMs, first } as KeptCheck) : undefined;
-  } catch {
-    return undefined;
+      isCount(finishedMs, TIME_MS_MAX) &&
+      isCount(damageTotal, Number.MAX_SAFE_INTEGER) &&
+      typeof first === 'string' &&
+      first.length <= CHARACTERS_MAX;
+    return isSound ? { damageTotal, finishedMs, first } : 'unreadable';
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : 'unreadable';
   }
+}
+
+function isCount(value: unknown, most: number): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= most;
 }

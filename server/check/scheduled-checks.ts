@@ -11,7 +11,7 @@ const MS_PER_HOUR = 3_600_000;
 /** Dependencies of {@link ScheduledChecks}. */
 export interface ScheduledChecksEnvironment {
   readonly checks: Pick<Checks, 'start'>;
-  readonly results: Pick<CheckResults, 'begin' | 'sinceMs'>;
+  readonly results: Pick<CheckResults, 'begin' | 'isUnreadable' | 'sinceMs'>;
   readonly clock: Clock;
   readonly log: Pick<Log, 'warn'>;
   /** Time between two checks in hours; 0: none is started. */
@@ -32,6 +32,8 @@ export class ScheduledChecks {
 
   constructor(environment: ScheduledChecksEnvironment) {
     this.#environment = environment;
+    if (environment.results.isUnreadable)
+      environment.log.warn('last-check.json cannot be read: what the last check found is not known');
     if (environment.intervalHours === 0) return;
     environment.results.begin().catch((error: unknown) => {
       environment.log.warn('time of the next check could not be written', { error });

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -129,11 +129,28 @@ describe('what the last complete check found', () => {
     expect(new CheckResults(realFileSystem, folder, clock).findings).toEqual([]);
   });
 
-  it('is unknown when its file is damaged', () => {
-    for (const text of ['', '{', 'null', '[]', '{"finishedMs":"x","damageTotal":1,"first":""}']) {
-      writeFileSync(join(folder, 'last-check.json'), text);
+  it('is unknown when its file is damaged: a check is due, and the file is left as it is until then', async () => {
+    const path = join(folder, 'last-check.json');
+    for (const text of [
+      '',
+      '{',
+      'null',
+      '[]',
+      '{"finishedMs":"x","damageTotal":1,"first":""}',
+      '{"finishedMs":9000000000000000,"damageTotal":1,"first":""}',
+      '{"finishedMs":1,"damageTotal":-5,"first":""}',
+    ]) {
+      writeFileSync(path, text);
       const read = new CheckResults(realFileSystem, folder, clock);
-      expect([read.sinceMs, read.findings]).toEqual([clock.wallMs(), []]);
+      expect([read.isUnreadable, read.sinceMs, read.findings]).toEqual([true, 0, []]);
+      await read.begin();
+      expect(readFileSync(path, 'utf8')).toBe(text);
     }
+    scheduled.stop();
+    begin();
+    await pass(1);
+    expect(started).toBe(1);
+    await results.note(complete(0));
+    expect(new CheckResults(realFileSystem, folder, clock).isUnreadable).toBe(false);
   });
 });

@@ -10,7 +10,11 @@ import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import { RecordView } from '#runtime/tree/record/record-view.ts';
 import { plainHeader } from '#test/support/plain-header.ts';
 
-function mayMatch(filter: JsonObject, properties: JsonObject, parentId: string = ROOT_ID): boolean | undefined {
+function mayMatch(
+  filter: JsonObject,
+  properties: JsonObject,
+  parentId: string = ROOT_ID,
+): boolean | undefined {
   const { filter: condition } = parseDslQuery(filter);
   const stored = storedFilter(condition, filterWeight(condition), new RequestBudget());
   const { bytes } = makeNodeRecord({ ...plainHeader, parentId }, properties);

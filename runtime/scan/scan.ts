@@ -103,6 +103,12 @@ const FIRST_PART = 16;
 const PART_MAX = 256;
 
 /**
+ * Places up to which all nodes at a revision are read with their versions: it costs less than to learn which nodes of the
+ * workspace changed since.
+ */
+const SHORT_PLACES = 1_000;
+
+/**
  * Reads the nodes of a source in its order, at the head or at a revision. Every read of many nodes goes through here.
  *
  * The revision decides what is seen, not a snapshot of the store: a scan may stop anywhere and be continued later behind
@@ -122,7 +128,8 @@ export function* scan(
   const { predicate, scope, source } = request;
   if (scope.isNone || isTypeHidden(source, scope)) return undefined;
   const filter = rowFilter(scope, predicate);
-  if (source.kind !== 'nodes') return yield* scanPlaces(moment, request, filter);
+  const isShort = (request.placesMax ?? Number.POSITIVE_INFINITY) <= SHORT_PLACES && moment.at !== undefined;
+  if (source.kind !== 'nodes' || isShort) return yield* scanPlaces(moment, request, filter);
   const end = yield* scanNodes(moment, { ...request, workspace: source.workspace }, filter);
   return typeof end === 'object' ? yield* scanPlaces(moment, { ...request, ...end }, filter) : end;
 }

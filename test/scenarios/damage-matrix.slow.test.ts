@@ -46,6 +46,7 @@ const kinds: Readonly<Record<string, RegExp>> = {
   'file by its hash': /^blobs\/[0-9a-f]{2}\/[0-9a-f]{64}$/,
   'note of shards in hand': /^actors\/\.in-hand$/,
   'note of what is unsettled': /^unsettled\/[0-9a-f]{32}$/,
+  'result of the last check': /^last-check\.json$/,
 };
 
 type Kind = string;

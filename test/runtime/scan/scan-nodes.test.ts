@@ -8,6 +8,9 @@ import { orderKeyBetween } from '#runtime/content/order-key.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { Moment } from '#runtime/scan/moment.ts';
 import { scan } from '#runtime/scan/scan.ts';
+import { BranchTable } from '#runtime/shard/key-layout.ts';
+import { readerOver } from '#runtime/shard/reader-over.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
@@ -100,6 +103,27 @@ describe('a scan of all nodes whose snapshot is left', () => {
       }
     }
     expect(found).toEqual(Array.from({ length: NODES }, (_, number) => idOf(number)));
+  });
+
+  it('does not learn what changed in the workspace for a few places', () => {
+    const at = tree.commit((writer) => {
+      for (let number = 0; number < NODES; number += 1) add(writer, idOf(number));
+    });
+    for (let number = 0; number < 40; number += 1) tree.commit((writer) => change(writer, idOf(number)));
+    const over = readerOver(tree.reader);
+    let records = 0;
+    const get: TableReader['get'] = (table, key) => {
+      if (table === BranchTable.revisions) records += 1;
+      return over.get(table, key);
+    };
+    const found = (placesMax?: number): number => {
+      records = 0;
+      const bounds = placesMax === undefined ? {} : { placesMax };
+      const rows = [...scan(new Moment({ ...over, get }, at), { source, scope, ...bounds })];
+      return rows.filter((row) => row !== undefined).length;
+    };
+    expect([found(), records]).toEqual([NODES, 40]);
+    expect([found(50), records]).toEqual([50, 0]);
   });
 
   it('passes a removed node as one place, in both directions', () => {

@@ -1,7 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import { bytesText, textBytes } from '#runtime/shard/binary-key.ts';
-import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { RecordView } from '#runtime/tree/record/record-view.ts';
@@ -10,8 +9,8 @@ import { PART_BYTES } from './places.ts';
 import type { RowPredicate } from './row-filter.ts';
 import { visitNodes } from './visited-nodes.ts';
 
-/** Nodes that are looked up between two pauses. */
-const LOOK_UPS_PER_STEP = 64;
+/** Ids that are sorted without a pause. */
+const SORTED_AT_ONCE = 1_000;
 
 /** The nodes to read; as in a request of `scan`. */
 export interface NodesRequest {
@@ -37,8 +36,8 @@ export type RestOfScan = Required<Pick<NodesRequest, 'after' | 'skip' | 'limit' 
  * The nodes of a workspace, see `scan`. Rows are looked at where they are stored, and only those that leave the scan are
  * copied.
  *
- * At a revision the present row of a node is its state unless it is newer. A newer one makes way for a look-up of the state,
- * and so does a node that was removed since.
+ * At a revision the present row of a node is its state unless the node changed since. Where one did, also where it was removed,
+ * the rows make way for a look-up of its state.
  *
  * @returns the rest where rows in place do not tell what the state is: too many nodes changed since, or the revision did not
  *   lead to the head
@@ -50,7 +49,7 @@ export function* scanNodes(
 ): Generator<NodeRow | undefined, RestOfScan | string | undefined> {
   const { reverse = false, workspace } = request;
   const view = new RecordView();
-  const removed = new RemovedNodes(moment, workspace, reverse);
+  const changed = new ChangedPlaces(moment, workspace, reverse);
   let { after, limit = Number.POSITIVE_INFINITY, placesMax = Number.POSITIVE_INFINITY, skip = 0 } = request;
   const countsPlaces = request.placesMax !== undefined;
   let last: string | undefined;
@@ -69,14 +68,14 @@ export function* scanNodes(
     return row;
   };
   while (limit > 0) {
-    const isKnown = yield* removed.look();
+    const isKnown = yield* changed.look();
     const { tree } = moment;
     const past = tree instanceof PastNodeReader ? tree : undefined;
     if (!isKnown || past?.decidesInPlace === false) {
       // The source may end here: the next scan will tell.
       return placesMax === 0 ? last : { after, skip, limit, placesMax };
     }
-    const before = removed.behind(after);
+    const before = changed.behind(after);
     let isOver = false;
     let kept = 0;
     const end = visitNodes(moment.reader, { workspace, after, before, reverse }, view, (row, id) => {
@@ -92,7 +91,8 @@ export function* scanNodes(
     });
     yield* rows;
     rows = [];
-    if (isOver) return limit === 0 ? undefined : last;
+    if (limit === 0) return undefined;
+    if (isOver) return last;
     if (end.isDone && before === undefined) return undefined;
     after = end.isDone ? before : end.last;
     const left = end.isDone ? bytesText(before as string) : end.left;
@@ -115,16 +115,15 @@ export function* scanNodes(
   return undefined;
 }
 
-/** Nodes of a workspace that may be in the state of a moment, and have no present row. */
-class RemovedNodes {
+/** Nodes of a workspace that changed since a moment: each is read by itself, whether it has a present row or not. */
+class ChangedPlaces {
   readonly #moment: Moment;
   readonly #workspace: string;
   readonly #reverse: boolean;
   /** Their ids as bytes, the next one of the scan last. */
-  #ids: string[] = [];
-  /** What was known when they were looked up. */
-  #changed = 0;
-  #moves = 0;
+  #ids: readonly string[] = [];
+  /** Number of those that were taken in. */
+  #known = 0;
 
   constructor(moment: Moment, workspace: string, reverse: boolean) {
     this.#moment = moment;
@@ -132,23 +131,20 @@ class RemovedNodes {
     this.#reverse = reverse;
   }
 
-  /** Looks them up where that may have changed since the last call. @returns whether they are known */
+  /** Takes in those that are new, up to the head of the reader at the end of the call. @returns whether they are known */
   *look(): Generator<undefined, boolean> {
-    const moment = this.#moment;
-    if (moment.at === undefined) return true;
+    if (this.#moment.at === undefined) return true;
     for (;;) {
-      const changed = yield* moment.changedIn(this.#workspace).ids();
+      const changed = yield* this.#moment.changedIn(this.#workspace).ids();
       if (changed === undefined) return false;
-      const { moves } = moment;
-      if (changed.size === this.#changed && moves === this.#moves) return true;
-      const ids = yield* this.#withoutRow(changed);
-      const next = (a: string, b: string): number => (a < b === this.#reverse ? -1 : 1);
-      const sorted = yield* sortInSlices(ids, next);
-      // The snapshot may have been left meanwhile.
-      if (moment.moves !== moves) continue;
-      this.#changed = changed.size;
-      this.#moves = moves;
-      this.#ids = [...sorted];
+      if (changed.size === this.#known) return true;
+      // Ids are only added to the set, behind the others. After a pause there may be more.
+      const added = [...changed].slice(this.#known).map(textBytes);
+      this.#known = changed.size;
+      const inOrder = (a: string, b: string): number => (a < b === this.#reverse ? -1 : 1);
+      const isShort = added.length <= SORTED_AT_ONCE;
+      const sorted = isShort ? added.sort(inOrder) : yield* sortInSlices(added, inOrder);
+      this.#ids = merged(this.#ids, sorted, inOrder);
     }
   }
 
@@ -156,18 +152,27 @@ class RemovedNodes {
   behind(after: string | undefined): string | undefined {
     const isPassed = (id: string): boolean =>
       after !== undefined && (this.#reverse ? id >= after : id <= after);
-    while (this.#ids.length > 0 && isPassed(this.#ids.at(-1) as string)) this.#ids.pop();
+    let left = this.#ids.length;
+    while (left > 0 && isPassed(this.#ids[left - 1] as string)) left -= 1;
+    if (left < this.#ids.length) this.#ids = this.#ids.slice(0, left);
     return this.#ids.at(-1);
   }
+}
 
-  *#withoutRow(changed: ReadonlySet<string>): Generator<undefined, string[]> {
-    const found: string[] = [];
-    let looked = 0;
-    for (const id of [...changed]) {
-      if (!new HeadNodeReader(this.#moment.reader).has(this.#workspace, id)) found.push(textBytes(id));
-      looked += 1;
-      if (looked % LOOK_UPS_PER_STEP === 0) yield undefined;
-    }
-    return found;
+function merged(
+  one: readonly string[],
+  other: readonly string[],
+  inOrder: (a: string, b: string) => number,
+): readonly string[] {
+  if (one.length === 0 || other.length === 0) return one.length === 0 ? other : one;
+  const all: string[] = [];
+  let [i, j] = [0, 0];
+  while (i < one.length || j < other.length) {
+    const [a, b] = [one[i], other[j]];
+    const takesFirst = b === undefined || (a !== undefined && inOrder(a, b) < 0);
+    all.push((takesFirst ? a : b) as string);
+    if (takesFirst) i += 1;
+    else j += 1;
   }
+  return all;
 }

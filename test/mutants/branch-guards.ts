@@ -283,10 +283,17 @@ export const branchGuards: readonly GuardMutant[] = [
     tests: ['test/runtime/scan/scan-nodes.test.ts'],
   },
   {
-    guard: 'removed nodes are looked for again in another snapshot',
+    guard: 'a scan of all nodes ends with its limit at a changed node',
     file: 'runtime/scan/scan-nodes.ts',
-    from: 'if (changed.size === this.#changed && moves === this.#moves) return true;',
-    to: 'if (changed.size === this.#changed) return true;',
+    from: 'yield* rows;\n    rows = [];\n    if (limit === 0) return undefined;',
+    to: 'yield* rows;\n    rows = [];',
+    tests: ['test/runtime/scan/scan-nodes.test.ts'],
+  },
+  {
+    guard: 'nodes that change while a scan rests are read by themselves',
+    file: 'runtime/scan/scan-nodes.ts',
+    from: 'if (changed.size === this.#known) return true;',
+    to: 'if (changed.size === this.#known || this.#known > 0) return true;',
     tests: ['test/runtime/scan/scan-nodes.test.ts'],
   },
   {

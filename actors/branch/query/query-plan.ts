@@ -14,6 +14,9 @@ import { commonIndexes, type IndexUse, indexUses } from './index-source.ts';
 /** Reading a key costs about an eighth of reading a node. */
 const KEYS_PER_NODE = 8;
 
+/** Indexes that are looked at between two pauses: for each, all types of the workspace are. */
+const INDEXES_PER_STEP = 3;
+
 /** Rows of nodes that are looked at one after the other cost as much as a look-up of one. */
 const ROWS_PER_LOOK_UP = 3;
 
@@ -82,11 +85,12 @@ export function* planQuery(
 
   const fields = nodeType === undefined ? commonIndexes(reader, workspace) : catalog?.fields;
   const walks: Walk[] = [];
+  let indexes = 0;
   for (const use of fields === undefined ? [] : indexUses({ workspace, nodeType, terms, order }, fields)) {
     const changed = yield* nodes.changedFor(use.source);
     if (changed !== undefined) walks.push({ use, changed });
-    // The types of the workspace were looked at.
-    yield undefined;
+    indexes += 1;
+    if (indexes % INDEXES_PER_STEP === 0) yield undefined;
   }
   let least = Math.min(rootCount, catalog?.count ?? rootCount);
   let smallest: Walk | undefined;

@@ -86,11 +86,11 @@ describe('a scan of all nodes whose snapshot is left', () => {
     expect(step.value).toBe(last);
   });
 
-  it('shows a node that had changed before, and is removed then', () => {
+  it.each([250, 10])('shows a node that is removed then, where node %i had changed before', (before) => {
     const at = tree.commit((writer) => {
       for (let number = 0; number < NODES; number += 1) add(writer, idOf(number));
     });
-    const changed = tree.commit((writer) => change(writer, idOf(250)));
+    const changed = tree.commit((writer) => change(writer, idOf(before)));
     const reader = new LeavingReader(tree.reader);
     const found: string[] = [];
     let isLeft = false;
@@ -124,6 +124,18 @@ describe('a scan of all nodes whose snapshot is left', () => {
     };
     expect([found(), records]).toEqual([NODES, 40]);
     expect([found(50), records]).toEqual([50, 0]);
+  });
+
+  it('ends with its limit, also where the next node was changed or removed', () => {
+    const at = tree.commit((writer) => {
+      for (let number = 0; number < 5; number += 1) add(writer, idOf(number));
+    });
+    tree.commit((writer) => change(writer, idOf(1)));
+    tree.commit((writer) => writer.remove(workspace, nodeAt(idOf(3))));
+    for (const limit of [1, 2, 3, 4]) {
+      const rows = [...scan(new Moment(tree.reader, at), { source, scope, limit })];
+      expect(rows.flatMap((row) => row?.id ?? [])).toEqual([0, 1, 2, 3].map(idOf).slice(0, limit));
+    }
   });
 
   it('passes a removed node as one place, in both directions', () => {

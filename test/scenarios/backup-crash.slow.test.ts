@@ -84,9 +84,9 @@ it.each(['mid-backup:1', 'mid-backup:4', 'before-backup-rename:1'])(
 it.each([
   'mid-restore:1',
   'mid-restore:3',
-  'mid-restore:6',
+  'mid-restore:2',
   'before-shard-create:2',
-  'after-append-sent:6',
+  'after-append-sent:4',
   'after-durable:5',
   'before-apply:4',
 ])('a restore cut at %s is there whole or not at all [BAK-019]', async (point) => {

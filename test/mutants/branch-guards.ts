@@ -171,13 +171,6 @@ export const branchGuards: readonly GuardMutant[] = [
     tests: ['test/actors/branch/query/index-source.test.ts'],
   },
   {
-    guard: 'a query that asks for no type uses only indexes that all types have',
-    file: 'actors/branch/query/index-source.ts',
-    from: 'common.filter((name) => properties.includes(name))',
-    to: '[...common, ...properties]',
-    tests: ['test/actors/branch/query/dsl-index.fuzz.test.ts'],
-  },
-  {
     guard: 'a scan by an index at a revision leaves out the rows of nodes that changed since',
     file: 'runtime/scan/overlaid-places.ts',
     from: 'places.filter(({ id }) => !changed.has(id))',

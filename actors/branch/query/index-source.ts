@@ -101,8 +101,8 @@ function orderOf(
 }
 
 /**
- * The indexes that are complete for all types of a workspace, for a query that asks for no type. The cost grows with the
- * number of types in the workspace.
+ * The indexes that are complete for all types of a workspace, for a query that asks for no type: a scan would not use the
+ * others. The cost grows with the number of types in the workspace.
  */
 export function commonIndexes(reader: TableReader, workspace: string): IndexFields {
   let common: readonly string[] | undefined;

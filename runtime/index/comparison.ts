@@ -30,14 +30,19 @@ function hasPrefix(text: string, prefix: string): boolean {
   return textBytes(text.slice(0, bytes.length + 1)).startsWith(bytes);
 }
 
-/** @returns undefined for values of different kinds, which do not compare */
-function orderOf(a: JsonValue | undefined, b: JsonValue): number | undefined {
+/**
+ * Compares two values: numbers with numbers, texts with texts by UTF-8 bytes, false before true.
+ *
+ * @returns undefined for values of different kinds, which do not compare
+ */
+export function orderOf(a: JsonValue | undefined, b: JsonValue | undefined): number | undefined {
   if (typeof a === 'string' && typeof b === 'string') return compareTexts(a, b);
   if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b);
   return isNumber(a) && isNumber(b) ? compareNumbers(a, b) : undefined;
 }
 
-function isInOrder(operator: 'gt' | 'gte' | 'lt' | 'lte', order: number | undefined): boolean {
+/** Whether an order is the one that an operator asks for. @param order what {@link orderOf} returns */
+export function isInOrder(operator: 'gt' | 'gte' | 'lt' | 'lte', order: number | undefined): boolean {
   if (order === undefined) return false;
   switch (operator) {
     case 'gt':

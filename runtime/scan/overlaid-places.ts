@@ -1,4 +1,5 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
+import { mergeSorted } from '#runtime/base/merge-sorted.ts';
 import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import { compareRevisions, type Revision } from '#runtime/content/revision.ts';
@@ -70,7 +71,7 @@ export class OverlaidPlaces implements PlaceSource {
     if (changed.size === 0) return next === undefined ? { places, changed } : { places, next, changed };
     const kept = places.filter(({ id }) => !changed.has(id));
     const added = placesBetween(this.#changed, after, next, reverse, most + 1);
-    const united = mergePlaces(kept, added, reverse);
+    const united = mergeSorted(kept, added, (a, b) => a.position < b.position !== reverse);
     if (united.length <= most)
       return next === undefined ? { places: united, changed } : { places: united, next, changed };
     const cut = united.slice(0, most);
@@ -125,18 +126,4 @@ export class OverlaidPlaces implements PlaceSource {
     const all = [...this.#changed, ...found];
     this.#changed = yield* sortInSlices(all, (a, b) => (a.position < b.position ? -1 : 1));
   }
-}
-
-/** Merges places that are in the order of a walk. */
-function mergePlaces(one: readonly Place[], other: readonly Place[], reverse: boolean): readonly Place[] {
-  if (other.length === 0) return one;
-  const merged: Place[] = [];
-  let [i, j] = [0, 0];
-  for (let [a, b] = [one[0], other[0]]; a !== undefined || b !== undefined; a = one[i], b = other[j]) {
-    const takesFirst = b === undefined || (a !== undefined && a.position < b.position !== reverse);
-    merged.push((takesFirst ? a : b) as Place);
-    if (takesFirst) i += 1;
-    else j += 1;
-  }
-  return merged;
 }

@@ -1,5 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
+import { mergeSorted } from '#runtime/base/merge-sorted.ts';
 import { bytesText, textBytes } from '#runtime/shard/binary-key.ts';
 import { PastNodeReader } from '#runtime/tree/past-node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
@@ -141,10 +142,11 @@ class ChangedPlaces {
       // Ids are only added to the set, behind the others. After a pause there may be more.
       const added = [...changed].slice(this.#known).map(textBytes);
       this.#known = changed.size;
-      const inOrder = (a: string, b: string): number => (a < b === this.#reverse ? -1 : 1);
+      const isBefore = (a: string, b: string): boolean => a < b === this.#reverse;
+      const inOrder = (a: string, b: string): number => (isBefore(a, b) ? -1 : 1);
       const isShort = added.length <= SORTED_AT_ONCE;
       const sorted = isShort ? added.sort(inOrder) : yield* sortInSlices(added, inOrder);
-      this.#ids = merged(this.#ids, sorted, inOrder);
+      this.#ids = mergeSorted(this.#ids, sorted, isBefore);
     }
   }
 
@@ -157,22 +159,4 @@ class ChangedPlaces {
     if (left < this.#ids.length) this.#ids = this.#ids.slice(0, left);
     return this.#ids.at(-1);
   }
-}
-
-function merged(
-  one: readonly string[],
-  other: readonly string[],
-  inOrder: (a: string, b: string) => number,
-): readonly string[] {
-  if (one.length === 0 || other.length === 0) return one.length === 0 ? other : one;
-  const all: string[] = [];
-  let [i, j] = [0, 0];
-  while (i < one.length || j < other.length) {
-    const [a, b] = [one[i], other[j]];
-    const takesFirst = b === undefined || (a !== undefined && inOrder(a, b) < 0);
-    all.push((takesFirst ? a : b) as string);
-    if (takesFirst) i += 1;
-    else j += 1;
-  }
-  return all;
 }

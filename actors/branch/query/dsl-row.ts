@@ -1,6 +1,5 @@
-import { compareNumbers, type ExactNumber, isNumber } from '#runtime/base/text/exact-number.ts';
-import { compareTexts } from '#runtime/base/text/text-order.ts';
 import { Buffer } from 'node:buffer';
+import { isNumber } from '#runtime/base/text/exact-number.ts';
 import {
   isJsonArray,
   isJsonObject,
@@ -12,6 +11,7 @@ import {
 import { parentName } from '#runtime/content/path.ts';
 import { getProperty } from '#runtime/content/values/property-path.ts';
 import type { ResolvedNodeType } from '#runtime/content/resolution/type-resolver.ts';
+import { isInOrder, orderOf } from '#runtime/index/comparison.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { derivedProperty } from '#runtime/tree/render-node.ts';
 import type { Column, Condition, Field, OrderTerm, Term } from './dsl-filter.ts';
@@ -145,39 +145,13 @@ export function termHolds(term: Term, value: JsonValue | undefined): boolean {
       if (isJsonArray(value)) return value.some((item) => jsonEquals(item, term.value));
       return typeof value === 'string' && typeof term.value === 'string' && value.includes(term.value);
     default:
-      return compares(term.operator, value, term.value);
+      return isInOrder(term.operator, orderOf(value, term.value));
   }
 }
 
 /** A property exists when its key exists, even with null; a column exists when it is set. */
 function isThere(field: Field, value: JsonValue | undefined): boolean {
   return field.kind === 'column' ? value !== null : value !== undefined;
-}
-
-/** Numbers compare with numbers, texts with texts (by UTF-8 bytes, so timestamps compare by time). */
-function compares(
-  operator: 'gt' | 'gte' | 'lt' | 'lte',
-  a: JsonValue | undefined,
-  b: string | ExactNumber,
-): boolean {
-  const order = orderOf(a, b);
-  if (order === undefined) return false;
-  switch (operator) {
-    case 'gt':
-      return order > 0;
-    case 'gte':
-      return order >= 0;
-    case 'lt':
-      return order < 0;
-    case 'lte':
-      return order <= 0;
-  }
-}
-
-/** @returns undefined for values that do not compare */
-function orderOf(a: JsonValue | undefined, b: string | ExactNumber): number | undefined {
-  if (typeof a === 'string' && typeof b === 'string') return compareTexts(a, b);
-  return isNumber(a) && isNumber(b) ? compareNumbers(a, b) : undefined;
 }
 
 /** The sort keys of a row, decoded once and cut to the compared length. */
@@ -226,7 +200,7 @@ function compareValues(a: JsonValue | undefined, b: JsonValue | undefined): numb
   const kind = kindOf(a);
   const difference = kind - kindOf(b);
   if (difference !== 0) return difference;
-  return orderOf(a, b as string | ExactNumber) ?? 0;
+  return orderOf(a, b) ?? 0;
 }
 
 const Kind = { false: 0, true: 1, number: 2, text: 3, array: 4, object: 5, none: 6 } as const;

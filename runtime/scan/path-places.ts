@@ -88,6 +88,11 @@ export class PathPlaces implements PlaceSource {
       }
       places.push({ position: part, id });
     }
+    if (next !== undefined && next.length > LONG_PART_BYTES && !this.#isPassed(next)) {
+      // No node is at the last row at the revision. Its part is no position: the group is read as a whole.
+      if (places.length === 0) return yield* this.#group(next.slice(0, LONG_PART_BYTES), undefined, reverse);
+      return { places, next: (places.at(-1) as Place).position };
+    }
     const behindAll = next !== undefined && this.#isPassed(next) ? this.#jump(next, reverse) : next;
     return behindAll === undefined ? { places } : { places, next: behindAll };
   }

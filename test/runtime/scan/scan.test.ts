@@ -69,13 +69,15 @@ describe('what a scan costs', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  function ids(
-    request: Omit<ScanRequest, 'scope'> & Partial<Pick<ScanRequest, 'scope'>>,
-    at?: Revision,
-  ): string[] {
+  type Request = Omit<ScanRequest, 'scope'> & Partial<Pick<ScanRequest, 'scope'>>;
+
+  function rows(request: Request, at?: Revision): readonly ScanRow[] {
     const moment = new Moment(countedReader(tree.reader, read), at);
-    const found = [...scan(moment, { scope: wholeScope, ...request })];
-    return found.flatMap((row) => (row === undefined ? [] : [row.id]));
+    return [...scan(moment, { scope: wholeScope, ...request })].filter((row) => row !== undefined);
+  }
+
+  function ids(request: Request, at?: Revision): readonly string[] {
+    return rows(request, at).map(({ id }) => id);
   }
 
   it.each(['children', 'paths'] as const)('leaves out rows of %s by their keys', (kind) => {
@@ -217,7 +219,7 @@ describe('what a scan costs', () => {
     });
 
     it('lists the children of a node, and not the node', () => {
-      const below = (path: string): string[] =>
+      const below = (path: string): readonly string[] =>
         ids({ source: { kind: 'paths', workspace: long, below: path, isChildren: true } });
       expect(below(whole)).toEqual(['q']);
       expect(below(cut)).toEqual(['r']);
@@ -246,6 +248,28 @@ describe('what a scan costs', () => {
       });
       expect(ids({ source }, before)).toEqual(['p', 'q', 'r', 'z']);
       expect(ids({ source, reverse: true }, before)).toEqual(['z', 'r', 'q', 'p']);
+    });
+
+    it('goes on behind each node at a revision, where later nodes share their beginnings', () => {
+      const source = { kind: 'paths', workspace: 'later' } as const;
+      const then = tree.commit((writer) => {
+        add(writer, whole, ROOT_ID, 'top', 'later');
+        for (const id of ['u', 'v']) add(writer, `${cut}${id}`, 'top', id, 'later');
+      });
+      tree.commit((writer) => {
+        // Among these hashes are some before and some behind those of the two.
+        for (let index = 0; index < 20; index += 1)
+          add(writer, `${cut}${index}`, 'top', `n${index}`, 'later');
+      });
+      for (const reverse of [false, true]) {
+        const found: string[] = [];
+        for (let after: string | undefined, isFirst = true; isFirst || after !== undefined; isFirst = false) {
+          const [row] = rows({ source, reverse, after, limit: 1 }, then);
+          if (row !== undefined) found.push(row.id);
+          after = row?.position;
+        }
+        expect(found).toEqual(reverse ? ['v', 'u', 'top'] : ['top', 'u', 'v']);
+      }
     });
 
     it('counts the memory of the places that it sorts', () => {

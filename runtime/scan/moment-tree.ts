@@ -47,6 +47,10 @@ export class MomentTree implements NodeReader {
     return this.#whole(this.#moment.tree.childAt(workspace, parentId, orderKey));
   }
 
+  parentsAmong(workspace: string, ids: readonly string[]): ReadonlySet<string> {
+    return this.#whole(this.#moment.tree.parentsAmong(workspace, ids));
+  }
+
   hasChildren(workspace: string, parentId: string): boolean {
     return this.#whole(this.#moment.tree.hasChildren(workspace, parentId));
   }

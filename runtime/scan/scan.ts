@@ -338,7 +338,7 @@ function* matchAt(
   const { workspace } = source;
   const { tree } = moment;
   const past = tree instanceof PastNodeReader ? tree : undefined;
-  const isPeeked = past === undefined ? isPassing || filter !== undefined : past.decidesInPlace;
+  const isPeeked = past === undefined || past.decidesInPlace;
   let isNewer = false;
   if (place.present === undefined && isPeeked) {
     const stored = (past ?? (tree as HeadNodeReader)).peekStored(workspace, place.id);
@@ -405,13 +405,12 @@ function* recordAt(
   return yield* moment.tree.byIdInSteps(workspace, id);
 }
 
-/** Those of the nodes at some places that have children; undefined where that has to be looked up for each. */
+/** Those of the nodes at some places that have children. */
 function parentsAmong(
   { tree }: Moment,
   { workspace }: ScanSource,
   { places }: PlacePart,
-): ReadonlySet<string> | undefined {
-  if (!(tree instanceof HeadNodeReader)) return undefined;
+): ReadonlySet<string> {
   return tree.parentsAmong(
     workspace,
     places.map(({ id }) => id),

@@ -1,11 +1,6 @@
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { AFTER_END, END } from '#runtime/shard/binary-key.ts';
-import {
-  type ChildEntry,
-  type ChildRange,
-  HeadNodeReader,
-  type NodeReader,
-} from '#runtime/tree/node-reader.ts';
+import type { ChildEntry, ChildRange, NodeReader } from '#runtime/tree/node-reader.ts';
 import type { Moment } from './moment.ts';
 import type { PartBounds, Place, PlacePart, PlaceSource } from './places.ts';
 
@@ -33,6 +28,8 @@ export class ChildPlaces implements PlaceSource {
 /** Children of one node that are read at a time: most nodes have few. */
 const LEVEL_PART = 32;
 
+const none: ReadonlySet<string> = new Set();
+
 /** One level of a walk: the children of a node behind a position. */
 class Level {
   /** Position of the node; empty for the top. */
@@ -42,8 +39,8 @@ class Level {
   readonly #parentId: string;
   readonly #reverse: boolean;
   #entries: ChildEntry[] = [];
-  /** Those of the entries that have children; undefined where that is not known. */
-  #parents: ReadonlySet<string> | undefined;
+  /** Those of the entries that have children. */
+  #parents: ReadonlySet<string> = none;
   #after: string | undefined;
   #isRead = false;
 
@@ -78,11 +75,10 @@ class Level {
       };
       const { entries, next } = tree.childrenPart(workspace, this.#parentId, range, LEVEL_PART);
       this.#entries = [...entries].reverse();
-      if (tree instanceof HeadNodeReader)
-        this.#parents = tree.parentsAmong(
-          workspace,
-          entries.map(({ id }) => id),
-        );
+      this.#parents = tree.parentsAmong(
+        workspace,
+        entries.map(({ id }) => id),
+      );
       this.#after = next;
       this.#isRead = next === undefined;
     }
@@ -90,7 +86,7 @@ class Level {
     if (child === undefined) return undefined;
     const { id, orderKey } = child;
     const position = this.position === '' ? orderKey : this.position + END + orderKey;
-    return { position, id, parentId: this.#parentId, hasChildren: this.#parents?.has(id) };
+    return { position, id, parentId: this.#parentId, hasChildren: this.#parents.has(id) };
   }
 }
 
@@ -141,7 +137,7 @@ export class SubtreePlaces implements PlaceSource {
         yield undefined;
         continue;
       }
-      const isParent = child.hasChildren ?? this.#moment.tree.hasChildren(this.#workspace, child.id);
+      const isParent = child.hasChildren === true;
       if (!isParent || !reverse) places.push(child);
       if (isParent) levels.push(new Level(child.id, child.position, reverse, undefined, isParent));
     }

@@ -16,6 +16,7 @@ import { LargeValue } from '#runtime/shard/large-value.ts';
 import { peekedValue, peekWhole, storedValue, valueInSteps } from '#runtime/shard/value-in-steps.ts';
 import { visitRows } from '#runtime/shard/visit-rows.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { addIdsBetween } from './ids-between.ts';
 import { NodeRecord, recordInSteps } from './record/node-record.ts';
 
 /** An entry in the list of children of a parent. */
@@ -64,6 +65,8 @@ export interface NodeReader {
   /** Id of the child with an order key. */
   childAt(workspace: string, parentId: string, orderKey: string): string | undefined;
   hasChildren(workspace: string, parentId: string): boolean;
+  /** Tells of some nodes which have children; of others it tells nothing. It costs little where few of them do. */
+  parentsAmong(workspace: string, ids: readonly string[]): ReadonlySet<string>;
 }
 
 /** The entry of a parent, which answers questions about its children without reading them. */
@@ -220,25 +223,11 @@ export class HeadNodeReader implements NodeReader {
     return peekWhole(this.#reader, BranchTable.parents, parentKey(workspace, parentId)) !== undefined;
   }
 
-  /**
-   * Tells of some nodes which have children; of others it tells nothing. Most nodes of a listing are leaves that were
-   * created one after the other, so that hardly a parent lies between the first and the last of them: one seek then
-   * answers for all.
-   */
   parentsAmong(workspace: string, ids: readonly string[]): ReadonlySet<string> {
     const found = new Set<string>();
     if (ids.length === 0) return found;
-    const parts = ids.map(textBytes);
-    const first = parts.reduce((least, part) => (part < least ? part : least));
-    const last = parts.reduce((most, part) => (part > most ? part : most));
-    const prefix = workspace + END;
-    const range = { start: prefix + first, end: prefix + last + END };
-    for (const { key } of this.#reader.range(BranchTable.parents, range)) {
-      // Where many others lie between them, look-ups cost less.
-      if (found.size === ids.length) return new Set(ids.filter((id) => this.hasChildren(workspace, id)));
-      found.add(bytesText(key.slice(prefix.length)));
-    }
-    return found;
+    if (addIdsBetween(this.#reader, BranchTable.parents, workspace, ids, 0, found)) return found;
+    return new Set(ids.filter((id) => this.hasChildren(workspace, id)));
   }
 }
 

@@ -17,13 +17,16 @@ import {
   parentVersionsUpTo,
   pathKey,
   versionsUpTo,
+  childrenFrom,
   childVersionsUpTo,
 } from '#runtime/shard/key-layout.ts';
 import { LargeValue, type StoredValue } from '#runtime/shard/large-value.ts';
 import { storedRows, wholeInSteps } from '#runtime/shard/value-in-steps.ts';
+import { visitRows } from '#runtime/shard/visit-rows.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import {
   type Binding,
+  boundId,
   type ChildEntry,
   type ChildRange,
   type ChildrenPart,
@@ -36,10 +39,14 @@ import {
 } from './node-reader.ts';
 import { STEP_BYTES } from './record/steps.ts';
 import { NodeRecord, recordInSteps } from './record/node-record.ts';
+import { addIdsBetween } from './ids-between.ts';
 import { StateAt } from './state-at.ts';
 
 /** Positions read in one part of a listing: about 50 µs. */
 const PLACES_PER_PART = 64;
+
+/** Present rows that are read in one part: about 50 µs. */
+const ROWS_PER_PART = 128;
 
 /** The value written under a key, and its revision; empty bytes mean removed. */
 interface Version {
@@ -196,15 +203,51 @@ export class PastNodeReader implements NodeReader {
   }
 
   childrenPart(workspace: string, parentId: string, range: ChildRange, most: number): ChildrenPart {
+    const keys = stretch(workspace, parentId, range);
+    const present = this.decidesInPlace
+      ? this.#presentPart(keys, childrenFrom(workspace, parentId).start.length, most)
+      : undefined;
+    if (present !== undefined) return present;
     const entries: ChildEntry[] = [];
     let looked = 0;
-    for (const place of this.#places(stretch(workspace, parentId, range))) {
+    for (const place of this.#places(keys)) {
       looked += 1;
       if (place.id !== '') entries.push(place);
       // Many positions may have been filled after this revision.
       if (entries.length >= most || looked >= PLACES_PER_PART) return { entries, next: place.orderKey };
     }
     return { entries };
+  }
+
+  /**
+   * The children up to the first position at which another node once was: up to there, what is not of the revision was put
+   * there later.
+   *
+   * @param skipped length of a key before the order key
+   * @returns undefined when the first position is such a one
+   */
+  #presentPart(keys: Stretch, skipped: number, most: number): ChildrenPart | undefined {
+    let other: string | undefined;
+    visitRows(this.#reader, BranchTable.childVersions, keys, (row) => {
+      other = row.key().slice(skipped, -REVISION_BYTES - END.length);
+      return false;
+    });
+    const entries: ChildEntry[] = [];
+    let looked = 0;
+    let last: string | undefined;
+    let isEnd = other === undefined;
+    visitRows(this.#reader, BranchTable.children, keys, (row) => {
+      const orderKey = row.key().slice(skipped);
+      if (other !== undefined && (keys.reverse ? orderKey <= other : orderKey >= other)) return false;
+      looked += 1;
+      last = orderKey;
+      if (this.#state.decidesKey(row.bytes.latin1Slice(0, REVISION_BYTES)))
+        entries.push({ orderKey, id: boundId(row.bytes, row.length) });
+      isEnd = isEnd && entries.length < most && looked < ROWS_PER_PART;
+      return entries.length < most && looked < ROWS_PER_PART;
+    });
+    if (isEnd) return { entries };
+    return last === undefined ? undefined : { entries, next: last };
   }
 
   /** Every position that was ever filled, in order, with the node that was there; empty id: none. */
@@ -238,6 +281,16 @@ export class PastNodeReader implements NodeReader {
     } finally {
       past.return(undefined);
     }
+  }
+
+  parentsAmong(workspace: string, ids: readonly string[]): ReadonlySet<string> {
+    const found = new Set<string>();
+    if (ids.length === 0) return found;
+    const [rows, versions] = [BranchTable.parents, BranchTable.parentVersions];
+    const isFew =
+      addIdsBetween(this.#reader, rows, workspace, ids, 0, found) &&
+      addIdsBetween(this.#reader, versions, workspace, ids, REVISION_BYTES + END.length, found);
+    return new Set(ids.filter((id) => (!isFew || found.has(id)) && this.hasChildren(workspace, id)));
   }
 
   hasChildren(workspace: string, parentId: string): boolean {

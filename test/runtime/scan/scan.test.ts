@@ -133,6 +133,39 @@ describe('what a scan costs', () => {
     }
   });
 
+  describe('at a revision, where children were moved and removed later', () => {
+    const moved = 'moved';
+    let then: Revision;
+
+    beforeAll(() => {
+      then = tree.commit((writer) => {
+        for (const id of ['a', 'b', 'c']) add(writer, `/${id}`, ROOT_ID, id, moved);
+        for (const id of ['a1', 'a2', 'a3', 'a4', 'b1'])
+          add(writer, `/${id[0]}/${id}`, id[0] as string, id, moved);
+      });
+      tree.commit((writer) => {
+        for (const id of ['a2', 'b1']) writer.remove(moved, writer.head.byId(moved, id) as NodeRecord);
+        add(writer, '/c/a5', 'c', 'a5', moved);
+      });
+    });
+
+    it.each([
+      { kind: 'children', workspace: moved, parentId: 'a' },
+      { kind: 'subtree', workspace: moved, topId: 'a' },
+    ] as const)('lists the $kind of a node as they were, in both directions', (source) => {
+      const wanted = ['a1', 'a2', 'a3', 'a4'];
+      expect(ids({ source }, then)).toEqual(wanted);
+      expect(ids({ source, reverse: true }, then)).toEqual(wanted.toReversed());
+    });
+
+    it('goes down to the children that a node had, and to none that it got later', () => {
+      const source = { kind: 'subtree', workspace: moved, topId: ROOT_ID } as const;
+      const wanted = ['a', 'a1', 'a2', 'a3', 'a4', 'b', 'b1', 'c'];
+      expect(ids({ source }, then)).toEqual(wanted);
+      expect(ids({ source, reverse: true }, then)).toEqual(wanted.toReversed());
+    });
+  });
+
   it('reads only what is at or below the paths of a scope', () => {
     const scope = { isAll: false, isNone: false, tops: ['/f17/n20', '/f25'] };
     const wanted = ['f17-n20', 'f25', ...Array.from({ length: LEAVES }, (_, index) => `f25-n${index + 10}`)];

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { clusterTests } from '#test/parity/left-out.ts';
+import { LongestFirst } from '#test/support/longest-first.ts';
 
 /**
  * Three projects: `fast` for every change, `slow` (crash loops, long simulations, big trees) for CI and before a
@@ -25,12 +26,13 @@ const longOnes = [
   'test/actors/branch/{moving-answers,shared-turns,unpinned-answers}.test.ts',
   'test/actors/branch/history/feed-kinds.fuzz.test.ts',
   'test/actors/branch/history/orphaned-versions.fuzz.test.ts',
-  'test/actors/branch/merge/{fast-forward.fuzz,held-nodes,wide-merge}.test.ts',
+  'test/actors/branch/merge/{fast-forward.fuzz,held-nodes,unsettled-violations,wide-merge}.test.ts',
   'test/actors/branch/nodes/commit-work.test.ts',
   'test/actors/branch/workload/{branch-workload,index-build}.fuzz.test.ts',
   'test/cluster/directory/registry.sim.test.ts',
   'test/cluster/ownership/{damaged-leader,power-loss,standstill}.sim.test.ts',
   'test/operator/closed-output.test.ts',
+  'test/runtime/actor/damage/{damaged-log,lost-files}.test.ts',
   'test/runtime/actor/host/reused-names.sim.test.ts',
   'test/runtime/embedded/journal/journal-crash.test.ts',
   'test/scenarios/{bad-days,lock-lifetimes,reset-password}.test.ts',
@@ -41,6 +43,7 @@ const installPrograms = 'test/support/install-programs.ts';
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -62,7 +65,7 @@ export default defineConfig({
           include: ['test/**/*.slow.test.ts', 'test/**/*.fuzz.test.ts', ...longOnes],
           // As in `fast`: files of clusters wait for elections and leases most of the time.
           maxWorkers: Math.max(3, availableParallelism() - 1),
-          env: { WORKLOADS: 'all' },
+          env: { WORKLOADS: process.env.WORKLOADS ?? 'all' },
           isolate: true,
           maxConcurrency: 2,
           testTimeout: 300_000,

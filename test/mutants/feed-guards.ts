@@ -2,7 +2,7 @@ import type { GuardMutant } from './guard-mutant.ts';
 
 const feedTests = ['test/runtime/feed/read-feed.test.ts'];
 const batchTests = ['test/runtime/feed/feed-batch.test.ts'];
-const kindTests = ['test/actors/branch/history/feed-kinds.fuzz.test.ts'];
+const kindTests = ['test/runtime/tree/change-details.test.ts'];
 const runnerTests = ['test/runtime/feed/feed-runner.test.ts'];
 const projectionTests = ['test/runtime/projection/projection.test.ts'];
 const damagedTests = ['test/runtime/projection/damaged-branch.test.ts'];

@@ -10,4 +10,6 @@ export interface GuardMutant {
   readonly to: string;
   /** Test files of which one has to fail, all of the fast suite. */
   readonly tests: readonly string[];
+  /** Text in the names of the tests that have to fail, where the others take long: these are left out. */
+  readonly only?: string;
 }

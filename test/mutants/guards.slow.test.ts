@@ -13,7 +13,7 @@ describe('without it tests fail:', () => {
     async (_, mutant) => {
       const runner = idle.pop() ?? new MutantRunner();
       try {
-        const { total, failed } = await runner.run({ tests: mutant.tests, change: mutant });
+        const { total, failed } = await runner.run({ ...mutant, change: mutant });
         expect(total).toBeGreaterThan(0);
         expect(failed).toBeGreaterThan(0);
       } finally {

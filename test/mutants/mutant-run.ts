@@ -3,6 +3,8 @@ import type { GuardMutant } from './guard-mutant.ts';
 /** Test files, and what is changed in one file of the sources while they run. */
 export interface MutantRun {
   readonly tests: readonly string[];
+  /** Only tests with this text in their names; absent: all. */
+  readonly only?: string | undefined;
   /** Without it the sources are run as they are. */
   readonly change?: Pick<GuardMutant, 'file' | 'from' | 'to'> | undefined;
 }

@@ -25,6 +25,7 @@ export const recordGuards: readonly GuardMutant[] = [
     from: 'format > NODE_RECORD_FORMAT)',
     to: 'format > 255)',
     tests: formats,
+    only: 'of a newer format is refused, with what to do',
   },
   {
     guard: 'a record whose header is known has the format of its bytes',
@@ -32,6 +33,7 @@ export const recordGuards: readonly GuardMutant[] = [
     from: ': knownLayout(buffer, buffer.length)',
     to: ': knownLayout(Buffer.of(2), Number.POSITIVE_INFINITY)',
     tests: formats,
+    only: 'is the same for who gives it the header that it has',
   },
   {
     guard: 'no facts are read of a record that is too short for them',
@@ -109,5 +111,6 @@ export const recordGuards: readonly GuardMutant[] = [
     from: 'to <= from || (text.charCodeAt(from) === zero && to > from + 1)',
     to: 'false',
     tests: formats,
+    only: 'in place of a revision',
   },
 ];

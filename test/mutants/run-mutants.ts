@@ -11,6 +11,10 @@ import type { MutantAnswer, MutantOutcome, MutantRun } from './mutant-run.ts';
  * test file has a process of its own, so that no module of a run is left for the next.
  */
 const root = join(import.meta.dirname, '../..');
+
+/** A test that waits for what does not come without a guard has failed. None of the fast suite takes as long. */
+const TEST_MS_MAX = 30_000;
+
 let change: MutantRun['change'];
 
 /** What the tests of this run told so far. Vitest keeps the results of earlier runs, so they are counted as they come. */
@@ -42,11 +46,12 @@ const vitest = await createVitest(
     watch: false,
     reporters: [counter],
     bail: 1,
-    env: { WORKLOADS: 'all' },
+    env: { WORKLOADS: 'all', PATIENCE_MS: '10000' },
+    setupFiles: [join(import.meta.dirname, 'same-workloads.ts')],
     pool: 'forks',
     maxWorkers: 1,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: TEST_MS_MAX,
+    hookTimeout: TEST_MS_MAX,
     deps: { interopDefault: false },
     // Files of this cache would be found by the next run, whatever was changed in them.
     fsModuleCache: false,
@@ -74,21 +79,24 @@ function changed(code: string, { file, from, to }: NonNullable<MutantRun['change
 /** @throws {Error} when the change does not fit its file or is no code, or when a test file cannot be loaded */
 async function runTests(run: MutantRun): Promise<MutantOutcome> {
   [found, failed, unloaded] = [0, 0, []];
-  if (run.change === undefined) return await outcomeOf(run.tests);
+  if (run.change === undefined) return await outcomeOf(run);
   const path = join(root, run.change.file);
   await parseAstAsync(changed(readFileSync(path, 'utf8'), run.change), { lang: 'ts' }, path);
   change = run.change;
   try {
     vitest.invalidateFile(path);
-    return await outcomeOf(run.tests);
+    return await outcomeOf(run);
   } finally {
     change = undefined;
     vitest.invalidateFile(path);
   }
 }
 
-async function outcomeOf(tests: readonly string[]): Promise<MutantOutcome> {
-  await vitest.runTestSpecifications(tests.map((test) => project.createSpecification(join(root, test))));
+async function outcomeOf({ only, tests }: MutantRun): Promise<MutantOutcome> {
+  const named = only === undefined ? {} : { testNamePattern: new RegExp(escaped(only)) };
+  await vitest.runTestSpecifications(
+    tests.map((test) => project.createSpecification(join(root, test), named)),
+  );
   // Processes of tests may outlive a run. This waits for their end, so that none asks for a file later.
   await vitest.cancelCurrentRun('keyboard-input');
   assert(unloaded.length === 0, unloaded.join('\n'));
@@ -104,3 +112,7 @@ process.on('message', (run: MutantRun) => {
 });
 // The processes of the tests are of its group, also those that hang.
 process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
+
+function escaped(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+}

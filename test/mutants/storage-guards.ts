@@ -376,6 +376,7 @@ export const storageGuards: readonly GuardMutant[] = [
     from: 'old.propertyBytes().count * PROPERTY_WORK + values * VALUE_WORK',
     to: '0 * values',
     tests: ['test/actors/branch/nodes/commit-work.test.ts'],
+    only: 'is bounded where they change a node of many values',
   },
   {
     guard: 'a commit that writes a node again and again counts that as work',
@@ -404,6 +405,7 @@ export const storageGuards: readonly GuardMutant[] = [
     from: 'wait.then(unused, () => {});',
     to: 'wait.catch(() => {});',
     tests: ['test/actors/branch/unpinned-answers.test.ts'],
+    only: 'takes no room for ever, and ends no process',
   },
   {
     guard: 'an idempotency key keeps no body that a refusal quotes',
@@ -600,6 +602,7 @@ export const storageGuards: readonly GuardMutant[] = [
     from: 'made.get(actor)?.sequence !== sequence || !this.#isMadeWhole(actor)',
     to: 'made.get(actor)?.sequence !== sequence',
     tests: ['test/server/salvage/salvage-directory.test.ts'],
+    only: 'names one whose source has changed since, with the remedy',
   },
   {
     guard: 'a key is not noted while the directory has another one',
@@ -656,6 +659,7 @@ export const storageGuards: readonly GuardMutant[] = [
     from: '    for (let at = unflushedFrom;',
     to: '    for (let at = segment.end;',
     tests: ['test/runtime/embedded/journal/journal-crash.test.ts'],
+    only: 'never serves after reopening what a failed flush had lost behind its back',
   },
   {
     guard: 'an unfinished record is cut off at a start',

@@ -1,6 +1,9 @@
 /** Between two looks, in milliseconds. */
 const POLL_MS = 20;
 
+/** Where code is run that lacks something, what a test waits for may never come: then the wait is shorter. */
+const PATIENCE_MS = Number(process.env.PATIENCE_MS ?? 20_000);
+
 /**
  * Waits until something is so.
  *
@@ -10,7 +13,7 @@ const POLL_MS = 20;
 export async function until(
   isSo: () => Promise<boolean> | boolean,
   what: string,
-  msMax = 20_000,
+  msMax = PATIENCE_MS,
 ): Promise<void> {
   const endMs = performance.now() + msMax;
   while (!(await isSo())) {

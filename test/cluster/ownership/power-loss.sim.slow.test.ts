@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { workloadCount } from '#test/support/workload-count.ts';
 import { simulatePower } from '#test/sim/power-simulation.ts';
 
 const FIRST_SEED = 1_000;
-const SEEDS = 250;
+const SEEDS = workloadCount(120);
 
 describe('members whose servers and machines lose their power, simulated at length', () => {
   it(`lose nothing acknowledged in class replica-disk, under ${SEEDS} seeds`, async () => {
@@ -16,5 +17,5 @@ describe('members whose servers and machines lose their power, simulated at leng
     expect(reseeds).toBeGreaterThan(SEEDS);
     // The others wait for an operator: what every member has on its disk is nothing one may choose from by itself.
     expect(recovered).toBeGreaterThan(SEEDS * 0.95);
-  }, 600_000);
+  }, 1_800_000);
 });

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { workloadCount } from '#test/support/workload-count.ts';
 import { simulateLog } from '#test/sim/log-simulation.ts';
 
 /** Behind those of the fast run. */
 const FIRST_SEED = 201;
-const SEEDS = 800;
+const SEEDS = workloadCount(400);
 
 describe('a partition log that several members contend for, simulated at length', () => {
   it(`keeps every promise under ${SEEDS} further seeds`, async () => {

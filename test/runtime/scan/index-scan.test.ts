@@ -214,4 +214,21 @@ describe('a scan by an index', () => {
     const found = [...scan(moment, { source, scope: wholeScope })];
     expect(found.flatMap((row) => (row === undefined ? [] : [row.id]))).toEqual(['kept']);
   });
+
+  it('compares values that keys do not tell apart', () => {
+    // Half a character has no bytes of its own in UTF-8.
+    const texts = ['y\ufffd', 'y\ud83c', 'y\udf33'];
+    commit(...texts.map((p, index) => put(`alike${index}`, { p, code: `alike${index}` })));
+    for (const [index, value] of texts.entries()) {
+      const source: ScanSource = {
+        kind: 'index',
+        workspace,
+        nodeType: 'test:One',
+        index: 'p',
+        where: [{ operator: 'eq', value }],
+      };
+      const found = [...scan(new Moment(tree.reader), { source, scope: wholeScope })];
+      expect(found.flatMap((row) => (row === undefined ? [] : [row.id]))).toEqual([`alike${index}`]);
+    }
+  });
 });

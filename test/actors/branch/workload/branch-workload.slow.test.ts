@@ -1,14 +1,15 @@
 import fc from 'fast-check';
 import { it } from 'vitest';
+import { workloadCount } from '#test/support/workload-count.ts';
 import { BranchFamily } from '#test/support/branch-family.ts';
 import { runWorkload } from './branch-run.ts';
 import { codedStart, tradingWeights, workloads } from './workload-step.ts';
 
 /** Workloads that are tried. */
-const RUNS = 80;
+const RUNS = workloadCount(48);
 
 /** Runs in one data folder: branches pile up there. */
-const RUNS_PER_FAMILY = 40;
+const RUNS_PER_FAMILY = 24;
 
 /** One in four with commits that trade unique values. */
 const anyWorkload = fc.oneof(

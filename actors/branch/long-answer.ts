@@ -300,7 +300,7 @@ function* joined(
     if (!addUpTo(text, piece, PAGE_BYTES_MAX)) return undefined;
     yield undefined;
   }
-  return text.take();
+  return text.end();
 }
 
 /** Adds a piece to a text. @returns false when the text is longer than `bytesMax` then, or the piece a large one */
@@ -322,7 +322,7 @@ function wholeText(context: QueryContext, work: TextSteps): Uint8Array | undefin
   for (const piece of work(context.view, text)) {
     if (!addUpTo(text, piece, WHOLE_BYTES_MAX) || context.mustPause()) return undefined;
   }
-  return text.take();
+  return text.end();
 }
 
 /**

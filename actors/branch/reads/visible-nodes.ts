@@ -25,7 +25,7 @@ import {
 import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { RowPredicate } from '#runtime/scan/row-filter.ts';
-import { writeRecord } from '#runtime/tree/record/write-record.ts';
+import { AddedFields, writeRecord } from '#runtime/tree/record/write-record.ts';
 import { nodeTag } from '#runtime/tree/node-tag.ts';
 import { derivedTypeText, type RenderFacts, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { type SeesNode, shownRelations } from '#runtime/tree/shown-relations.ts';
@@ -89,6 +89,7 @@ export class VisibleNodes {
   /** Targets of references by workspace, for other workspaces; undefined if the workspace does not exist. */
   readonly #peers = new Map<string, VisibleNodes | undefined>();
   readonly #types = new Map<string, ResolvedNodeType | undefined>();
+  readonly #added = new Map<string, AddedFields>();
 
   /** @throws {ServiceError} `VALIDATION_FAILED` for a malformed locale */
   constructor(state: BranchState, context: QueryContext, reader: TableReader, selection: NodeSelection) {
@@ -235,14 +236,21 @@ export class VisibleNodes {
   writeAtOnce({ hasChildren, id, record }: VisibleRow, before: string, text: TextBytes): boolean {
     if (!this.#isPlain || record.bytes.length >= LARGE_NODE_BYTES || record.hasRelations) return false;
     const { nodeType } = record;
-    const type = this.#types.get(nodeType);
-    if (type === undefined && !this.#types.has(nodeType)) return false;
-    const { tree, workspace } = this;
+    const added = this.#added.get(nodeType) ?? this.#addedTo(nodeType);
+    if (added === undefined) return false;
     // A record that something else would replace comes with what is known of its children.
-    const isParent = hasChildren ?? tree.hasChildren(workspace, id);
+    const isParent = hasChildren ?? this.tree.hasChildren(this.workspace, id);
     text.add(before);
-    writeRecord(record, { workspace, hasChildren: isParent, typeText: derivedTypeText(type) }, text);
+    writeRecord(record, added, isParent, text);
     return true;
+  }
+
+  /** What nodes of a type have besides their stored fields; undefined while the type was not looked up. */
+  #addedTo(nodeType: string): AddedFields | undefined {
+    if (!this.#types.has(nodeType)) return undefined;
+    const added = new AddedFields(this.workspace, derivedTypeText(this.#types.get(nodeType)));
+    this.#added.set(nodeType, added);
+    return added;
   }
 
   /** A node of {@link passingRows} that stays as it is when something else is read. */

@@ -45,7 +45,7 @@ export class TextBytes {
   }
 
   /** Adds a stretch of UTF-8, which neither begins nor ends inside a character. */
-  copy(bytes: Buffer, start: number, end: number): void {
+  copy(bytes: Buffer, start: number = 0, end: number = bytes.length): void {
     this.#makeRoom(end - start);
     const copied = bytes.copy(this.#bytes, this.#length, start, end);
     assert(copied === end - start, 'a stretch that is copied is there');
@@ -58,6 +58,11 @@ export class TextBytes {
     this.#bytes.copy(taken, 0, 0, this.#length);
     this.#length = 0;
     return taken;
+  }
+
+  /** The whole text, for which nothing is added any more: without a copy, unless that would keep much more memory than it has. */
+  end(): Uint8Array {
+    return 2 * this.#length < this.#bytes.length ? this.take() : this.#bytes.subarray(0, this.#length);
   }
 
   #makeRoom(bytes: number): void {

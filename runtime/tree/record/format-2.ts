@@ -1,4 +1,4 @@
-import type { Buffer } from 'node:buffer';
+import { Buffer } from 'node:buffer';
 import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import { parseExactJson } from '#runtime/base/text/exact-json.ts';
 import type { ChangeOperation, NodeHeader, Relation } from '#runtime/content/content-node.ts';
@@ -114,6 +114,8 @@ export const operations: readonly ChangeOperation[] = ['added', 'modified', 'del
 
 const NO_TRANSLATIONS = `${TRANSLATIONS_LEAD}null`;
 const NO_RELATIONS = `${RELATIONS_LEAD}[]`;
+const noTranslations = Buffer.from(NO_TRANSLATIONS);
+const noRelations = Buffer.from(NO_RELATIONS);
 
 const LETTER_N = 0x6e;
 
@@ -225,9 +227,9 @@ function writeFields(bytes: Buffer, to: TextBytes): void {
   const propertiesEnd = readUint32(bytes, PROPERTIES_END_AT);
   const translationsEnd = readUint32(bytes, TRANSLATIONS_END_AT);
   if (has(bytes, Flag.translations)) to.copy(bytes, propertiesEnd, translationsEnd);
-  else to.add(NO_TRANSLATIONS);
+  else to.copy(noTranslations);
   if (has(bytes, Flag.relations)) to.copy(bytes, translationsEnd, readUint32(bytes, RELATIONS_END_AT));
-  else to.add(NO_RELATIONS);
+  else to.copy(noRelations);
 }
 
 function isSound(bytes: Buffer, total: number): boolean {

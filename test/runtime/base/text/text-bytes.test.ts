@@ -42,3 +42,11 @@ it('keeps what it returned when more is added', () => {
 it('refuses to copy a stretch that is not there', () => {
   expect(() => new TextBytes().copy(Buffer.from('abc'), 1, 5)).toThrow('a stretch that is copied is there');
 });
+
+it.each([10, 3_000, 9_000])('ends with the whole text, and keeps little more memory: %i bytes', (length) => {
+  const bytes = new TextBytes(10_000);
+  bytes.add('a'.repeat(length));
+  const whole = bytes.end();
+  expect(new TextDecoder().decode(whole)).toBe('a'.repeat(length));
+  expect(whole.buffer.byteLength).toBeLessThanOrEqual(2 * length);
+});

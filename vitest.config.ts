@@ -1,7 +1,12 @@
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { clusterTests } from '#test/parity/left-out.ts';
 import { LongestFirst } from '#test/support/longest-first.ts';
+
+/** Makes the start of a program half as long: the suites start some two thousand. */
+const strippedModules = pathToFileURL(join(import.meta.dirname, 'test/support/stripped-modules.mjs'));
 
 /**
  * Three projects: `fast` for every change, `slow` (crash loops, long simulations, big trees) for CI and before a
@@ -10,6 +15,7 @@ import { LongestFirst } from '#test/support/longest-first.ts';
  */
 const shared = {
   pool: 'forks',
+  env: { NODE_OPTIONS: `--import=${strippedModules.href}` },
   // Many tests wait for a disk or for a process they started, so a machine of two cores is not left at one file.
   maxWorkers: Math.max(2, availableParallelism() - 1),
   // For what hangs: a test of seconds takes ten times as long on a machine that does much else.
@@ -65,7 +71,7 @@ export default defineConfig({
           include: ['test/**/*.slow.test.ts', 'test/**/*.fuzz.test.ts', ...longOnes],
           // As in `fast`: files of clusters wait for elections and leases most of the time.
           maxWorkers: Math.max(3, availableParallelism() - 1),
-          env: { WORKLOADS: process.env.WORKLOADS ?? 'all' },
+          env: { ...shared.env, WORKLOADS: process.env.WORKLOADS ?? 'all' },
           isolate: true,
           maxConcurrency: 2,
           testTimeout: 300_000,

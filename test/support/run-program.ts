@@ -36,7 +36,15 @@ export function startProgram(
     child = execFile(
       process.execPath,
       [...nodeArgs, join(projectRoot, file), ...args],
-      { env: { PATH: process.env.PATH, UV_THREADPOOL_SIZE: '32', ...env }, maxBuffer: 2 ** 26 },
+      {
+        env: {
+          PATH: process.env.PATH,
+          NODE_OPTIONS: process.env.NODE_OPTIONS,
+          UV_THREADPOOL_SIZE: '32',
+          ...env,
+        },
+        maxBuffer: 2 ** 26,
+      },
       (_, stdout, stderr) => resolve({ code: child?.exitCode ?? null, stdout, stderr }),
     );
   });

@@ -71,6 +71,7 @@ class ChildServer implements ServerProcess {
     this.dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'grove-test-'));
     const env: NodeJS.ProcessEnv = {
       PATH: process.env.PATH,
+      NODE_OPTIONS: process.env.NODE_OPTIONS,
       UV_THREADPOOL_SIZE: '32',
       UWS_HTTP_MAX_HEADERS_SIZE: '16384',
       PORT: '0',

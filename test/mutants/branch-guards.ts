@@ -208,8 +208,8 @@ export const branchGuards: readonly GuardMutant[] = [
   {
     guard: 'nothing is read between a node over passing bytes and its answer',
     file: 'actors/branch/reads/visible-nodes.ts',
-    from: 'if (type === undefined && !this.#types.has(nodeType)) return false;',
-    to: 'if (type === undefined) this.type(nodeType);',
+    from: 'if (!this.#types.has(nodeType)) return undefined;',
+    to: 'this.type(nodeType);',
     tests: ['test/actors/branch/reads/listed-texts.test.ts'],
   },
   {

@@ -77,24 +77,26 @@ export class PathPlaces implements PlaceSource {
     const { next, rows } = this.#rows(after, reverse, most);
     const places: Place[] = [];
     for (const { id, part } of rows) {
-      if (this.#isPassed(part)) {
-        const jump = this.#jump(part, reverse);
-        return jump === undefined ? { places } : { places, next: jump };
-      }
-      if (part.length > LONG_PART_BYTES) {
-        const stem = part.slice(0, LONG_PART_BYTES);
-        if (places.length === 0) return yield* this.#group(stem, undefined, reverse);
-        return { places, next: (places.at(-1) as Place).position };
-      }
+      if (part.length > LONG_PART_BYTES || this.#isPassed(part))
+        return yield* this.#endAt(part, places, reverse);
       places.push({ position: part, id });
     }
-    if (next !== undefined && next.length > LONG_PART_BYTES && !this.#isPassed(next)) {
-      // No node is at the last row at the revision. Its part is no position: the group is read as a whole.
-      if (places.length === 0) return yield* this.#group(next.slice(0, LONG_PART_BYTES), undefined, reverse);
-      return { places, next: (places.at(-1) as Place).position };
+    return next === undefined ? { places } : yield* this.#endAt(next, places, reverse);
+  }
+
+  /**
+   * Ends a part at a row, which may have no node at the revision: behind it, or behind what is passed with it. The part of a
+   * long path is no position, so its group is read as a whole, in a part of its own.
+   */
+  *#endAt(part: string, places: readonly Place[], reverse: boolean): Generator<undefined, PlacePart> {
+    if (this.#isPassed(part)) {
+      const jump = this.#jump(part, reverse);
+      return jump === undefined ? { places } : { places, next: jump };
     }
-    const behindAll = next !== undefined && this.#isPassed(next) ? this.#jump(next, reverse) : next;
-    return behindAll === undefined ? { places } : { places, next: behindAll };
+    if (part.length <= LONG_PART_BYTES) return { places, next: part };
+    const last = places.at(-1);
+    if (last !== undefined) return { places, next: last.position };
+    return yield* this.#group(part.slice(0, LONG_PART_BYTES), undefined, reverse);
   }
 
   /** Whether a row is not listed, nor anything up to a later position, see {@link #jump}. */

@@ -235,7 +235,7 @@ export class PastNodeReader implements NodeReader {
     const entries: ChildEntry[] = [];
     let looked = 0;
     let last: string | undefined;
-    let isEnd = other === undefined;
+    let isCut = other !== undefined;
     visitRows(this.#reader, BranchTable.children, keys, (row) => {
       const orderKey = row.key().slice(skipped);
       if (other !== undefined && (keys.reverse ? orderKey <= other : orderKey >= other)) return false;
@@ -243,10 +243,11 @@ export class PastNodeReader implements NodeReader {
       last = orderKey;
       if (this.#state.decidesKey(row.bytes.latin1Slice(0, REVISION_BYTES)))
         entries.push({ orderKey, id: boundId(row.bytes, row.length) });
-      isEnd = isEnd && entries.length < most && looked < ROWS_PER_PART;
-      return entries.length < most && looked < ROWS_PER_PART;
+      const goesOn = entries.length < most && looked < ROWS_PER_PART;
+      isCut ||= !goesOn;
+      return goesOn;
     });
-    if (isEnd) return { entries };
+    if (!isCut) return { entries };
     return last === undefined ? undefined : { entries, next: last };
   }
 

@@ -8,7 +8,7 @@ export interface GuardMutant {
   readonly from: string;
   /** What stands there instead. */
   readonly to: string;
-  /** Test files of which one has to fail, all of the fast suite. */
+  /** Test files of which one has to fail. */
   readonly tests: readonly string[];
   /** Text in the names of the tests that have to fail, where the others take long: these are left out. */
   readonly only?: string;

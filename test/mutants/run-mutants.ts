@@ -12,7 +12,7 @@ import type { MutantAnswer, MutantOutcome, MutantRun } from './mutant-run.ts';
  */
 const root = join(import.meta.dirname, '../..');
 
-/** A test that waits for what does not come without a guard has failed. None of the fast suite takes as long. */
+/** A test that waits for what does not come without a guard has failed. No test that a mutant names takes as long. */
 const TEST_MS_MAX = 30_000;
 
 let change: MutantRun['change'];

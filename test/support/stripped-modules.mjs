@@ -3,14 +3,15 @@
  * at every start, which is half of the processor's time of a start, and the suites start a program some two thousand
  * times. So what is left of a module is kept, by the hash of its text, and with it the compiled code.
  */
-import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import * as modules from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const folder = join(import.meta.dirname ?? '', '../../node_modules/.cache/stripped', process.version);
+const folder = fileURLToPath(
+  new URL(`../../node_modules/.cache/stripped/${process.version}`, import.meta.url),
+);
 
 // The Node that runs npm may be an older one.
 if (modules.registerHooks !== undefined && modules.stripTypeScriptTypes !== undefined) {
@@ -44,7 +45,7 @@ function stripped(text) {
 function keep(path, code) {
   const unfinished = `${path}.${process.pid}`;
   try {
-    writeFileSync(unfinished, Buffer.from(code));
+    writeFileSync(unfinished, code);
     renameSync(unfinished, path);
   } catch {
     // A disk that a test has filled.

@@ -17,10 +17,6 @@ const PAGE_DEFAULT = 100;
 /** Most children on a page. */
 const PAGE_MAX = 1000;
 
-/** Nodes, and bytes of their objects, between two pauses: some tens of microseconds. A pause costs as much as half a node. */
-const ROWS_PER_PAUSE = 8;
-const BYTES_PER_PAUSE = 16 * 1024;
-
 /** Up to this many children, a whole listing is first tried without a pause. */
 const SMALL_LISTING = 300;
 
@@ -99,24 +95,13 @@ function* rowsText(
   text: TextBytes,
 ): Generator<Piece, { readonly isEmpty: boolean; readonly end: string | undefined }> {
   let before = opening;
-  let written = 0;
-  let from = text.length;
   let step = rows.next();
   for (; step.done !== true; step = rows.next()) {
     const row = step.value;
-    if (row === undefined) {
-      yield '';
-      continue;
-    }
-    const comma = before;
-    before = ',';
-    if (nodes.writeAtOnce(row, comma, text)) {
-      written += 1;
-      if (written < ROWS_PER_PAUSE && text.length - from < BYTES_PER_PAUSE) continue;
-      yield '';
-      written = 0;
-      from = text.length;
-    } else yield* nodes.pieces(nodes.kept(row), comma);
+    if (row !== undefined && !nodes.writeAtOnce(row, before, text))
+      yield* nodes.pieces(nodes.kept(row), before);
+    else yield '';
+    if (row !== undefined) before = ',';
   }
   return { isEmpty: before === opening, end: step.value };
 }

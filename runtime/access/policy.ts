@@ -1,4 +1,6 @@
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+import { allFields, type FieldFilter, noFields } from './field-filter.ts';
 import type { Principal } from './principal.ts';
 
 const SLASH = 0x2f;
@@ -6,12 +8,33 @@ const SLASH = 0x2f;
 /** Operations on content. @see docs/interface/accounts.md#access-to-content */
 export type Operation = 'create' | 'read' | 'update' | 'delete' | 'translate' | 'relate' | 'unrelate';
 
-/** The node of an operation. */
+/** Operations that set properties. */
+export type SettingOperation = Extract<Operation, 'create' | 'update' | 'translate'>;
+
+/** The node of an operation: its stored state, for `create` the state to be written. */
 export interface Subject {
   readonly workspace: string;
   readonly path: string;
   readonly nodeType: string;
+  /**
+   * The node, for conditions. Without it no condition holds that needs it, so it may be left out only where
+   * {@link Policy.needs} says that the other three decide.
+   */
+  readonly node?: ReadableNode;
 }
+
+/** What decides besides workspace, path, name and type of a node. */
+export interface Needs {
+  /** Other columns of the node. */
+  readonly columns: boolean;
+  /** Properties of the node. */
+  readonly properties: boolean;
+  /** Relations between nodes. */
+  readonly relations: boolean;
+}
+
+/** Workspace, path and type alone decide. */
+export const noNeeds: Needs = Object.freeze({ columns: false, properties: false, relations: false });
 
 /**
  * The permissions of a principal in one repository and branch. The actor that owns the content checks them, at one
@@ -24,16 +47,30 @@ export interface Policy {
   readonly administers: boolean;
   /** Whether locks may be taken and inventory claimed. */
   readonly locks: boolean;
+  /** What {@link allows} and {@link fields} need to know of nodes of a workspace. */
+  needs(operation: Operation, workspace: string): Needs;
   allows(operation: Operation, subject: Subject): boolean;
+  /**
+   * The properties of a node that may be read, or set by an operation. None where the operation is not permitted.
+   *
+   * @see docs/interface/permissions.md#fields
+   */
+  fields(operation: 'read' | SettingOperation, subject: Subject): FieldFilter;
   /** The nodes of a workspace that may be read, for scans. It permits exactly what {@link allows} permits. */
   readScope(workspace: string): ReadScope;
 }
 
-/** What a residual condition of a policy may look at: columns of a stored node, which are read without decoding it. */
+/** A node as conditions of a policy look at it. A stored row reads each part when it is asked for. */
 export interface ReadableNode {
   readonly id: string;
+  readonly name: string;
   readonly path: string;
   readonly nodeType: string;
+  readonly createdBy: string;
+  readonly updatedBy: string;
+  readonly ownerId: string | null;
+  /** A top-level property; undefined when it is absent. */
+  property(name: string): JsonValue | undefined;
 }
 
 /**
@@ -51,6 +88,8 @@ export interface ReadScope {
   readonly tops?: readonly string[];
   /** The remaining condition; absent: none. */
   readonly allows?: (node: ReadableNode) => boolean;
+  /** As {@link Policy.fields}, for nodes of the scope; absent: all properties of all of them are shown. */
+  readonly fields?: (node: ReadableNode) => FieldFilter;
 }
 
 /** The scope of a principal that may read everything. */
@@ -68,7 +107,8 @@ export function isInScope(scope: ReadScope, node: ReadableNode): boolean {
   return scope.allows === undefined || scope.allows(node);
 }
 
-function isAtOrBelow(path: string, top: string): boolean {
+/** Whether a path is another one or below it. */
+export function isAtOrBelow(path: string, top: string): boolean {
   return top === '/' || path === top || (path.startsWith(top) && path.charCodeAt(top.length) === SLASH);
 }
 
@@ -76,7 +116,9 @@ const unrestricted: Policy = Object.freeze({
   unrestricted: true,
   administers: true,
   locks: true,
+  needs: () => noNeeds,
   allows: () => true,
+  fields: () => allFields,
   readScope: () => wholeScope,
 });
 
@@ -85,7 +127,9 @@ const denied: Policy = Object.freeze({
   unrestricted: false,
   administers: false,
   locks: false,
+  needs: () => noNeeds,
   allows: () => false,
+  fields: () => noFields,
   readScope: () => emptyScope,
 });
 
@@ -110,6 +154,9 @@ export function isGrantedNothing(principal: Principal): boolean {
   return principal.kind === 'anonymous';
 }
 
+/** A node, and how the caller named it. */
+type NamedSubject = readonly [subject: Subject, named?: Parameters<typeof nodeNotFound>[0]];
+
 /**
  * Throws when the policy does not permit an operation. A node that may not be read gives the same error as a missing
  * one; a write to a readable node is refused as forbidden.
@@ -132,6 +179,64 @@ export function authorize(
       `Permission denied: cannot ${operation} node ${subject.path}`,
     );
   }
+}
+
+/**
+ * Throws when the policy does not permit an operation on a node below the one that the caller named. The error does not
+ * tell whether that node may be read, nor where it is.
+ *
+ * @param top path of the named node, on which the operation is permitted
+ * @throws {ServiceError} `PERMISSION_DENIED`
+ */
+export function authorizeBelow(policy: Policy, operation: Operation, subject: Subject, top: string): void {
+  if (policy.unrestricted || (policy.allows('read', subject) && policy.allows(operation, subject))) return;
+  throw new ServiceError(
+    'PERMISSION_DENIED',
+    `Permission denied: cannot ${operation} every node below ${top}`,
+  );
+}
+
+/**
+ * Throws when a write sets properties that the caller may not set. Of a node that exists these are also the properties
+ * that the caller may not read.
+ *
+ * @param changed names of the properties that the caller changes
+ * @throws {ServiceError} `PERMISSION_DENIED`
+ * @see docs/interface/permissions.md#fields
+ */
+export function authorizeFields(
+  policy: Policy,
+  operation: SettingOperation,
+  subject: Subject,
+  changed: Iterable<string>,
+): void {
+  if (policy.unrestricted) return;
+  const filters = [policy.fields(operation, subject)];
+  if (operation !== 'create') filters.push(policy.fields('read', subject));
+  for (const name of changed) {
+    if (filters.every((filter) => filter.has(name))) continue;
+    throw new ServiceError(
+      'PERMISSION_DENIED',
+      `Permission denied: cannot ${operation} property '${name}' of node ${subject.path}`,
+    );
+  }
+}
+
+/**
+ * Throws when the policy does not permit to relate two nodes, or to remove a relation between them. To relate them the
+ * caller must be able to read the target.
+ *
+ * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`
+ * @see docs/interface/permissions.md#operations
+ */
+export function authorizeRelation(
+  policy: Policy,
+  operation: 'relate' | 'unrelate',
+  [source, named]: NamedSubject,
+  [target, namedTarget]: NamedSubject,
+): void {
+  authorize(policy, operation, source, named);
+  if (operation === 'relate') authorize(policy, 'read', target, namedTarget);
 }
 
 /**

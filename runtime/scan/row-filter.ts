@@ -1,4 +1,6 @@
 import type { ReadableNode, ReadScope } from '#runtime/access/policy.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { wantedProperty } from '#runtime/tree/record/property-table.ts';
 import { Column } from '#runtime/tree/record/record-layout.ts';
 import type { RecordView } from '#runtime/tree/record/record-view.ts';
 import { WantedText } from '#runtime/tree/record/wanted-text.ts';
@@ -47,7 +49,7 @@ function topsFilter(tops: readonly string[]): RowPredicate | undefined {
     );
 }
 
-/** The columns of a row that a residual condition may look at. */
+/** A row as a residual condition looks at it. */
 class ReadableRow implements ReadableNode {
   readonly #row: RecordView;
 
@@ -59,11 +61,31 @@ class ReadableRow implements ReadableNode {
     return this.#row.column(Column.id) as string;
   }
 
+  get name(): string {
+    return this.#row.column(Column.name) as string;
+  }
+
   get path(): string {
     return this.#row.column(Column.path) as string;
   }
 
   get nodeType(): string {
     return this.#row.column(Column.nodeType) as string;
+  }
+
+  get createdBy(): string {
+    return this.#row.column(Column.createdBy) as string;
+  }
+
+  get updatedBy(): string {
+    return this.#row.column(Column.updatedBy) as string;
+  }
+
+  get ownerId(): string | null {
+    return this.#row.column(Column.ownerId);
+  }
+
+  property(name: string): JsonValue | undefined {
+    return this.#row.property(wantedProperty(name));
   }
 }

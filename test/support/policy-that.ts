@@ -1,4 +1,5 @@
-import type { Policy } from '#runtime/access/policy.ts';
+import { allFields, noFields } from '#runtime/access/field-filter.ts';
+import { noNeeds, type Policy } from '#runtime/access/policy.ts';
 
 /** A policy that decides node by node and permits nothing else. */
 export function policyThat(allows: Policy['allows']): Policy {
@@ -6,11 +7,13 @@ export function policyThat(allows: Policy['allows']): Policy {
     unrestricted: false,
     administers: false,
     locks: false,
+    needs: () => noNeeds,
     allows,
+    fields: (operation, subject) => (allows(operation, subject) ? allFields : noFields),
     readScope: (workspace) => ({
       isAll: false,
       isNone: false,
-      allows: ({ nodeType, path }) => allows('read', { workspace, path, nodeType }),
+      allows: (node) => allows('read', { workspace, path: node.path, nodeType: node.nodeType, node }),
     }),
   };
 }

@@ -20,6 +20,7 @@ import { changedFor, type ScanRequest, type ScanSource, scan } from '#runtime/sc
 import type { UniqueSource } from '#runtime/scan/unique-places.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import { compoundIndexName, CREATED_AT_INDEX, UPDATED_AT_INDEX } from '#runtime/tree/index-name.ts';
+import { readableNode } from '#test/support/readable-node.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
 import { comparisons, holdsInModel } from '../index/indexed-values.ts';
 import { Column } from '#runtime/tree/record/record-layout.ts';
@@ -231,7 +232,9 @@ function wanted(request: Request, nodes: readonly IndexedNode[]): Shown[] {
     const isBehind =
       position !== undefined &&
       (after === undefined || (reverse === true ? position < after : position > after));
-    const isShown = isInScope(scope, node) && (predicate === undefined || isEven(node.path));
+    const isShown =
+      isInScope(scope, readableNode({ id: node.id, path: node.path, nodeType: node.nodeType })) &&
+      (predicate === undefined || isEven(node.path));
     if (isBehind && isShown) found.push({ position, id: node.id, path: node.path });
   }
   found.sort((a, b) => (a.position < b.position === (reverse === true) ? 1 : -1));

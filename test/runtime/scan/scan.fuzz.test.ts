@@ -11,6 +11,7 @@ import { type ScanRequest, type ScanRow, type ScanSource, scan } from '#runtime/
 import { textBytes } from '#runtime/shard/binary-key.ts';
 import { WantedProperty } from '#runtime/tree/record/property-table.ts';
 import type { RecordView } from '#runtime/tree/record/record-view.ts';
+import { readableNode } from '#test/support/readable-node.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
 import { MODEL_ROOT, type ModelNode, TreeModel } from '../tree/tree-model.ts';
 import { TreeUnderTest } from '../tree/tree-under-test.ts';
@@ -150,7 +151,7 @@ function wanted(
   const types = new Map(nodes.map(({ id, nodeType }) => [id, nodeType]));
   return ordered
     .filter(({ position }) => after === undefined || (reverse === true ? position < after : position > after))
-    .filter(({ id, path }) => isInScope(scope, { id, path, nodeType: types.get(id) as string }))
+    .filter(({ id, path }) => isInScope(scope, readableNode({ id, path, nodeType: types.get(id) as string })))
     .filter(({ title }) => predicate === undefined || title.length % 2 === 0)
     .slice(skip, limit === undefined ? undefined : skip + limit);
 }

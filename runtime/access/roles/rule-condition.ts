@@ -1,0 +1,57 @@
+import type { Needs, ReadableNode } from '../policy.ts';
+
+/** The caller, as conditions of permissions know it under the name `auth`. */
+export interface RuleCaller {
+  /** Id of the identity. */
+  readonly userId: string;
+  /** Id of the user node in the repository. */
+  readonly localUserId: string | null;
+  readonly email: string | null;
+  readonly isAnonymous: boolean;
+  /** Never for a caller with roles: the engine itself has no permissions to compile. */
+  readonly isSystem: boolean;
+  /** Ids of the effective roles. */
+  readonly roles: readonly string[];
+  /** Ids of the groups. */
+  readonly groups: readonly string[];
+  /** Path of the user node. */
+  readonly home: string | null;
+  /** Id of the user for whom the caller acts. */
+  readonly actingAsWard: string | null;
+  /** What lets the caller act for that user. */
+  readonly activeStewardshipSource: string | null;
+}
+
+/** What a condition is bound to: everything that is the same for all nodes it is asked about. */
+export interface RuleScope {
+  readonly caller: RuleCaller;
+  /** The workspace of the nodes. */
+  readonly workspace: string;
+}
+
+/** A condition on a node, for one caller in one workspace. */
+export interface NodeCondition {
+  /** What it looks at of a node, besides path, name and type. The id is a column. */
+  readonly needs: Needs;
+  /** If it holds for a node, the path of the node is one of these, or below one; absent: nothing is known. */
+  readonly tops?: readonly string[];
+  /** Whether it holds. An error in the condition means that it does not. */
+  holds(node: ReadableNode): boolean;
+}
+
+/** A condition for one caller in one workspace: decided for all nodes, or to be asked for each. */
+export type BoundCondition = boolean | NodeCondition;
+
+/** A compiled condition of a permission. It is compiled once and bound for each caller. */
+export interface RuleCondition {
+  /** As it was written. */
+  readonly text: string;
+  bind(scope: RuleScope): BoundCondition;
+}
+
+/**
+ * Compiles the text of a condition.
+ *
+ * @returns what is wrong with the text where it is not a condition
+ */
+export type CompileCondition = (text: string) => RuleCondition | { readonly error: string };

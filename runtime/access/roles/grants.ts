@@ -1,0 +1,171 @@
+import { allFields } from '../field-filter.ts';
+import type { Group, Role, SecurityConfig, User } from './access-nodes.ts';
+import { NameGlob } from './name-glob.ts';
+import { PathGlob } from './path-glob.ts';
+import type { Permission } from './permission.ts';
+import type { RuleCaller } from './rule-condition.ts';
+
+/** The most roles that count for a caller. */
+export const ROLES_MAX = 256;
+
+/** The most permissions that count for a caller. */
+export const PERMISSIONS_OF_CALLER_MAX = 2_000;
+
+/** The role that permits everything. */
+const SYSTEM_ADMIN = 'system_admin';
+
+/** The role of anonymous callers where they have no user node. */
+const ANONYMOUS = 'anonymous';
+
+/** To read everything. It is less specific than all permissions that name a path. */
+const readEverything: Permission = {
+  path: new PathGlob(''),
+  operations: new Set(['read']),
+  workspace: new NameGlob(''),
+  branches: [],
+  nodeTypes: undefined,
+  fields: allFields,
+  condition: undefined,
+};
+
+/** The interfaces for which a workspace may have its own setting for anonymous callers. */
+export type Interface = 'rest' | 'pgwire' | 'websocket' | 'other';
+
+/** The roles, groups and settings of a repository. */
+export interface AccessRecords {
+  readonly roles: ReadonlyMap<string, Role>;
+  readonly groups: ReadonlyMap<string, Group>;
+  readonly configs: readonly SecurityConfig[];
+}
+
+/** What a caller may do in a repository. */
+export interface Grants {
+  readonly caller: RuleCaller;
+  /** Whether everything is permitted. */
+  readonly isBypass: boolean;
+  /** In the order of the roles, and in each role as it has them. */
+  readonly permissions: readonly Permission[];
+  /** Further permissions, for nodes of a workspace. In the order they are behind the others. */
+  addedIn(workspace: string): readonly Permission[];
+}
+
+/** Builds the maps of records. Of several with one id that with the first path counts, for every member the same. */
+export function byId<Named extends { readonly id: string }>(
+  records: Iterable<readonly [path: string, record: Named]>,
+): ReadonlyMap<string, Named> {
+  const found = new Map<string, Named>();
+  for (const [, record] of [...records].sort(([a], [b]) => (a < b ? -1 : 1)))
+    if (!found.has(record.id)) found.set(record.id, record);
+  return found;
+}
+
+/**
+ * What an identity may do in a repository: nothing without a user node that is active.
+ *
+ * @param identity its id
+ * @param user its user node in the repository
+ * @see docs/interface/permissions.md#roles
+ */
+export function grantsOfUser(identity: string, user: User | undefined, records: AccessRecords): Grants {
+  if (user?.isActive !== true) return nothing(callerOf(identity, undefined, [], []));
+  const groups = user.groups.filter((id) => records.groups.has(id));
+  const roles = effectiveRoles(user, records);
+  return {
+    caller: callerOf(identity, user, roles, groups),
+    isBypass: roles.includes(SYSTEM_ADMIN),
+    permissions: permissionsOf(roles, records),
+    addedIn: (workspace) =>
+      decidingConfig(records.configs, workspace)?.readByDefault === true ? [readEverything] : [],
+  };
+}
+
+/**
+ * What anonymous callers may do in a repository where they have access, see `isAnonymousEnabled`. They are never
+ * permitted everything at once, whatever their roles are.
+ *
+ * @param user the node `/users/system/anonymous`; without it they have the role `anonymous` alone
+ * @see docs/interface/permissions.md#anonymous-callers
+ */
+export function grantsOfAnonymous(
+  user: User | undefined,
+  records: AccessRecords,
+  through: Interface,
+): Grants {
+  const identity = ANONYMOUS;
+  if (user?.isActive === false)
+    return nothing({ ...callerOf(identity, undefined, [], []), isAnonymous: true });
+  const holder = user ?? { roles: [ANONYMOUS], groups: [] };
+  const groups = holder.groups.filter((id) => records.groups.has(id));
+  const roles = effectiveRoles(holder, records);
+  return {
+    caller: { ...callerOf(identity, user, roles, groups), isAnonymous: true },
+    isBypass: false,
+    permissions: permissionsOf(roles, records),
+    addedIn: (workspace) => {
+      const config = decidingConfig(records.configs, workspace);
+      if (config === undefined || config.anonymousRole === null) return [];
+      const isEnabled = config.interfaces.get(through) ?? config.isAnonymousEnabled;
+      if (!isEnabled) return [];
+      return permissionsOf(effectiveRoles({ roles: [config.anonymousRole], groups: [] }, records), records);
+    },
+  };
+}
+
+/**
+ * The roles of a user, of its groups, and those that these inherit: first its own, then those of its groups, then the
+ * inherited ones, each in the order in which they are named. Names of roles and groups that do not exist are ignored.
+ */
+function effectiveRoles(
+  { groups, roles }: Pick<User, 'groups' | 'roles'>,
+  records: AccessRecords,
+): readonly string[] {
+  const found = new Set<string>();
+  const add = (ids: readonly string[]): void => {
+    for (const id of ids) if (records.roles.has(id) && found.size < ROLES_MAX) found.add(id);
+  };
+  add(roles);
+  for (const group of groups) add(records.groups.get(group)?.roles ?? []);
+  // A set is gone through with what is added on the way, each role once.
+  for (const id of found) add(records.roles.get(id)?.inherits ?? []);
+  return [...found];
+}
+
+function permissionsOf(roles: readonly string[], records: AccessRecords): readonly Permission[] {
+  return roles.flatMap((id) => records.roles.get(id)?.permissions ?? []).slice(0, PERMISSIONS_OF_CALLER_MAX);
+}
+
+/** The settings of a workspace: those that name it, else of the patterns that match it the one with most characters. */
+function decidingConfig(configs: readonly SecurityConfig[], workspace: string): SecurityConfig | undefined {
+  return configs
+    .filter((config) => config.workspace.matches(workspace))
+    .sort(
+      (a, b) =>
+        Number(b.workspace.isName) - Number(a.workspace.isName) ||
+        b.literalLength - a.literalLength ||
+        (a.path < b.path ? -1 : 1),
+    )[0];
+}
+
+function nothing(caller: RuleCaller): Grants {
+  return { caller, isBypass: false, permissions: [], addedIn: () => [] };
+}
+
+function callerOf(
+  userId: string,
+  user: User | undefined,
+  roles: readonly string[],
+  groups: readonly string[],
+): RuleCaller {
+  return {
+    userId,
+    localUserId: user?.id ?? null,
+    email: user?.email ?? null,
+    isAnonymous: false,
+    isSystem: false,
+    roles,
+    groups,
+    home: user?.path ?? null,
+    actingAsWard: null,
+    activeStewardshipSource: null,
+  };
+}

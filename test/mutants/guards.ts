@@ -1,3 +1,4 @@
+import { accessGuards } from './access-guards.ts';
 import { branchGuards } from './branch-guards.ts';
 import { damageGuards } from './damage-guards.ts';
 import type { GuardMutant } from './guard-mutant.ts';
@@ -644,6 +645,7 @@ export const guardMutants: readonly GuardMutant[] = [
     to: '',
     tests: ['test/runtime/actor/store/removed-actors.test.ts'],
   },
+  ...accessGuards,
   ...branchGuards,
   ...damageGuards,
   ...largeValueGuards,

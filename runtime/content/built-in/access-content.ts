@@ -1,6 +1,7 @@
 import type { JsonObject } from '../values/json-value.ts';
 
 const everyOperation = ['create', 'read', 'update', 'delete', 'translate', 'relate', 'unrelate'];
+const ownNode = 'node.id == auth.local_user_id';
 const ownHome = 'node.path.descendantOf(auth.home)';
 
 function role(id: string, description: string, permissions: readonly JsonObject[]): JsonObject {
@@ -20,9 +21,13 @@ function own(
   return { path, workspace: 'svc:access_control', operations, ...more, condition };
 }
 
+/** Properties of a user that decide what the user may do, and who the user is. */
+const ofAdministrators = ['user_id', 'email', 'status', 'groups', 'roles', 'can_login'];
+
 /**
  * The shipped roles. `anonymous` grants nothing. An `author` changes only nodes they created. Home folders are compared
- * by `descendantOf`, because a prefix would also match a sibling with a longer name.
+ * by `descendantOf`, because a prefix would also match a sibling with a longer name. Users change their own node, but not
+ * their roles.
  *
  * @see docs/interface/built-ins.md#shipped-roles
  */
@@ -30,7 +35,8 @@ export const builtInRoles: readonly JsonObject[] = [
   role('system_admin', 'May do everything.', [{ path: '**', operations: everyOperation }]),
   role('anonymous', 'Callers without a token.', []),
   role('authenticated_user', 'What every user may do with their own data.', [
-    own('users/**', ['read', 'update'], 'node.id == auth.local_user_id', { node_types: ['svc:User'] }),
+    own('users/**', ['read'], ownNode, { node_types: ['svc:User'] }),
+    own('users/**', ['update'], ownNode, { node_types: ['svc:User'], except_fields: ofAdministrators }),
     own('users/**/profile/**', ['read', 'update'], ownHome),
     own('users/**/profile', ['read'], "node.created_by RELATES auth.local_user_id VIA 'FRIENDS_WITH'"),
     own(

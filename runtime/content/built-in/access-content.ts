@@ -2,6 +2,7 @@ import type { JsonObject } from '../values/json-value.ts';
 
 const everyOperation = ['create', 'read', 'update', 'delete', 'translate', 'relate', 'unrelate'];
 const ownNode = 'node.id == auth.local_user_id';
+const ofContent = "!node.workspace.startsWith('svc:')";
 const ownHome = 'node.path.descendantOf(auth.home)';
 
 function role(id: string, description: string, permissions: readonly JsonObject[]): JsonObject {
@@ -27,7 +28,7 @@ const ofAdministrators = ['user_id', 'email', 'status', 'groups', 'roles', 'can_
 /**
  * The shipped roles. `anonymous` grants nothing. An `author` changes only nodes they created. Home folders are compared
  * by `descendantOf`, because a prefix would also match a sibling with a longer name. Users change their own node, but not
- * their roles.
+ * their roles. Editors and authors write nothing in workspaces of the system: who writes roles there has every permission.
  *
  * @see docs/interface/built-ins.md#shipped-roles
  */
@@ -60,12 +61,18 @@ export const builtInRoles: readonly JsonObject[] = [
     own('users/**/notifications/**', ['read', 'update', 'delete'], ownHome),
   ]),
   role('viewer', 'May read.', [{ path: '**', operations: ['read'] }]),
-  role('editor', 'May read and write.', [
-    { path: '**', operations: ['create', 'read', 'update', 'delete', 'translate'] },
+  role('editor', 'May read, and write content.', [
+    { path: '**', operations: ['read'] },
+    { path: '**', operations: ['create', 'update', 'delete', 'translate'], condition: ofContent },
   ]),
-  role('author', 'May read, create, and change what they created.', [
-    { path: '**', operations: ['create', 'read'] },
-    { path: '**', operations: ['update', 'delete'], condition: 'node.created_by == auth.user_id' },
+  role('author', 'May read, create content, and change what they created.', [
+    { path: '**', operations: ['read'] },
+    { path: '**', operations: ['create'], condition: ofContent },
+    {
+      path: '**',
+      operations: ['update', 'delete'],
+      condition: `node.created_by == auth.user_id && ${ofContent}`,
+    },
   ]),
 ];
 

@@ -20,10 +20,9 @@ const needs = { ...noNeeds, columns: true };
 
 /** The conditions of the shipped roles, by their texts. Nobody has friends. */
 const meanings: Readonly<Record<string, (scope: RuleScope) => BoundCondition>> = {
-  'node.created_by == auth.user_id': ({ caller }) => ({
-    needs,
-    holds: ({ createdBy }) => createdBy === caller.userId,
-  }),
+  "!node.workspace.startsWith('svc:')": ({ workspace }) => !workspace.startsWith('svc:'),
+  "node.created_by == auth.user_id && !node.workspace.startsWith('svc:')": ({ caller, workspace }) =>
+    !workspace.startsWith('svc:') && { needs, holds: ({ createdBy }) => createdBy === caller.userId },
   'node.id == auth.local_user_id': ({ caller }) => ({ needs, holds: ({ id }) => id === caller.localUserId }),
   'node.path.descendantOf(auth.home)': ({ caller: { home } }) =>
     home !== null && { needs: noNeeds, holds: ({ path }) => path !== home && isAtOrBelow(path, home) },
@@ -86,6 +85,19 @@ describe('the shipped roles', () => {
     const policy = policyWith(role);
     expect(operations(policy, subjectOf({ createdBy: 'me' }))).toBe(ofOwn);
     expect(operations(policy, subjectOf({ createdBy: 'you' }))).toBe(ofOthers);
+  });
+
+  it.each(['viewer', 'editor', 'author'])('let no %s write what decides about permissions', (role) => {
+    const policy = policyWith(role, 'authenticated_user');
+    for (const [path, nodeType] of [
+      ['/roles/mine', 'svc:Role'],
+      ['/groups/mine', 'svc:Group'],
+      ['/config/mine', 'svc:SecurityConfig'],
+      ['/users/mine', 'svc:User'],
+    ] as const)
+      expect(operations(policy, access(path, nodeType, { createdBy: 'me' }))).toBe('read');
+    const system = subjectOf({ workspace: 'svc:system', createdBy: 'me' });
+    expect(operations(policy, system)).toBe('read');
   });
 
   it('grant nothing to anonymous callers', () => {

@@ -231,9 +231,15 @@ describe('built-in roles', () => {
   });
 
   it('let an author change only what they created', () => {
+    const ofContent = "!node.workspace.startsWith('svc:')";
     expect(permissionsOf('author')).toEqual([
-      { path: '**', operations: ['create', 'read'] },
-      { path: '**', operations: ['update', 'delete'], condition: 'node.created_by == auth.user_id' },
+      { path: '**', operations: ['read'] },
+      { path: '**', operations: ['create'], condition: ofContent },
+      {
+        path: '**',
+        operations: ['update', 'delete'],
+        condition: `node.created_by == auth.user_id && ${ofContent}`,
+      },
     ]);
   });
 

@@ -41,6 +41,7 @@ const rows = {
   ],
   INVALID_PATH: [400, '22023', 'give-up', 'The path cannot be read; check its percent-encoding.'],
   ENCODING_ERROR: [400, '22021', 'give-up', 'The bytes are not valid UTF-8.'],
+  INVALID_EMAIL: [400, '22023', 'give-up', 'The email address is not valid.'],
   WEAK_PASSWORD: [400, '28P01', 'give-up', 'The password does not meet the password policy.'],
   UNAUTHORIZED: [
     401,
@@ -49,6 +50,7 @@ const rows = {
     'There is no valid login; log in and send the token as a bearer token.',
   ],
   INVALID_CREDENTIALS: [401, '28P01', 'give-up', 'The email or the password is wrong.'],
+  INVALID_REFRESH_TOKEN: [401, '28000', 'give-up', 'The refresh token is not valid or has expired.'],
   INVALID_SIGNATURE: [
     401,
     '28000',
@@ -198,7 +200,6 @@ export const errorCodes: readonly ErrorCode[] = Object.keys(rows) as ErrorCode[]
  */
 export const laterParts: Readonly<Partial<Record<ErrorCode, string>>> = {
   INVALID_CREDENTIALS: 'identity users',
-  WEAK_PASSWORD: 'identity users',
   INVALID_SIGNATURE: 'assets',
   INSUFFICIENT_PERMISSIONS: 'admin users',
   SUBSCRIBER_TOO_SLOW: 'WebSocket',

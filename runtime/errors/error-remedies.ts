@@ -18,10 +18,12 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   INVALID_PATH:
     'Percent-encode each segment by itself and leave the `/` between segments as it is. A segment cannot be `.`, `..` or hold a `/`.',
   ENCODING_ERROR: 'Encode the body as UTF-8.',
+  INVALID_EMAIL: 'Send one address with an `@` between two parts, at most 254 characters.',
   WEAK_PASSWORD: 'Choose a password that meets every rule the message lists.',
   UNAUTHORIZED:
     'Log in with `POST /api/svc/sys/{tenant}/auth` and send the token as `Authorization: Bearer …`. At the login itself: check user name, password and tenant.',
   INVALID_CREDENTIALS: 'Check the email and the password, or have the password reset.',
+  INVALID_REFRESH_TOKEN: 'Log in again; send the newest refresh token, whole, before it expires.',
   INVALID_SIGNATURE: 'Have the link signed again with `svc:sign` and use it before it expires.',
   FORBIDDEN:
     'Use an account that has the right; the message names it. Of a protected branch or tag, remove the protection first.',

@@ -1,0 +1,193 @@
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { defaultPasswordPolicy, type PasswordPolicy } from './password-policy.ts';
+
+/** Whether people log in with passwords. */
+export interface LocalAuth {
+  readonly enabled: boolean;
+}
+
+/** Whether people log in with links sent by mail. */
+export interface MagicLinkSettings {
+  readonly enabled: boolean;
+  readonly token_ttl_minutes: number;
+}
+
+/** Lifetimes and number of sessions. */
+export interface SessionSettings {
+  /** Lifetime of an access token. */
+  readonly duration_hours: number;
+  readonly refresh_token_duration_days: number;
+  /** When a login would exceed it, the oldest session is revoked. */
+  readonly max_sessions_per_user: number;
+  /** Always whether {@link max_sessions_per_user} is 1. */
+  readonly single_session_mode: boolean;
+}
+
+/** When failed logins lock an account. */
+export interface LockoutSettings {
+  readonly lockout_threshold: number;
+  readonly lockout_duration_minutes: number;
+}
+
+/** How people get access to repositories. */
+export interface AccessSettings {
+  readonly allow_access_requests: boolean;
+  readonly allow_invitations: boolean;
+  readonly require_approval: boolean;
+  readonly default_roles: readonly string[];
+}
+
+/** Names of the claims of a provider that an identity is made from. */
+export interface AttributeMapping {
+  readonly email: string;
+  readonly name: string;
+  readonly picture: string;
+  readonly email_verified: string;
+}
+
+/** An OpenID Connect provider as stored. */
+export interface OidcProvider {
+  readonly provider_id: string;
+  readonly display_name: string;
+  readonly icon: string | null;
+  readonly priority: number;
+  readonly enabled: boolean;
+  readonly issuer_url: string;
+  readonly client_id: string;
+  /** Encrypted; null for a public client. */
+  readonly client_secret: string | null;
+  readonly redirect_uri: string | null;
+  readonly scopes: readonly string[];
+  /** Lower-case domains; null: every domain. */
+  readonly allowed_email_domains: readonly string[] | null;
+  readonly attribute_mapping: AttributeMapping;
+  readonly groups_claim: string | null;
+  readonly authorization_url: string | null;
+  readonly token_url: string | null;
+  readonly userinfo_url: string | null;
+  readonly jwks_url: string | null;
+}
+
+/** How people authenticate in a tenant. @see docs/decisions/0068-identities.md */
+export interface AuthConfiguration {
+  readonly local_auth: LocalAuth;
+  readonly magic_link: MagicLinkSettings;
+  readonly password_policy: PasswordPolicy;
+  readonly session_settings: SessionSettings;
+  readonly rate_limiting: LockoutSettings;
+  readonly access_settings: AccessSettings;
+  readonly oidc_providers: readonly OidcProvider[];
+  /** null: as the server has it. */
+  readonly anonymous_enabled: boolean | null;
+  readonly cors_allowed_origins: readonly string[];
+}
+
+/** A provider in a change. An absent secret keeps the stored one, null removes it. */
+export interface OidcProviderChange extends Omit<OidcProvider, 'client_secret'> {
+  readonly client_secret?: string | null;
+}
+
+/** A change of the configuration: parts that are present replace the stored ones as a whole. */
+export interface AuthConfigurationChange extends Partial<Omit<AuthConfiguration, 'oidc_providers'>> {
+  readonly oidc_providers?: readonly OidcProviderChange[];
+}
+
+/** The configuration of a tenant that has stored none. */
+export const defaultAuthConfiguration: AuthConfiguration = Object.freeze({
+  local_auth: Object.freeze({ enabled: true }),
+  magic_link: Object.freeze({ enabled: true, token_ttl_minutes: 15 }),
+  password_policy: defaultPasswordPolicy,
+  session_settings: Object.freeze({
+    duration_hours: 1,
+    refresh_token_duration_days: 30,
+    max_sessions_per_user: 10,
+    single_session_mode: false,
+  }),
+  rate_limiting: Object.freeze({ lockout_threshold: 5, lockout_duration_minutes: 15 }),
+  access_settings: Object.freeze({
+    allow_access_requests: true,
+    allow_invitations: true,
+    require_approval: true,
+    default_roles: Object.freeze(['viewer']),
+  }),
+  oidc_providers: Object.freeze([]),
+  anonymous_enabled: null,
+  cors_allowed_origins: Object.freeze([]),
+});
+
+/** Claim names of OpenID Connect (Core section 5.1). */
+export const defaultAttributeMapping: AttributeMapping = Object.freeze({
+  email: 'email',
+  name: 'name',
+  picture: 'picture',
+  email_verified: 'email_verified',
+});
+
+/** Scopes of a provider that names none. */
+export const defaultScopes: readonly string[] = Object.freeze(['openid', 'email', 'profile']);
+
+/** Applies a change. A provider that the change does not name is removed; one that it names may keep its secret. */
+export function mergedAuthConfiguration(
+  stored: AuthConfiguration,
+  change: AuthConfigurationChange,
+): AuthConfiguration {
+  const { oidc_providers: providers, ...parts } = change;
+  const merged: AuthConfiguration = {
+    ...stored,
+    ...parts,
+    oidc_providers: providers?.map((each) => mergedProvider(stored, each)) ?? stored.oidc_providers,
+  };
+  return { ...merged, session_settings: consistent(merged.session_settings) };
+}
+
+function mergedProvider(
+  { oidc_providers: stored }: AuthConfiguration,
+  change: OidcProviderChange,
+): OidcProvider {
+  const { client_secret: secret, ...rest } = change;
+  const kept = stored.find(({ provider_id: id }) => id === change.provider_id)?.client_secret ?? null;
+  return { ...rest, client_secret: secret === undefined ? kept : secret };
+}
+
+function consistent(settings: SessionSettings): SessionSettings {
+  const most = settings.single_session_mode ? 1 : settings.max_sessions_per_user;
+  return { ...settings, max_sessions_per_user: most, single_session_mode: most === 1 };
+}
+
+/**
+ * Encrypts the secrets of a change, which arrive as plain text.
+ *
+ * @param seal encrypts a secret, bound to the id of its provider
+ */
+export function withSealedSecrets(
+  change: AuthConfigurationChange,
+  seal: (secret: string, providerId: string) => string,
+): AuthConfigurationChange {
+  if (change.oidc_providers === undefined) return change;
+  const providers = change.oidc_providers.map((provider) => {
+    const { client_secret: secret } = provider;
+    return typeof secret === 'string'
+      ? { ...provider, client_secret: seal(secret, provider.provider_id) }
+      : provider;
+  });
+  return { ...change, oidc_providers: providers };
+}
+
+/** A configuration as it is answered to an administrator: of a secret only whether there is one. */
+export function shownAuthConfiguration(
+  configuration: AuthConfiguration,
+  tenant: string,
+  anonymousByDefault: boolean,
+): JsonObject {
+  const { oidc_providers: providers, anonymous_enabled: anonymous, ...rest } = configuration;
+  const shown = {
+    tenant_id: tenant,
+    ...rest,
+    oidc_providers: providers.map(({ client_secret: secret, ...provider }) => ({
+      ...provider,
+      has_client_secret: secret !== null,
+    })),
+    anonymous_enabled: anonymous ?? anonymousByDefault,
+  };
+  return shown as unknown as JsonObject;
+}

@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type AuthConfiguration,
+  type AuthConfigurationChange,
+  defaultAttributeMapping,
+  defaultAuthConfiguration,
+  defaultScopes,
+  mergedAuthConfiguration,
+  type OidcProviderChange,
+  shownAuthConfiguration,
+  withSealedSecrets,
+} from '#runtime/access/identity/auth-configuration.ts';
+
+function provider(id: string, secret?: string | null): OidcProviderChange {
+  return {
+    provider_id: id,
+    display_name: id,
+    icon: null,
+    priority: 0,
+    enabled: true,
+    issuer_url: `https://${id}.example.org`,
+    client_id: 'client',
+    ...(secret === undefined ? {} : { client_secret: secret }),
+    redirect_uri: null,
+    scopes: defaultScopes,
+    allowed_email_domains: null,
+    attribute_mapping: defaultAttributeMapping,
+    groups_claim: null,
+    authorization_url: null,
+    token_url: null,
+    userinfo_url: null,
+    jwks_url: null,
+  };
+}
+
+const secretsOf = ({ oidc_providers: providers }: AuthConfiguration) =>
+  providers.map(({ provider_id: id, client_secret: secret }) => [id, secret]);
+
+describe('a change of the configuration', () => {
+  it('keeps every part that it does not have', () => {
+    expect(mergedAuthConfiguration(defaultAuthConfiguration, {})).toEqual(defaultAuthConfiguration);
+    const parts: readonly AuthConfigurationChange[] = [
+      { local_auth: { enabled: false } },
+      { magic_link: { enabled: false, token_ttl_minutes: 1 } },
+      { password_policy: { ...defaultAuthConfiguration.password_policy, min_length: 20 } },
+      { rate_limiting: { lockout_threshold: 2, lockout_duration_minutes: 3 } },
+      { access_settings: { ...defaultAuthConfiguration.access_settings, default_roles: [] } },
+      { oidc_providers: [{ ...provider('a'), client_secret: null }] },
+      { anonymous_enabled: true },
+      { cors_allowed_origins: ['https://a.example.org'] },
+    ];
+    let configuration = defaultAuthConfiguration;
+    for (const part of parts) {
+      const before = configuration;
+      configuration = mergedAuthConfiguration(before, part);
+      expect(configuration).toEqual({ ...before, ...part });
+    }
+  });
+
+  it('replaces the list of providers, and keeps a secret that it does not name', () => {
+    const first = mergedAuthConfiguration(defaultAuthConfiguration, {
+      oidc_providers: [provider('a', 'sealed a'), provider('b', 'sealed b'), provider('c')],
+    });
+    expect(secretsOf(first)).toEqual([
+      ['a', 'sealed a'],
+      ['b', 'sealed b'],
+      ['c', null],
+    ]);
+    const second = mergedAuthConfiguration(first, {
+      oidc_providers: [provider('b'), provider('c', 'sealed c'), provider('d')],
+    });
+    expect(secretsOf(second)).toEqual([
+      ['b', 'sealed b'],
+      ['c', 'sealed c'],
+      ['d', null],
+    ]);
+    // A provider that was removed has lost its secret.
+    const third = mergedAuthConfiguration(second, { oidc_providers: [provider('a'), provider('b', null)] });
+    expect(secretsOf(third)).toEqual([
+      ['a', null],
+      ['b', null],
+    ]);
+    const { oidc_providers: _, ...rest } = mergedAuthConfiguration(third, { oidc_providers: [] });
+    expect(rest).toEqual((({ oidc_providers: _providers, ...others }) => others)(third));
+  });
+
+  it.each([
+    [10, true, 1, true],
+    [1, false, 1, true],
+    [2, false, 2, false],
+    [1, true, 1, true],
+  ])('with %i sessions and single mode %s permits %i and says %s', (most, isSingle, permitted, isShown) => {
+    const settings = {
+      ...defaultAuthConfiguration.session_settings,
+      max_sessions_per_user: most,
+      single_session_mode: isSingle,
+    };
+    const { session_settings: merged } = mergedAuthConfiguration(defaultAuthConfiguration, {
+      session_settings: settings,
+    });
+    expect(merged).toMatchObject({ max_sessions_per_user: permitted, single_session_mode: isShown });
+  });
+
+  it('has its secrets sealed, each bound to its provider', () => {
+    const change = { oidc_providers: [provider('a', 'secret'), provider('b', null), provider('c')] };
+    const sealed = withSealedSecrets(change, (secret, id) => `${id}:${[...secret].reverse().join('')}`);
+    expect(secretsOf(mergedAuthConfiguration(defaultAuthConfiguration, sealed))).toEqual([
+      ['a', 'a:terces'],
+      ['b', null],
+      ['c', null],
+    ]);
+    expect(JSON.stringify(sealed)).not.toContain(':"secret"');
+    expect(withSealedSecrets({}, () => '')).toEqual({});
+  });
+});
+
+describe('a shown configuration', () => {
+  const configuration = mergedAuthConfiguration(defaultAuthConfiguration, {
+    oidc_providers: [provider('a', 'sealed'), provider('b')],
+  });
+
+  it('says of a secret only whether there is one', () => {
+    const shown = shownAuthConfiguration(configuration, 'acme', false);
+    expect(JSON.stringify(shown)).not.toMatch(/sealed|"client_secret"/);
+    expect(shown).toMatchObject({
+      tenant_id: 'acme',
+      oidc_providers: [
+        { provider_id: 'a', has_client_secret: true },
+        { provider_id: 'b', has_client_secret: false },
+      ],
+    });
+  });
+
+  it('has every part of the interface', () => {
+    expect(Object.keys(shownAuthConfiguration(configuration, 'acme', false)).sort()).toEqual([
+      'access_settings',
+      'anonymous_enabled',
+      'cors_allowed_origins',
+      'local_auth',
+      'magic_link',
+      'oidc_providers',
+      'password_policy',
+      'rate_limiting',
+      'session_settings',
+      'tenant_id',
+    ]);
+  });
+
+  it('shows the anonymous switch of the server until the tenant has its own', () => {
+    const shownSwitch = (change: AuthConfigurationChange, byDefault: boolean): unknown =>
+      shownAuthConfiguration(mergedAuthConfiguration(configuration, change), 'acme', byDefault)
+        .anonymous_enabled;
+    expect([shownSwitch({}, true), shownSwitch({}, false)]).toEqual([true, false]);
+    expect([
+      shownSwitch({ anonymous_enabled: false }, true),
+      shownSwitch({ anonymous_enabled: true }, false),
+    ]).toEqual([false, true]);
+  });
+});

@@ -59,6 +59,7 @@ const rows = {
   ],
   FORBIDDEN: [403, '42501', 'give-up', 'The caller may not do this.'],
   PERMISSION_DENIED: [403, '42501', 'give-up', 'The caller may not do this to this node.'],
+  ACCOUNT_DISABLED: [403, '28000', 'give-up', 'The account is deactivated.'],
   TENANT_MISMATCH: [403, '42501', 'give-up', 'The token belongs to another tenant.'],
   INSUFFICIENT_PERMISSIONS: [403, '42501', 'give-up', 'The account lacks the access flag for this.'],
   NOT_FOUND: [404, '02000', 'give-up', 'There is nothing at this address.'],
@@ -74,6 +75,7 @@ const rows = {
   REVISION_NOT_FOUND: [404, '02000', 'give-up', 'There is no such revision.'],
   BACKUP_NOT_FOUND: [404, '02000', 'give-up', 'There is no such backup.'],
   POOL_NOT_FOUND: [404, '42704', 'give-up', 'Nobody has claimed from this pool yet.'],
+  IDENTITY_NOT_FOUND: [404, '42704', 'give-up', 'There is no such identity.'],
   USER_NOT_FOUND: [404, '42704', 'give-up', 'There is no such user.'],
   METHOD_NOT_ALLOWED: [405, '0A000', 'give-up', 'The address exists, but not for this method.'],
   READ_ONLY_REVISION: [405, '25006', 'give-up', 'An earlier revision cannot be written; write to the head.'],
@@ -83,6 +85,7 @@ const rows = {
   NODE_ALREADY_EXISTS: [409, '23505', 'give-up', 'A node is there already.'],
   BRANCH_ALREADY_EXISTS: [409, '42P04', 'give-up', 'A branch or tag of this name exists already.'],
   TAG_ALREADY_EXISTS: [409, '42710', 'give-up', 'A tag or branch of this name exists already.'],
+  EMAIL_EXISTS: [409, '23505', 'give-up', 'An account with this email exists already.'],
   REPOSITORY_ALREADY_EXISTS: [409, '42P04', 'give-up', 'A repository of this name exists already.'],
   TENANT_ALREADY_EXISTS: [409, '42P04', 'give-up', 'A tenant of this name exists already.'],
   LOCK_NOT_HELD: [
@@ -199,7 +202,6 @@ export const errorCodes: readonly ErrorCode[] = Object.keys(rows) as ErrorCode[]
  * yet, so the page of errors has no rows for them.
  */
 export const laterParts: Readonly<Partial<Record<ErrorCode, string>>> = {
-  INVALID_CREDENTIALS: 'identity users',
   INVALID_SIGNATURE: 'assets',
   INSUFFICIENT_PERMISSIONS: 'admin users',
   SUBSCRIBER_TOO_SLOW: 'WebSocket',

@@ -29,6 +29,7 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
     'Use an account that has the right; the message names it. Of a protected branch or tag, remove the protection first.',
   PERMISSION_DENIED:
     'Use an account that may do this to the node, or ask an administrator for the permission.',
+  ACCOUNT_DISABLED: 'Ask an administrator of the tenant to activate the account.',
   TENANT_MISMATCH:
     'Name the tenant of the token in the address and in `X-Tenant-Id`, or log in at the tenant that you mean.',
   INSUFFICIENT_PERMISSIONS: 'Ask an administrator of the tenant to give the account the access flag.',
@@ -52,6 +53,7 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   BACKUP_NOT_FOUND:
     'List the backups with `GET /api/management/backups`, and see that `SVC_BACKUP_DIR` is the folder you mean.',
   POOL_NOT_FOUND: 'Claim from the pool first: the first claim makes it. Check the branch and the name.',
+  IDENTITY_NOT_FOUND: 'List the identities of the tenant, and compare the id.',
   USER_NOT_FOUND: 'Log in again; if the account is gone, ask an administrator for another one.',
   METHOD_NOT_ALLOWED: 'Use one of the methods in the header `Allow`.',
   READ_ONLY_REVISION:
@@ -63,6 +65,7 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   NODE_ALREADY_EXISTS: 'Choose another name or id, or change the node that is there with `PUT`.',
   BRANCH_ALREADY_EXISTS: 'Choose another name: branches and tags share one set of names.',
   TAG_ALREADY_EXISTS: 'Choose another name: branches and tags share one set of names.',
+  EMAIL_EXISTS: 'Log in with the address, or register another one.',
   REPOSITORY_ALREADY_EXISTS: 'Choose another `repo_id`, or use the repository that is there.',
   TENANT_ALREADY_EXISTS: 'Choose another id for the tenant.',
   LOCK_NOT_HELD: 'Acquire the lock again, look at what changed meanwhile, and write with the new token.',

@@ -1,0 +1,94 @@
+import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
+import { recordKey } from '#runtime/commit/record-store.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import {
+  agendaBefore,
+  agendaKey,
+  type AgendaKind,
+  agendaKinds,
+  agendaTables,
+  dropRow,
+  IdentitiesTable,
+  putRow,
+} from './identities-tables.ts';
+
+/** Rows of each kind that a command removes once their time has come: two, so that fewer are left than were added. */
+const SWEPT_PER_COMMAND = 2;
+
+/** Most rows of attempts at addresses without an account. When there would be more, the one that ends first is removed. */
+export const OTHER_ATTEMPTS_MAX = 10_000;
+
+/** Key in `meta` of the number of such rows. */
+const OTHER_ATTEMPTS_KEY = 'other_attempts';
+
+/** The number of rows of attempts at addresses without an account. */
+export function otherAttempts(reader: TableReader): number {
+  const bytes = reader.get(CommonTable.meta, OTHER_ATTEMPTS_KEY);
+  return bytes === undefined ? 0 : (decodeJsonRow(bytes) as number);
+}
+
+/** The stored form of {@link otherAttempts}. */
+export function otherAttemptsRow(count: number): { table: number; key: string; value: Uint8Array } {
+  return { table: CommonTable.meta, key: OTHER_ATTEMPTS_KEY, value: encodeJsonRow(count) };
+}
+
+/**
+ * Stores a row that is removed at a time.
+ *
+ * @param beforeMs when the row that it replaces would have been removed; undefined: there is none
+ */
+export function putUntil(
+  turn: Turn,
+  kind: AgendaKind,
+  name: readonly string[],
+  row: unknown,
+  atMs: number,
+  beforeMs?: number,
+): void {
+  if (beforeMs === undefined && kind === 'other-attempts') makeRoom(turn);
+  if (beforeMs !== undefined && beforeMs !== atMs)
+    turn.remove(IdentitiesTable.agenda, agendaKey(kind, beforeMs, name));
+  putRow(turn, agendaTables[kind], row, ...name);
+  if (beforeMs !== atMs) turn.put(IdentitiesTable.agenda, agendaKey(kind, atMs, name), encodeJsonRow(name));
+}
+
+/** Removes a row before its time. @param atMs when it would have been removed */
+export function dropUntil(turn: Turn, kind: AgendaKind, name: readonly string[], atMs: number): void {
+  turn.remove(IdentitiesTable.agenda, agendaKey(kind, atMs, name));
+  dropRow(turn, agendaTables[kind], ...name);
+  if (kind === 'token') dropRow(turn, IdentitiesTable.tokenHashes, name.at(-1) as string);
+  if (kind === 'other-attempts') countOther(turn, -1);
+}
+
+/**
+ * Removes rows whose time has come, a bounded number of each kind. Every command that adds rows calls it, so that
+ * nothing depends on a timer.
+ */
+export function sweep(turn: Turn): void {
+  for (const kind of agendaKinds) dropFirst(turn, kind, SWEPT_PER_COMMAND, turn.wallMs + 1);
+}
+
+function dropFirst(turn: Turn, kind: AgendaKind, count: number, beforeMs?: number): void {
+  const found: { readonly key: string; readonly name: readonly string[] }[] = [];
+  for (const { key, value } of turn.range(IdentitiesTable.agenda, agendaBefore(kind, beforeMs))) {
+    found.push({ key, name: decodeJsonRow(value) as readonly string[] });
+    if (found.length === count) break;
+  }
+  for (const { key, name } of found) {
+    turn.remove(IdentitiesTable.agenda, key);
+    turn.remove(agendaTables[kind], recordKey(...name));
+    if (kind === 'token') dropRow(turn, IdentitiesTable.tokenHashes, name.at(-1) as string);
+    if (kind === 'other-attempts') countOther(turn, -1);
+  }
+}
+
+function makeRoom(turn: Turn): void {
+  if (otherAttempts(turn) >= OTHER_ATTEMPTS_MAX) dropFirst(turn, 'other-attempts', 1);
+  countOther(turn, 1);
+}
+
+function countOther(turn: Turn, by: number): void {
+  const { key, table, value } = otherAttemptsRow(otherAttempts(turn) + by);
+  turn.put(table, key, value);
+}

@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { Identity, OpenedSession, ProviderProof } from '#actors/identities/messages.ts';
+import {
+  defaultAttributeMapping,
+  defaultScopes,
+  type OidcProviderChange,
+} from '#runtime/access/identity/auth-configuration.ts';
+import { hashOf, IdentitiesFixture, placeOf } from '#test/support/identities-fixture.ts';
+
+const ann = 'ann@example.org';
+
+function provider(id: string, more: Partial<OidcProviderChange> = {}): OidcProviderChange {
+  return {
+    provider_id: id,
+    display_name: id,
+    icon: null,
+    priority: 0,
+    enabled: true,
+    issuer_url: `https://${id}.example.org`,
+    client_id: 'client',
+    redirect_uri: null,
+    scopes: defaultScopes,
+    allowed_email_domains: null,
+    attribute_mapping: defaultAttributeMapping,
+    groups_claim: null,
+    authorization_url: null,
+    token_url: null,
+    userinfo_url: null,
+    jwks_url: null,
+    ...more,
+  };
+}
+
+let real: IdentitiesFixture;
+
+beforeAll(async () => {
+  real = await IdentitiesFixture.open();
+});
+
+afterAll(() => real.close());
+
+beforeEach(async () => {
+  await real.begin();
+  await real.configure({
+    oidc_providers: [provider('acme'), provider('other'), provider('off', { enabled: false })],
+  });
+});
+
+function proof(more: Partial<ProviderProof> = {}): ProviderProof {
+  return {
+    kind: 'provider',
+    providerId: 'acme',
+    externalId: 'sub-1',
+    email: ann,
+    emailVerified: true,
+    displayName: 'Ann of Acme',
+    avatarUrl: 'https://acme.example.org/ann.png',
+    claims: { sub: 'sub-1' },
+    groups: ['staff'],
+    ...more,
+  };
+}
+
+const logIn = async (more: Partial<ProviderProof> = {}, at = 'home'): Promise<OpenedSession> =>
+  (await real.open(proof(more), { place: placeOf(at) })).opened;
+
+const forbidden = { code: 'FORBIDDEN' };
+
+it('makes an account without a password, which cannot log in with one until it is set', async () => {
+  const { identity, session } = await logIn();
+  expect(session.auth_strategy).toBe('oidc:acme');
+  expect(identity).toMatchObject({
+    email: ann,
+    email_verified: true,
+    display_name: 'Ann of Acme',
+    avatar_url: 'https://acme.example.org/ann.png',
+    has_password: false,
+    linked_providers: [
+      { strategy_id: 'oidc:acme', external_id: 'sub-1', claims: { sub: 'sub-1' }, groups: ['staff'] },
+    ],
+  });
+  await expect(real.logIn(ann, 'right')).rejects.toMatchObject({ code: 'INVALID_CREDENTIALS' });
+  const { identity_id: identityId } = identity;
+  await real.send({ type: 'SetPassword', identityId, judged: null, passwordHash: hashOf('right') });
+  await real.logIn(ann, 'right');
+});
+
+it('links the provider to the account of the address, and keeps its name and fills blanks', async () => {
+  const { identityId } = await real.register(ann);
+  await real.send({ type: 'UpdateIdentity', identityId, changes: { display_name: 'Own name' } });
+  const { identity } = await logIn({ email: 'ANN@example.org' });
+  expect(identity).toMatchObject({
+    identity_id: identityId,
+    email: ann,
+    email_verified: true,
+    display_name: 'Own name',
+    avatar_url: 'https://acme.example.org/ann.png',
+    has_password: true,
+  });
+  const again = await logIn({ avatarUrl: 'https://acme.example.org/new.png', displayName: 'New' });
+  expect(again.identity).toMatchObject({
+    display_name: 'Own name',
+    avatar_url: 'https://acme.example.org/ann.png',
+  });
+  const both = await logIn({ providerId: 'other', externalId: 'another' });
+  expect(both.identity.linked_providers.map(({ strategy_id: id }) => id)).toEqual([
+    'oidc:acme',
+    'oidc:other',
+  ]);
+  await real.logIn(ann, 'right');
+});
+
+it('takes an address back from a stranger who registered it', async () => {
+  const stranger = await real.register(ann, 'stranger', placeOf('stranger'));
+  expect((await logIn()).identity.has_password).toBe(false);
+  expect(await real.refresh(stranger)).toBe('SESSION_REVOKED');
+  await expect(real.logIn(ann, 'stranger', { place: placeOf('stranger') })).rejects.toMatchObject({
+    code: 'INVALID_CREDENTIALS',
+  });
+});
+
+it('knows a person again by the id at the provider, whatever the address is now', async () => {
+  const { identity } = await logIn();
+  const again = await logIn({ email: 'ann@new.example.org', groups: ['staff', 'admins'] });
+  expect(again.identity).toMatchObject({ identity_id: identity.identity_id, email: ann });
+  expect(again.identity.linked_providers[0]?.groups).toEqual(['staff', 'admins']);
+  expect(real.identity('ann@new.example.org')).toBeUndefined();
+});
+
+it('refuses another person of the provider with the same address', async () => {
+  await logIn();
+  await expect(logIn({ externalId: 'sub-2' })).rejects.toMatchObject(forbidden);
+  // The same id at another provider is somebody else, or the same person with a proven address.
+  await logIn({ providerId: 'other', externalId: 'sub-1' });
+});
+
+it('refuses an address that is not verified, whether or not there is an account', async () => {
+  await expect(logIn({ emailVerified: false })).rejects.toMatchObject(forbidden);
+  expect(real.identity(ann)).toBeUndefined();
+  await real.register(ann);
+  await expect(logIn({ emailVerified: false })).rejects.toMatchObject(forbidden);
+  await logIn();
+  await expect(logIn({ emailVerified: false })).rejects.toMatchObject(forbidden);
+});
+
+it('refuses addresses outside the domains of the provider', async () => {
+  await real.configure({ oidc_providers: [provider('acme', { allowed_email_domains: ['acme.org'] })] });
+  await logIn({ email: 'ann@ACME.org' });
+  for (const email of ['ann@acme.org.evil.org', 'ann@sub.acme.org', 'acme.org@evil.org'])
+    await expect(logIn({ email, externalId: email })).rejects.toMatchObject(forbidden);
+  // A person who is known logs in with an address of the provider too.
+  await expect(logIn({ email: 'ann@evil.org' })).rejects.toMatchObject(forbidden);
+});
+
+it('refuses a provider that is switched off, or is none', async () => {
+  for (const providerId of ['off', 'none', ''])
+    await expect(logIn({ providerId })).rejects.toMatchObject(forbidden);
+});
+
+it('refuses a deactivated account, without linking it', async () => {
+  const { identityId } = await real.register(ann);
+  await real.send({ type: 'UpdateIdentity', identityId, changes: { is_active: false } });
+  await expect(logIn()).rejects.toMatchObject({ code: 'ACCOUNT_DISABLED' });
+  expect(real.identity(ann)?.linked_providers).toEqual([]);
+});
+
+it('stores no more than is bounded of what a provider says', async () => {
+  const groups = [...Array.from({ length: 300 }, (_, index) => `group-${index}`), 'x'.repeat(257)];
+  const { identity } = await logIn({
+    displayName: 'x'.repeat(5_000),
+    avatarUrl: `https://acme.example.org/${'x'.repeat(3_000)}`,
+    claims: { large: 'x'.repeat(9_000) },
+    groups: ['x'.repeat(257), ...groups],
+  });
+  expect(identity).toMatchObject({ display_name: 'x'.repeat(200), avatar_url: null });
+  const [link] = identity.linked_providers as Identity['linked_providers'] & { 0: object };
+  expect(link).toMatchObject({ claims: {}, groups: groups.slice(0, 200) });
+  for (const externalId of ['', 'x'.repeat(256), 'a\0b', 'a\ud800'])
+    await expect(logIn({ externalId, email: 'ben@example.org' })).rejects.toMatchObject(forbidden);
+  expect(real.identity('ben@example.org')).toBeUndefined();
+});
+
+it('frees the id at the provider when the account is deleted', async () => {
+  const { identity } = await logIn();
+  await real.send({ type: 'DeleteIdentity', identityId: identity.identity_id });
+  const again = await logIn();
+  expect(again.identity.identity_id).not.toBe(identity.identity_id);
+});

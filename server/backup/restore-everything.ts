@@ -1,10 +1,14 @@
+import { identitiesTableNames } from '#actors/identities/identities-tables.ts';
+import { restoredMark } from '#actors/identities/left-by-restore.ts';
+import type { IsReplaceable } from '#actors/identities/messages.ts';
+import { restoredIdentitiesRow } from '#actors/identities/restored-rows.ts';
 import { highestNameFloor } from '#actors/tenant/name-floors.ts';
 import { nameFloorRow, restoredTenantRow } from '#actors/tenant/restored-rows.ts';
 import type { ListRepositories, ListTenants, RepositoryEntry, TenantEntry } from '#actors/tenant/messages.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
-import type { Router } from '#runtime/actor/ports.ts';
+import type { ActorId, Router } from '#runtime/actor/ports.ts';
 import { withoutOutcomes } from '#runtime/actor/copies/restored-row.ts';
 import type { BackupReader } from '#runtime/backup/backup-reader.ts';
 import { damaged } from '#runtime/backup/manifest.ts';
@@ -14,7 +18,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { readNameFloor } from '#server/registry/name-floor.ts';
 import { isCertainlyRefused } from '#server/registry/registration.ts';
-import { sendRows } from './import-actor.ts';
+import { importActor, sendRows } from './import-actor.ts';
 import {
   asDamage,
   discardActors,
@@ -34,8 +38,8 @@ export interface RestoredEverything {
  * Restores a complete backup into an empty server or cluster: tenants with their accounts, and repositories with all
  * their data. The accounts of the backup replace the initial account of the empty server.
  *
- * Repositories are created first, then the other tenants, and tenant `default`, which lists all of them, last and in
- * one commit. The remains of an interrupted restore are registered nowhere, and the next start removes them.
+ * Repositories are created first, then the other tenants with their identities, and tenant `default`, which lists all of
+ * them, last and in one commit. The remains of an interrupted restore are registered nowhere, and the next start removes them.
  *
  * @throws {ServiceError} `CONFLICT` when the server is not empty; `BACKUP_DAMAGED`, also when the backup has only one
  *   repository; `REQUEST_CANCELLED`, `STORAGE_FULL` and other refusals of a commit
@@ -64,8 +68,12 @@ export async function restoreEverything(environment: RestoreEnvironment): Promis
       await unsettled.begin(ownerOf(tenant));
       begun.push(tenant);
       await lifecycle.create(actor);
+      await restoreIdentities(environment, tenant);
       await restoreTenant(environment, tenant, made, nameFloor);
     }
+    // People can register at an empty server, too.
+    await requireEmpty(router);
+    await restoreIdentities(environment, SYSTEM_TENANT);
     await requireEmpty(router);
     isRegistering = true;
     await restoreTenant(environment, SYSTEM_TENANT, made, nameFloor);
@@ -77,6 +85,8 @@ export async function restoreEverything(environment: RestoreEnvironment): Promis
     const one = made[0]?.owner ?? begun.map(ownerOf)[0];
     const mayBeKnown = isRegistering && one !== undefined && !(await isCertainlyRefused(router, one, error));
     if (!mayBeKnown) await discard(environment, made, begun);
+    // Where nothing else tells whether the tenant was restored, the next restore replaces its identities.
+    if (!isRegistering || (one !== undefined && !mayBeKnown)) await discardIdentities(environment);
     throw asDamage(reader, error);
   }
 }
@@ -89,9 +99,16 @@ async function discard(
 ): Promise<void> {
   for (const { owner } of made) await discardActors(environment, owner);
   for (const tenant of tenants) {
+    await discardActors(environment, identitiesOf(tenant));
     await discardActors(environment, actorId(tenant, 'tenant'));
     await environment.unsettled.settled(ownerOf(tenant)).catch(() => {});
   }
+}
+
+/** Removes the restored identities of tenant `default`, unless somebody has registered since. */
+async function discardIdentities(environment: RestoreEnvironment): Promise<void> {
+  const isLeft = await mayReplaceIdentities(environment.router).catch(() => false);
+  if (isLeft) await discardActors(environment, identitiesOf(SYSTEM_TENANT));
 }
 
 /** Returns the prefix of the ids of a tenant's actors. */
@@ -115,8 +132,10 @@ export async function requireEmpty(router: Router): Promise<void> {
   const tenants = (await router.query(system, listTenants, caller)) as readonly TenantEntry[];
   const repositories = (await router.query(system, listRepositories, caller)) as readonly RepositoryEntry[];
   const others = tenants.filter(({ tenant_id }) => tenant_id !== SYSTEM_TENANT);
-  if (others.length === 0 && repositories.length === 0) return;
+  const hasPeople = !(await mayReplaceIdentities(router));
+  if (others.length === 0 && repositories.length === 0 && !hasPeople) return;
   const found = [
+    ...(hasPeople ? [`identities of tenant '${SYSTEM_TENANT}'`] : []),
     ...others.map(({ tenant_id }) => `tenant '${tenant_id}'`),
     ...repositories.map(({ repositoryId }) => `repository '${repositoryId}'`),
   ];
@@ -124,6 +143,45 @@ export async function requireEmpty(router: Router): Promise<void> {
     'CONFLICT',
     `Everything can be restored into an empty server only; this one has ${found.slice(0, 3).join(', ')}${found.length > 3 ? ', …' : ''}. Name a repository to restore that one.`,
   );
+}
+
+/** Whether the identities of the system tenant are none, or what an interrupted restore has left. */
+async function mayReplaceIdentities(router: Router): Promise<boolean> {
+  const query: IsReplaceable = { type: 'IsReplaceable' };
+  try {
+    const caller = engineCaller(SYSTEM_TENANT);
+    return (await router.query(identitiesOf(SYSTEM_TENANT), query, caller)) as boolean;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'NOT_FOUND') return true;
+    throw error;
+  }
+}
+
+/**
+ * Restores the identities of a tenant, in commits of a bounded size. They are made anew: an interrupted restore may have
+ * left some, and nothing serves them before the tenant is registered, except for tenant `default`, which has none.
+ */
+async function restoreIdentities(environment: RestoreEnvironment, tenant: string): Promise<void> {
+  const { kinds, lifecycle, onActor, onFile, reader } = environment;
+  const target = identitiesOf(tenant);
+  const copy = reader.manifest.actors.find(({ actor }) => actor === target);
+  await lifecycle.destroyUnder(target);
+  if (copy === undefined) return;
+  onActor(target);
+  await lifecycle.create(target);
+  const shard = reader.shard(copy, tableNamesOf(kinds, target));
+  try {
+    const { length: tables } = identitiesTableNames;
+    const restore = restoredIdentitiesRow;
+    await importActor(environment, { target, shard, tables, restore, more: [restoredMark()] });
+    onFile(copy.bytes);
+  } finally {
+    shard.close();
+  }
+}
+
+function identitiesOf(tenant: string): ActorId {
+  return actorId(tenant, 'identities');
 }
 
 /** Restores the rows of a tenant in one commit: they are few, accounts and names. */

@@ -109,6 +109,8 @@ class BackupParts {
     if (added === undefined) return undefined;
     this.tenants.push(tenant);
     this.actors.push(added);
+    const identities = await this.#copyIfThere(actorId(tenant, 'identities'));
+    if (identities !== undefined) this.actors.push(identities);
     return added;
   }
 

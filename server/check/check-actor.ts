@@ -1,4 +1,5 @@
 import { verifyBuiltInsRow } from '#actors/branch/schema/built-ins.ts';
+import { checkIdentities } from '#actors/identities/check-identities.ts';
 import { checkJobs } from '#actors/jobs/check-jobs.ts';
 import { actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
@@ -32,6 +33,8 @@ export function* checkActor(
       return yield* checkBranch(reader, tableNames, tell);
     case 'jobs':
       return yield* checkJobs(reader, tell);
+    case 'identities':
+      return yield* checkIdentities(reader, tell);
     default:
       return yield* checkJsonRows(reader, tableNames, ownTables(tableNames), tell);
   }

@@ -1,5 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 import { branchActor } from '#actors/branch/branch-actor.ts';
+import { identitiesActor } from '#actors/identities/identities-actor.ts';
 import { jobsActor } from '#actors/jobs/jobs-actor.ts';
 import { locksActor } from '#actors/locks/locks-actor.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
@@ -36,6 +37,7 @@ export function actorKinds(limits: Limits, consumers: readonly FeedConsumer[] = 
   const heapBytes = getHeapStatistics().heap_size_limit;
   return Object.freeze([
     tenantActor,
+    identitiesActor,
     repositoryActor,
     withOutbox(
       branchActor(

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { repairIdentities } from '#actors/identities/check-identities.ts';
 import { repairJobs } from '#actors/jobs/check-jobs.ts';
 import { actorKindOf } from '#runtime/actor/actor-id.ts';
 import { canBeMade } from '#runtime/actor/catalogue/made-actors.ts';
@@ -260,6 +261,7 @@ export class SalvagedActors {
   async #repair(actor: ActorId): Promise<void> {
     const kind = actorKindOf(actor);
     if (kind === 'jobs') await this.#apply(actor, repairJobs);
+    if (kind === 'identities') await this.#apply(actor, repairIdentities);
     if (kind !== 'branch') return;
     await this.#apply(actor, (shard) =>
       removeUnconfirmed(shard, (table, key) =>

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { branchActor } from '#actors/branch/branch-actor.ts';
+import { identitiesActor } from '#actors/identities/identities-actor.ts';
 import { locksActor } from '#actors/locks/locks-actor.ts';
 import { jobsActor } from '#actors/jobs/jobs-actor.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
@@ -54,6 +55,7 @@ export function callerAs(principal: Principal): Caller {
 /** The kinds of the product. */
 export const productKinds: readonly ActorKind[] = [
   tenantActor,
+  identitiesActor,
   repositoryActor,
   branchActor({ commitNodesMax: defaultLimits.commitNodesMax }),
   locksActor,

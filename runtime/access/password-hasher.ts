@@ -1,4 +1,4 @@
-import { hash, verify } from 'argon2';
+import { hash, needsRehash, verify } from 'argon2';
 import { BoundedTurns } from '#runtime/base/event-loop/bounded-turns.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { PASSWORD_CHARACTERS_MAX } from './password-rule.ts';
@@ -45,6 +45,12 @@ export class PasswordHasher {
     const bounded = password.slice(0, PASSWORD_CHARACTERS_MAX);
     const fits = await this.#inTurn(() => verify(stored ?? nobody, bounded));
     return fits && stored !== undefined && bounded === password;
+  }
+
+  /** Whether a hash was made with other parameters than new ones, so that it is replaced when its password is known. */
+  isOutdated(stored: string): boolean {
+    const { memoryCost, parallelism, timeCost } = parameters;
+    return needsRehash(stored, { memoryCost, parallelism, timeCost });
   }
 
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {

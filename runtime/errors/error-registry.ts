@@ -51,6 +51,21 @@ const rows = {
   ],
   INVALID_CREDENTIALS: [401, '28P01', 'give-up', 'The email or the password is wrong.'],
   INVALID_REFRESH_TOKEN: [401, '28000', 'give-up', 'The refresh token is not valid or has expired.'],
+  SESSION_NOT_FOUND: [401, '28000', 'give-up', 'The session of the refresh token is not there any more.'],
+  SESSION_REVOKED: [401, '28000', 'give-up', 'The session was ended.'],
+  SESSION_EXPIRED: [401, '28000', 'give-up', 'The session has ended after its time.'],
+  TOKEN_FAMILY_MISMATCH: [
+    401,
+    '28000',
+    'give-up',
+    'The refresh token is not one of its session, which was ended.',
+  ],
+  TOKEN_REUSE_DETECTED: [
+    401,
+    '28000',
+    'give-up',
+    'The refresh token was used before, so its session was ended.',
+  ],
   INVALID_SIGNATURE: [
     401,
     '28000',

@@ -24,6 +24,13 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
     'Log in with `POST /api/svc/sys/{tenant}/auth` and send the token as `Authorization: Bearer …`. At the login itself: check user name, password and tenant.',
   INVALID_CREDENTIALS: 'Check the email and the password, or have the password reset.',
   INVALID_REFRESH_TOKEN: 'Log in again; send the newest refresh token, whole, before it expires.',
+  SESSION_NOT_FOUND: 'Log in again, and keep the newest refresh token of that login.',
+  SESSION_REVOKED:
+    'Log in again. Somebody logged out, changed the password, or logged in elsewhere once too often.',
+  SESSION_EXPIRED: 'Log in again, with `remember_me` for a longer session.',
+  TOKEN_FAMILY_MISMATCH: 'Log in again. If you did not mix up two logins, change the password.',
+  TOKEN_REUSE_DETECTED:
+    'Log in again, and use each refresh token once. If only one client has the token, change the password: somebody else used it.',
   INVALID_SIGNATURE: 'Have the link signed again with `svc:sign` and use it before it expires.',
   FORBIDDEN:
     'Use an account that has the right; the message names it. Of a protected branch or tag, remove the protection first.',

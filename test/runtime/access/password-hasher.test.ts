@@ -1,3 +1,4 @@
+import { hash } from 'argon2';
 import { describe, expect, it } from 'vitest';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import type { ServiceError } from '#runtime/errors/service-error.ts';
@@ -14,6 +15,17 @@ describe('PasswordHasher', () => {
     expect(second).not.toBe(first);
     expect(await hasher.verify(first, 'Some-Password-1')).toBe(true);
     expect(await hasher.verify(second, 'Some-Password-2')).toBe(false);
+  });
+
+  it('knows a hash that was made with other parameters', async () => {
+    const hasher = new PasswordHasher();
+    expect(hasher.isOutdated(await hasher.hash('Some-Password-1'))).toBe(false);
+    for (const memoryCost of [8_192, 65_536])
+      expect(
+        hasher.isOutdated(
+          await hash('Some-Password-1', { type: 2, memoryCost, timeCost: 2, parallelism: 1 }),
+        ),
+      ).toBe(true);
   });
 
   it('is never right where there is no account, and has hashed all the same', async () => {

@@ -5,6 +5,7 @@ import type { GuardMutant } from './guard-mutant.ts';
 import { callGuards } from './call-guards.ts';
 import { directoryGuards } from './directory-guards.ts';
 import { feedGuards } from './feed-guards.ts';
+import { identityGuards } from './identity-guards.ts';
 import { jobGuards } from './job-guards.ts';
 import { largeValueGuards } from './large-value-guards.ts';
 import { leaseGuards } from './lease-guards.ts';
@@ -659,4 +660,5 @@ export const guardMutants: readonly GuardMutant[] = [
   ...callGuards,
   ...feedGuards,
   ...jobGuards,
+  ...identityGuards,
 ];

@@ -1,0 +1,108 @@
+import type { GuardMutant } from './guard-mutant.ts';
+
+const attemptsTest = ['test/actors/identities/login-attempts.test.ts'];
+const sessionsTest = ['test/actors/identities/sessions.test.ts'];
+const tokensTest = ['test/runtime/access/identity/identity-tokens.test.ts'];
+const linksTest = ['test/actors/identities/one-time-tokens.test.ts'];
+
+/** The safety guards of identities: nobody gets in with what is not theirs, or not any more. */
+export const identityGuards: readonly GuardMutant[] = [
+  {
+    guard: 'a password that was changed while it was compared lets nobody in',
+    file: 'actors/identities/logins.ts',
+    from: 'if (credentials.password_hash !== judged)',
+    to: 'if (false)',
+    tests: attemptsTest,
+  },
+  {
+    guard: 'a right password is refused when a lock was set while it was compared',
+    file: 'actors/identities/logins.ts',
+    from: 'if (lockedMs > 0) throw accountLocked(secondsOf(lockedMs));',
+    to: '',
+    tests: attemptsTest,
+  },
+  {
+    guard: 'failures of strangers do not lock a place of the person',
+    file: 'actors/identities/login-attempts.ts',
+    from: 'return this.isKnown(place) ? place : EVERYWHERE;',
+    to: 'return EVERYWHERE;',
+    tests: attemptsTest,
+  },
+  {
+    guard: 'a login of the person gives strangers no further guesses during their lock',
+    file: 'actors/identities/login-attempts.ts',
+    from: 'lockedMsOf(everywhere, limits.lockout_duration_minutes * MINUTE_MS, turn.wallMs) === 0',
+    to: 'true',
+    tests: attemptsTest,
+  },
+  {
+    guard: 'failures at an address without an account are counted',
+    file: 'actors/identities/logins.ts',
+    from: '  attempts.failed(turn, bounded, configuration);',
+    to: '  if (identity !== undefined) attempts.failed(turn, bounded, configuration);',
+    tests: attemptsTest,
+  },
+  {
+    guard: 'a refresh token is exchanged once',
+    file: 'actors/identities/sessions.ts',
+    from: 'session.token_generation !== command.generation || session.token_hash !== command.tokenHash',
+    to: 'false',
+    tests: sessionsTest,
+  },
+  {
+    guard: 'a refresh token is the one that was issued, not only its generation',
+    file: 'actors/identities/sessions.ts',
+    from: ' || session.token_hash !== command.tokenHash',
+    to: '',
+    tests: sessionsTest,
+  },
+  {
+    guard: 'the second use of a refresh token ends the session',
+    file: 'actors/identities/sessions.ts',
+    from: "end(turn, session, 'token_reused');",
+    to: '',
+    tests: sessionsTest,
+  },
+  {
+    guard: 'a session that ended is not refreshed',
+    file: 'actors/identities/sessions.ts',
+    from: "if (session.revoked !== null) return refused('SESSION_REVOKED');",
+    to: '',
+    tests: sessionsTest,
+  },
+  {
+    guard: 'a one-time token is used once',
+    file: 'actors/identities/one-time-tokens.ts',
+    from: "  dropUntil(turn, 'token', name, token.expires_ms);\n  const [emailKey] = name;",
+    to: '  const [emailKey] = name;',
+    tests: linksTest,
+  },
+  {
+    guard: 'the password of a stranger ends when the person proves the address',
+    file: 'actors/identities/logins.ts',
+    from: 'return { ...verified, local_credentials: null };',
+    to: 'return verified;',
+    tests: linksTest,
+  },
+  {
+    guard: 'a password replaces only the one that was compared',
+    file: 'actors/identities/identities-actor.ts',
+    from: 'if ((credentials?.password_hash ?? null) !== judged)',
+    to: 'if (false)',
+    tests: ['test/actors/identities/identities-actor.test.ts'],
+  },
+  {
+    guard: 'a refresh token is no access token',
+    file: 'runtime/access/identity/identity-tokens.ts',
+    from: "if (typeOf(claims) !== 'access') return undefined;",
+    to: '',
+    tests: tokensTest,
+  },
+  {
+    guard: 'an access token is no refresh token',
+    file: 'runtime/access/identity/identity-tokens.ts',
+    from: " || typeOf(claims) !== 'refresh'",
+    to: '',
+    tests: tokensTest,
+  },
+];

@@ -32,12 +32,14 @@ import { listIdentities } from './list-identities.ts';
 import { LoginAttempts } from './login-attempts.ts';
 import { countFailure, findCredentials, logIn, register, requirePlace, shortName } from './logins.ts';
 import type {
+  AuthenticationConfigured,
   ConfigureAuthentication,
   DeleteIdentity,
   FindIdentity,
   IdentitiesCommand,
   IdentitiesQuery,
   Identity,
+  IdentityChanged,
   SetPassword,
   UpdateIdentity,
 } from './messages.ts';
@@ -50,6 +52,10 @@ import {
   removeSessions,
   revokeSession,
 } from './sessions.ts';
+
+const authenticationConfigured: AuthenticationConfigured = Object.freeze({
+  type: 'AuthenticationConfigured',
+});
 
 /** Commands and queries that an administrator may send as well as the engine. */
 const forAdministrators: ReadonlySet<string> = new Set([
@@ -158,6 +164,7 @@ function setPassword(turn: Turn, command: SetPassword): void {
     },
     updated_at: timestampOf(turn),
   });
+  tellChanged(turn, identityId);
   endSessions(turn, identityId, 'password_changed', keptSessionId);
   const { key } = parseEmail(identity.email);
   dropLoginTokens(turn, key);
@@ -180,6 +187,7 @@ function update(turn: Turn, { changes, identityId }: UpdateIdentity): Identity {
     updated_at: timestampOf(turn),
   };
   saveIdentity(turn, changed);
+  tellChanged(turn, identityId);
   return shownIdentity(changed);
 }
 
@@ -190,13 +198,20 @@ function remove(turn: Turn, { identityId }: DeleteIdentity): Identity {
   dropAllTokens(turn, key);
   new LoginAttempts(turn, key, true, turn.wallMs).forget(turn);
   removeIdentity(turn, identity);
+  tellChanged(turn, identityId);
   return shownIdentity(identity);
 }
 
 function configure(turn: Turn, { change }: ConfigureAuthentication): AuthConfiguration {
   const merged = mergedAuthConfiguration(configurationOf(turn), change);
   putRow(turn, IdentitiesTable.settings, merged, AUTHENTICATION);
+  turn.emit(authenticationConfigured);
   return merged;
+}
+
+function tellChanged(turn: Turn, identityId: string): void {
+  const event: IdentityChanged = { type: 'IdentityChanged', identityId };
+  turn.emit(event);
 }
 
 /** The kind `identities`: one actor for each tenant in which somebody registered or that was configured, id `{tenant}/identities`. */

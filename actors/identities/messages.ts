@@ -2,6 +2,7 @@ import type {
   AuthConfiguration,
   AuthConfigurationChange,
 } from '#runtime/access/identity/auth-configuration.ts';
+import type { ActorEvent } from '#runtime/commit/behaviour.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 
 /**
@@ -453,3 +454,17 @@ export type IdentitiesQuery =
   | ListIdentities
   | ReadAuthentication
   | IsReplaceable;
+
+/**
+ * An identity was changed or removed by an administrator, or its password was set: what was read of it before, to
+ * decide whether its access tokens count, has to be read again.
+ */
+export interface IdentityChanged extends ActorEvent {
+  readonly type: 'IdentityChanged';
+  readonly identityId: string;
+}
+
+/** The configuration has changed: copies of it have to be read again. */
+export interface AuthenticationConfigured extends ActorEvent {
+  readonly type: 'AuthenticationConfigured';
+}

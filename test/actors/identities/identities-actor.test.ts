@@ -262,6 +262,30 @@ describe('setting a password', () => {
   });
 });
 
+it('what decides whether tokens count is told when it has changed, once it is durable', async () => {
+  const { identityId } = await real.register('ann@example.org');
+  const told = async (command: Parameters<typeof real.send>[0]): Promise<unknown> => {
+    real.host.events.length = 0;
+    await real.send(command).catch(() => undefined);
+    return [...real.host.events];
+  };
+  const changed = [{ type: 'IdentityChanged', identityId }];
+  const set = {
+    type: 'SetPassword',
+    identityId,
+    judged: hashOf('right'),
+    passwordHash: hashOf('new'),
+  } as const;
+  expect(await told({ type: 'UpdateIdentity', identityId, changes: { is_active: true } })).toEqual(changed);
+  expect(await told(set)).toEqual(changed);
+  // It is refused, as the password is another one now.
+  expect(await told(set)).toEqual([]);
+  expect(await told({ type: 'DeleteIdentity', identityId })).toEqual(changed);
+  expect(await told({ type: 'ConfigureAuthentication', change: {} })).toEqual([
+    { type: 'AuthenticationConfigured' },
+  ]);
+});
+
 describe('listing identities', () => {
   it('pages through them in the order they were made, and finds one by its address', async () => {
     const emails = Array.from({ length: 150 }, (_, index) => `user-${index}@example.org`);

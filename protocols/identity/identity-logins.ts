@@ -369,6 +369,17 @@ export class IdentityLogins {
   }
 }
 
+/**
+ * Refuses the access token of a person who has to change the password first, because an administrator wants it or the
+ * password is too old. Only changing it, logging out and reading one's own profile need no check. After the change the
+ * token has to be refreshed.
+ *
+ * @throws {ServiceError} `PASSWORD_CHANGE_REQUIRED`
+ */
+export function requirePresentPassword({ flags }: VerifiedAccess): void {
+  if (flags.must_change_password) throw new ServiceError('PASSWORD_CHANGE_REQUIRED');
+}
+
 const refusals: Readonly<Record<RefreshRefusal, () => ServiceError>> = {
   SESSION_NOT_FOUND: () => new ServiceError('SESSION_NOT_FOUND'),
   SESSION_REVOKED: () => new ServiceError('SESSION_REVOKED'),

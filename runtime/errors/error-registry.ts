@@ -75,6 +75,7 @@ const rows = {
   FORBIDDEN: [403, '42501', 'give-up', 'The caller may not do this.'],
   PERMISSION_DENIED: [403, '42501', 'give-up', 'The caller may not do this to this node.'],
   ACCOUNT_DISABLED: [403, '28000', 'give-up', 'The account is deactivated.'],
+  PASSWORD_CHANGE_REQUIRED: [403, '28000', 'give-up', 'The password has to be changed first.'],
   TENANT_MISMATCH: [403, '42501', 'give-up', 'The token belongs to another tenant.'],
   INSUFFICIENT_PERMISSIONS: [403, '42501', 'give-up', 'The account lacks the access flag for this.'],
   NOT_FOUND: [404, '02000', 'give-up', 'There is nothing at this address.'],

@@ -37,6 +37,8 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   PERMISSION_DENIED:
     'Use an account that may do this to the node, or ask an administrator for the permission.',
   ACCOUNT_DISABLED: 'Ask an administrator of the tenant to activate the account.',
+  PASSWORD_CHANGE_REQUIRED:
+    'Change it with `POST /auth/change-password`, then refresh the token: the new one does not ask for it.',
   TENANT_MISMATCH:
     'Name the tenant of the token in the address and in `X-Tenant-Id`, or log in at the tenant that you mean.',
   INSUFFICIENT_PERMISSIONS: 'Ask an administrator of the tenant to give the account the access flag.',

@@ -7,6 +7,7 @@ import {
   IdentityLogins,
   type LoginClient,
   type LoginScope,
+  requirePresentPassword,
   type TokenPair,
 } from '#protocols/identity/identity-logins.ts';
 import { IdentityTokens, type VerifiedAccess } from '#runtime/access/identity/identity-tokens.ts';
@@ -211,6 +212,9 @@ describe('logging in', () => {
     await fixture.command(actor, { type: 'UpdateIdentity', identityId, changes } as never);
     const pair = await logIn();
     expect((await accessOf(pair)).flags.must_change_password).toBe(true);
+    const required = { code: 'PASSWORD_CHANGE_REQUIRED' };
+    const access = await accessOf(pair);
+    expect(() => requirePresentPassword(access)).toThrow(expect.objectContaining(required));
     await logins.changePassword(
       await accessOf(pair),
       { oldPassword: 'the password', newPassword: 'another one' },
@@ -218,6 +222,7 @@ describe('logging in', () => {
     );
     const next = await logins.refresh(pair.refresh_token, undefined);
     expect((await accessOf(next)).flags.must_change_password).toBe(false);
+    requirePresentPassword(await accessOf(next));
   });
 });
 

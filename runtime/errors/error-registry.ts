@@ -43,6 +43,12 @@ const rows = {
   ENCODING_ERROR: [400, '22021', 'give-up', 'The bytes are not valid UTF-8.'],
   INVALID_EMAIL: [400, '22023', 'give-up', 'The email address is not valid.'],
   WEAK_PASSWORD: [400, '28P01', 'give-up', 'The password does not meet the password policy.'],
+  EGRESS_REFUSED: [
+    400,
+    '42501',
+    'give-up',
+    'The server does not send requests there; the message names the reason.',
+  ],
   UNAUTHORIZED: [
     401,
     '28000',
@@ -142,6 +148,13 @@ const rows = {
   INTERNAL_SERVER_ERROR: [500, 'XX000', 'retry', 'Something went wrong here; the log has the request id.'],
   DATA_CORRUPTED: [500, 'XX001', 'give-up', 'Stored bytes fail their checksum and are not served.'],
   COMMAND_NOT_IMPLEMENTED: [501, '0A000', 'give-up', 'There is no such command.'],
+  UPSTREAM_UNREACHABLE: [502, '08001', 'back-off', 'Another server that is needed cannot be reached.'],
+  UPSTREAM_INVALID: [
+    502,
+    '08P01',
+    'give-up',
+    'Another server that is needed sent a response that is not accepted.',
+  ],
   LOCKS_DISABLED: [503, '55000', 'back-off', 'Locks and inventory are switched off on this server.'],
   MEMBER_VERSIONS_DIFFER: [
     503,
@@ -166,6 +179,7 @@ const rows = {
     'Writes here are stopped because the server found itself in a state that cannot be; nothing was done. An operator has to restart the member.',
   ],
   WRITES_STOPPED: [503, '58030', 'back-off', 'Writes to this branch are stopped after a storage error.'],
+  UPSTREAM_TIMEOUT: [504, '57014', 'back-off', 'Another server that is needed did not answer in time.'],
   DEADLINE_EXCEEDED: [504, '57014', 'retry', 'The deadline passed before an answer was ready.'],
   STORAGE_FULL: [507, '53100', 'back-off', 'The disk is full; free space, then writes go on.'],
 } as const satisfies Record<string, Row>;

@@ -20,6 +20,8 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   ENCODING_ERROR: 'Encode the body as UTF-8.',
   INVALID_EMAIL: 'Send one address with an `@` between two parts, at most 254 characters.',
   WEAK_PASSWORD: 'Choose a password that meets every rule the message lists.',
+  EGRESS_REFUSED:
+    'Use the public https address of the other server. What is private is allowed by the operator, with the setting that the message names.',
   UNAUTHORIZED:
     'Log in with `POST /api/svc/sys/{tenant}/auth` and send the token as `Authorization: Bearer …`. At the login itself: check user name, password and tenant.',
   INVALID_CREDENTIALS: 'Check the email and the password, or have the password reset.',
@@ -104,6 +106,10 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   DATA_CORRUPTED:
     'Tell the operator, who runs `npm run check-data` and restores what is damaged from a backup. Other content is served.',
   COMMAND_NOT_IMPLEMENTED: 'Use a command that `/openapi.json` describes.',
+  UPSTREAM_UNREACHABLE:
+    'See that the other server runs, that its name resolves and that its certificate is valid. The log of Grove has the error of the system.',
+  UPSTREAM_INVALID:
+    'See that the address is the right one, and what the other server answers there. It has to be HTTP within the limits that the message names.',
   LOCKS_DISABLED: 'Have the operator set `enabled = true` in `[locks]`, or do without locks.',
   MEMBER_VERSIONS_DIFFER:
     'Repeat it when the upgrade is over. The operator finishes the upgrade on every member, or undoes it.',
@@ -118,6 +124,8 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   ACTOR_STOPPED: 'Tell the operator, who restarts the member; the log has the cause. Reads go on meanwhile.',
   WRITES_STOPPED:
     'Repeat it after the seconds in `Retry-After`. The operator looks at the disk; the log and the message have the error of the system.',
+  UPSTREAM_TIMEOUT:
+    'Repeat it later. When it lasts, see why the other server is slow, or raise the time in the setting of the connection.',
   DEADLINE_EXCEEDED:
     'Repeat it, a write with the same `Idempotency-Key`, for it may have taken effect. When it lasts, ask for less at once.',
   STORAGE_FULL:

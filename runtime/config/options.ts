@@ -10,6 +10,7 @@ import {
 } from './option.ts';
 import {
   checkAdminPassword,
+  checkAllowedHost,
   checkClusterName,
   checkHost,
   checkHttpUrl,
@@ -255,6 +256,45 @@ const locks = {
     default: true,
     description:
       'Whether locks and inventory are served. When it is off, their routes and every write that names a lock answer 503 `LOCKS_DISABLED`; stored locks are kept.',
+  }),
+};
+
+const egress = {
+  oidcAllowPrivate: booleanOption({
+    default: false,
+    description:
+      'Whether OpenID providers may be on this machine, in private networks, and reached by plain HTTP. Administrators of tenants choose the addresses of providers: turn it on only when all of them may send requests into the network of the server. When it is off, logins at a provider in that network are refused.',
+  }),
+};
+
+const mcpClient = {
+  allowedHosts: textListOption({
+    type: 'list of host names or IP addresses',
+    entriesMax: 1_000,
+    check: checkAllowedHost,
+    description:
+      'Hosts of remote MCP servers that connections may be made to, with those of their authorization servers. When it is empty, every public host is allowed. A host that is missing is refused when the connection is saved, and before each request.',
+  }),
+  allowPrivateAddresses: booleanOption({
+    default: false,
+    description:
+      'Whether remote MCP servers may be on this machine, in private networks, and reached by plain HTTP. Administrators of tenants choose their addresses: turn it on only when all of them may send requests into the network of the server, or together with `allowed_hosts`.',
+  }),
+  maxResponseBytes: integerOption({
+    unit: 'bytes',
+    default: 8 * mebibyte,
+    min: kibibyte,
+    max: 256 * mebibyte,
+    description:
+      'Largest response of a remote MCP server, as sent and as decompressed. Too low refuses the results of tools; too high lets a few servers fill the memory.',
+  }),
+  defaultTimeoutMs: integerOption({
+    unit: 'milliseconds',
+    default: 30_000,
+    min: 100,
+    max: 600_000,
+    description:
+      'Time that a request to a remote MCP server may take, unless its connection has a time of its own. Too low ends the calls of slow tools; too high keeps connections and requests waiting for servers that do not answer.',
   }),
 };
 
@@ -506,7 +546,8 @@ export const optionTable = Object.freeze({
   cluster: Object.freeze(cluster),
   locks: Object.freeze(locks),
   email: Object.freeze({}),
-  mcpClient: Object.freeze({}),
+  egress: Object.freeze(egress),
+  mcpClient: Object.freeze(mcpClient),
   functions: Object.freeze({}),
   limits: Object.freeze(limits),
 });

@@ -152,3 +152,20 @@ export function checkClusterName(text: string): string {
   if (/^[a-z][a-z0-9-]{0,31}$/.test(text)) return text;
   throw new OptionError(["must be 1 to 32 lower-case letters, digits and '-', beginning with a letter"]);
 }
+
+/**
+ * A host that requests may go to: a name or an IP address.
+ *
+ * @returns as the parser of URLs writes it, without brackets and without a dot at the end
+ * @throws {OptionError}
+ */
+export function checkAllowedHost(text: string): string {
+  const bare = text.replace(/^\[(.*)\]$/, '$1');
+  // A name with a port is not an IPv6 address, so it is refused.
+  const authority = bare.includes(':') ? `[${bare}]` : bare;
+  if (/^[^/\\?#@*\s]+$/.test(bare) && URL.canParse(`https://${authority}`))
+    return new URL(`https://${authority}`).hostname.replace(/^\[|\]$|\.$/g, '');
+  throw new OptionError([
+    `must be host names or IP addresses without scheme, port and path, not '${text.slice(0, 80)}'`,
+  ]);
+}

@@ -4,6 +4,7 @@ import { damageGuards } from './damage-guards.ts';
 import type { GuardMutant } from './guard-mutant.ts';
 import { callGuards } from './call-guards.ts';
 import { directoryGuards } from './directory-guards.ts';
+import { egressGuards } from './egress-guards.ts';
 import { feedGuards } from './feed-guards.ts';
 import { identityGuards } from './identity-guards.ts';
 import { jobGuards } from './job-guards.ts';
@@ -658,6 +659,7 @@ export const guardMutants: readonly GuardMutant[] = [
   ...storageGuards,
   ...directoryGuards,
   ...callGuards,
+  ...egressGuards,
   ...feedGuards,
   ...jobGuards,
   ...identityGuards,

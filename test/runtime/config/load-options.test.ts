@@ -146,7 +146,7 @@ describe('the source of an option', () => {
 describe('a configuration that cannot be used', () => {
   it.each([
     ['[serverr]\nport = 1', 'unknown section [serverr] (did you mean server?); known are server, cluster'],
-    ['[egress]\na = 1', 'unknown section [egress]; known are'],
+    ['[outgoing]\na = 1', 'unknown section [outgoing]; known are'],
     ['[server]\nprot = 1', '[server] prot is unknown (did you mean port?)'],
     ['[server]\nbody_bytes_max = 1', '[server] body_bytes_max is unknown; it belongs into section [limits]'],
     ['[server]\nzzzzzzz = 1', '[server] zzzzzzz is unknown'],
@@ -418,6 +418,7 @@ describe('the table of options', () => {
       'cluster',
       'locks',
       'email',
+      'egress',
       'mcp_client',
       'functions',
       'limits',

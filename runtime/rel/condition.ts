@@ -57,8 +57,12 @@ export interface Condition {
   holds(caller: Caller, node: ConditionNode, relations?: Relations): boolean;
   /** As {@link holds}, with the value or the reason why there is none. */
   explain(caller: Caller, node: ConditionNode, relations?: Relations): Explanation;
-  /** The condition for one caller, in which everything is computed that does not depend on the node. */
-  bind(caller: Caller): BoundCondition;
+  /**
+   * The condition for one caller, in which everything is computed that does not depend on the node.
+   *
+   * @param workspace of all nodes that are asked about; absent: of any
+   */
+  bind(caller: Caller, workspace?: string): BoundCondition;
 }
 
 /** A condition for one caller. It holds for the same nodes, unless the bound of work decides: it has less work. */
@@ -123,9 +127,9 @@ class ReadCondition implements Condition {
     return this.#program.explain(new Evaluation(caller, node, relations, WORK_MAX));
   }
 
-  bind(asked: Caller): BoundCondition {
+  bind(asked: Caller, workspace?: string): BoundCondition {
     const caller = copyOf(asked);
-    const term = resolve(this.#expression, caller);
+    const term = resolve(this.#expression, caller, workspace);
     const narrowing = narrowingOf(term);
     const program = new Program(this.text, term);
     const decided = narrowing === 'never' ? false : term.kind === 'constant' ? true : undefined;

@@ -4,7 +4,7 @@ import { methodNames, methods } from '../values/methods.ts';
 import { isTruthy, kindOf, type RelValue } from '../values/rel-value.ts';
 import { compileTerm } from './compile-term.ts';
 import { Evaluation, Fault, WORK_MAX } from './evaluation.ts';
-import { callerFields, callerReaders, isCallerField, isColumn } from './roots.ts';
+import { callerFields, callerReaders, type ConditionColumn, isCallerField, isColumn } from './roots.ts';
 import { operandsOf, type ConstantTerm, type FaultTerm, type Term } from './term.ts';
 
 /**
@@ -14,18 +14,21 @@ import { operandsOf, type ConstantTerm, type FaultTerm, type Term } from './term
  * another part that fails as well.
  *
  * @param caller whose values are known, and do not change; undefined: nobody's
+ * @param workspace of all nodes that are asked about; undefined: of any
  */
-export function resolve(expression: Expression, caller: Caller | undefined): Term {
-  return new Resolver(caller).term(expression);
+export function resolve(expression: Expression, caller: Caller | undefined, workspace?: string): Term {
+  return new Resolver(caller, workspace).term(expression);
 }
 
 class Resolver {
   readonly #caller: Caller | undefined;
+  readonly #workspace: string | undefined;
   /** For constants. Those that take too much work are left to the evaluations, where they fail. */
   readonly #evaluation: Evaluation;
 
-  constructor(caller: Caller | undefined) {
+  constructor(caller: Caller | undefined, workspace: string | undefined) {
     this.#caller = caller;
+    this.#workspace = workspace;
     this.#evaluation = new Evaluation(undefined, undefined, undefined, WORK_MAX);
   }
 
@@ -70,9 +73,7 @@ class Resolver {
     if (of.kind !== 'root') return this.#computed({ kind: 'member', of: this.term(of), name, at });
     switch (of.name) {
       case 'node':
-        return isColumn(name)
-          ? { kind: 'column', column: name, at }
-          : { kind: 'property', name, isRequired: false, at };
+        return isColumn(name) ? this.#column(name, at) : { kind: 'property', name, isRequired: false, at };
       case 'auth':
         return this.#callerValue(name, at);
       default:
@@ -98,8 +99,13 @@ class Resolver {
     if (typeof value !== 'string') return fault(`Expected a name, not ${kindOf(value)}`, at);
     if (of.name === 'auth') return this.#callerValue(value, at);
     return isColumn(value)
-      ? { kind: 'column', column: value, at }
+      ? this.#column(value, at)
       : { kind: 'property', name: value, isRequired: true, at };
+  }
+
+  #column(column: ConditionColumn, at: number): Term {
+    const isKnown = column === 'workspace' && this.#workspace !== undefined;
+    return isKnown ? constant(this.#workspace as string, at) : { kind: 'column', column, at };
   }
 
   #call({ of, method: name, arguments: given, at }: Call): Term {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { authorizeFields, isAtOrBelow, noNeeds, type Subject } from '#runtime/access/policy.ts';
+import { authorizeFields, noNeeds, type Subject } from '#runtime/access/policy.ts';
 import { type Role, roleOf } from '#runtime/access/roles/access-nodes.ts';
+import { compileRule } from '#runtime/access/roles/compile-rule.ts';
 import { grantsOfAnonymous, grantsOfUser } from '#runtime/access/roles/grants.ts';
 import type { RolePolicy } from '#runtime/access/roles/role-policy.ts';
-import type { BoundCondition, CompileCondition, RuleScope } from '#runtime/access/roles/rule-condition.ts';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { builtInRoles } from '#runtime/content/built-in/access-content.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
@@ -16,27 +16,9 @@ import {
   testUser,
 } from './access-fixture.ts';
 
-const needs = { ...noNeeds, columns: true };
-
-/** The conditions of the shipped roles, by their texts. Nobody has friends. */
-const meanings: Readonly<Record<string, (scope: RuleScope) => BoundCondition>> = {
-  "!node.workspace.startsWith('svc:')": ({ workspace }) => !workspace.startsWith('svc:'),
-  "node.created_by == auth.user_id && !node.workspace.startsWith('svc:')": ({ caller, workspace }) =>
-    !workspace.startsWith('svc:') && { needs, holds: ({ createdBy }) => createdBy === caller.userId },
-  'node.id == auth.local_user_id': ({ caller }) => ({ needs, holds: ({ id }) => id === caller.localUserId }),
-  'node.path.descendantOf(auth.home)': ({ caller: { home } }) =>
-    home !== null && { needs: noNeeds, holds: ({ path }) => path !== home && isAtOrBelow(path, home) },
-};
-
-const compile: CompileCondition = (text) => {
-  if (text.includes('FRIENDS_WITH')) return { text, bind: () => false };
-  const bind = meanings[text];
-  return bind === undefined ? { error: `no meaning for '${text}'` } : { text, bind };
-};
-
 const roles = builtInRoles.map(({ name, properties }) => {
   const node = { id: name as string, path: `/roles/${String(name)}`, properties: properties as JsonObject };
-  return atOnce(roleOf(node, compile)) as Role;
+  return atOnce(roleOf(node, compileRule)) as Role;
 });
 
 function policyWith(...names: string[]): RolePolicy {

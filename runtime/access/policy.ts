@@ -134,7 +134,8 @@ const denied: Policy = Object.freeze({
 });
 
 /**
- * Compiles a principal into its policy.
+ * The policy of a principal whose permissions do not depend on a repository. Permissions of roles are in the content of
+ * the repository, so the actors of its branches find those themselves.
  *
  * @param tenant the tenant that owns the repository; principals of other tenants get nothing
  */
@@ -144,6 +145,8 @@ export function policyFor(principal: Principal, tenant: string): Policy {
     case 'system':
     case 'admin':
       return unrestricted;
+    case 'identity':
+    case 'impersonating':
     case 'anonymous':
       return denied;
   }

@@ -1,3 +1,4 @@
+import { principalKey } from '#runtime/access/principal.ts';
 import { assert, InvariantError } from '#runtime/base/assert.ts';
 import { BoundedQueue } from '#runtime/base/queues/bounded-queue.ts';
 import type { ChangeShare } from '#runtime/base/event-loop/change-room.ts';
@@ -665,8 +666,7 @@ export class CommitLoop {
 }
 
 function runningKey(envelope: Envelope): string {
-  const { principal } = envelope.caller;
-  return `${principal.kind}\0${principal.kind === 'admin' ? principal.userId : ''}\0${envelope.idempotency?.key}`;
+  return `${principalKey(envelope.caller.principal)}\0${envelope.idempotency?.key}`;
 }
 
 /** Lets an unfinished generator clean up; errors of the cleanup are ignored. */

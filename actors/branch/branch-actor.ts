@@ -1,4 +1,7 @@
+import { CallerPolicies } from '#actors/access/caller-policies.ts';
 import type { LockPrecondition } from '#actors/locks/messages.ts';
+import type { Policy } from '#runtime/access/policy.ts';
+import { runInSlices } from '#runtime/base/event-loop/run-in-slices.ts';
 import type {
   ActorBehaviour,
   ActorContext,
@@ -52,6 +55,7 @@ import { listIncomingReferences } from './reads/incoming-references.ts';
 import { listChildren } from './reads/list-children.ts';
 import { listConflicts } from './merge/list-conflicts.ts';
 import { LockGuard } from './lock-guard.ts';
+import { readGrants, readOwnAccess } from './access/access-queries.ts';
 import { requireCommitBounds } from './commit-bounds.ts';
 import { createVersion, restoreVersion } from './nodes/manual-versions.ts';
 import type { BranchCommand, BranchQuery, ReadAtHead } from './messages.ts';
@@ -155,6 +159,8 @@ const queries: QueryHandlers = {
   ValidateNode: validateNode,
   ReadBranchState: readBranchState,
   ReadBuiltIns: readBuiltIns,
+  ReadGrants: readGrants,
+  ReadOwnAccess: readOwnAccess,
   ReadNode: readNode,
   ReadProperty: readProperty,
   ListChildren: listChildren,
@@ -195,6 +201,7 @@ const queries: QueryHandlers = {
 class BranchBehaviour implements ActorBehaviour {
   readonly #state: BranchState;
   readonly #lockGuard: LockGuard;
+  readonly #policies: CallerPolicies;
   /** Whether pending indexes were announced since the actor was opened. */
   #isAnnounced = false;
   /** Whether that was in a batch that is durable. */
@@ -203,9 +210,28 @@ class BranchBehaviour implements ActorBehaviour {
   constructor(context: ActorContext, limits: BranchLimits, consumers: readonly FeedConsumer[]) {
     this.#state = new BranchState(context, limits, consumers);
     this.#lockGuard = new LockGuard(context);
+    this.#policies = new CallerPolicies(context);
   }
 
   execute(command: BranchCommand & LockPrecondition, turn: Turn): unknown {
+    const found = this.#policies.find(turn.caller.principal);
+    if (found === undefined) return this.#handle(command, turn);
+    if ('next' in found) return this.#handleAfter(found, command, turn);
+    turn.usePolicy(found);
+    return this.#handle(command, turn);
+  }
+
+  *#handleAfter(
+    finding: Generator<undefined, Policy>,
+    command: BranchCommand & LockPrecondition,
+    turn: Turn,
+  ): Generator<unknown, unknown> {
+    turn.usePolicy(yield* finding);
+    const handled = this.#handle(command, turn);
+    return isGenerator(handled) ? yield* handled : handled;
+  }
+
+  #handle(command: BranchCommand & LockPrecondition, turn: Turn): unknown {
     requireWorkspaceNames(command);
     if ('commit' in command && command.commit !== undefined) requireCommitBounds(command.commit);
     if (command.lock !== undefined) this.#lockGuard.require(command.lock);
@@ -216,6 +242,23 @@ class BranchBehaviour implements ActorBehaviour {
   }
 
   query(query: BranchQuery | ReadAtHead, context: QueryContext): unknown {
+    const found = this.#policies.find(context.caller.principal);
+    if (found === undefined) return this.#answer(query, context);
+    if ('next' in found) return this.#answerAfter(found, query, context);
+    context.usePolicy(found);
+    return this.#answer(query, context);
+  }
+
+  async #answerAfter(
+    finding: Generator<undefined, Policy>,
+    query: BranchQuery | ReadAtHead,
+    context: QueryContext,
+  ): Promise<unknown> {
+    context.usePolicy(await runInSlices(context, finding));
+    return await this.#answer(query, context);
+  }
+
+  #answer(query: BranchQuery | ReadAtHead, context: QueryContext): unknown {
     if (query.type === 'ReadAtHead') return this.#readAtHead(query, context);
     requireWorkspaceNames(query);
     const handler = queries[query.type] as (
@@ -232,10 +275,10 @@ class BranchBehaviour implements ActorBehaviour {
     const { at: asked } = query as { readonly at?: Revision };
     if (asked !== undefined) {
       const at = readableRevision(context.view, asked, line);
-      return dated(formatRevision(at), this.query({ ...query, at } as BranchQuery, context));
+      return dated(formatRevision(at), this.#answer({ ...query, at } as BranchQuery, context));
     }
     const { head } = readBranchState(this.#state, context, { type: 'ReadBranchState' });
-    return dated(head, this.query(query, context));
+    return dated(head, this.#answer(query, context));
   }
 
   shorten(result: unknown, wholeMax: number): unknown {
@@ -264,6 +307,10 @@ class BranchBehaviour implements ActorBehaviour {
     this.#state.commandSchemas.release();
     this.#lockGuard.settle();
   }
+}
+
+function isGenerator(value: unknown): value is Generator<unknown, unknown> {
+  return typeof value === 'object' && value !== null && 'next' in value && Symbol.iterator in value;
 }
 
 function dated(revision: string, answer: unknown): DatedAnswer | Promise<DatedAnswer> {

@@ -1,4 +1,5 @@
 import type { RepositorySettings } from '#actors/repository/messages.ts';
+import { BranchAccess } from './access/branch-access.ts';
 import type { BranchQuery, BranchState as ShownState } from './messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { ActorContext } from '#runtime/commit/behaviour.ts';
@@ -37,6 +38,8 @@ export class BranchState {
   readonly tenant: string;
   readonly limits: BranchLimits;
   readonly consumers: BranchConsumers;
+  /** What callers may do in the repository; only branch `main` is asked. */
+  readonly access: BranchAccess;
   readonly projections: BranchProjections;
   /** Schemas as commands see them, including changes of the running batch. */
   readonly commandSchemas = new SchemaCache();
@@ -57,6 +60,7 @@ export class BranchState {
     this.actor = context.id;
     this.tenant = tenant;
     this.limits = limits;
+    this.access = new BranchAccess(repository.slice(0, repository.lastIndexOf('~')));
     this.consumers = new BranchConsumers(context.id, consumers);
     this.projections = new BranchProjections(this.consumers, consumers);
     this.#repository = actorId(tenant, repository, 'repository');

@@ -25,6 +25,7 @@ import type {
 import type { ReadStatistics } from './statistics-messages.ts';
 import type { BuildIndexes, CountPendingIndexes, ReadPendingSince } from './index-messages.ts';
 import type { ListConflicts, MergeBranch, ResolveMerge } from './merge-messages.ts';
+import type { AccessQuery } from './access-messages.ts';
 import type { EngineQuery } from './pair-messages.ts';
 import type { RevertRevisions } from './revert-messages.ts';
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
@@ -633,6 +634,7 @@ export type BranchQuery =
   | DiffBranch
   | ListConflicts
   | EngineQuery
+  | AccessQuery
   | CountOrphanedVersions
   | CountLeftovers
   | CountPendingIndexes

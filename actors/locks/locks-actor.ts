@@ -1,5 +1,6 @@
+import { CallerPolicies } from '#actors/access/caller-policies.ts';
 import type { ReadTokenFloor, ReopenTokens, RetireTokens, TokenQuery } from '#actors/repository/messages.ts';
-import { requireAdministrator, requireLocks } from '#runtime/access/policy.ts';
+import { type Policy, requireAdministrator, requireLocks } from '#runtime/access/policy.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { unknownMessage } from '#runtime/actor/unknown-message.ts';
 import type { Timer } from '#runtime/base/time/clock.ts';
@@ -46,6 +47,7 @@ const RETRY_MS = 500;
  */
 class LocksBehaviour implements ActorBehaviour {
   readonly #context: ActorContext;
+  readonly #policies: CallerPolicies;
   readonly #locks: Locks;
   readonly #pools = new Pools();
   /** Whether the command that threw an error changed nothing. */
@@ -61,6 +63,7 @@ class LocksBehaviour implements ActorBehaviour {
 
   constructor(context: ActorContext) {
     this.#context = context;
+    this.#policies = new CallerPolicies(context);
     this.#locks = new Locks({
       clock: context.clock,
       servingSinceMs: context.servingSinceMs,
@@ -77,6 +80,23 @@ class LocksBehaviour implements ActorBehaviour {
   }
 
   execute(command: Command, turn: Turn): unknown {
+    const found = this.#policies.find(turn.caller.principal);
+    if (found === undefined) return this.#handle(command, turn);
+    if ('next' in found) return this.#handleAfter(found, command, turn);
+    turn.usePolicy(found);
+    return this.#handle(command, turn);
+  }
+
+  *#handleAfter(
+    finding: Generator<undefined, Policy>,
+    command: Command,
+    turn: Turn,
+  ): Generator<undefined, unknown> {
+    turn.usePolicy(yield* finding);
+    return this.#handle(command, turn);
+  }
+
+  #handle(command: Command, turn: Turn): unknown {
     const before = this.#locks.changes + this.#pools.changes;
     this.#locks.begin();
     try {

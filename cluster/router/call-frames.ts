@@ -16,18 +16,21 @@ import { decodeMessage, decodeMessageInSteps, encodeMessage, messagePieces } fro
  * Version of the calls between members. 1: the first. 2: a call may have a precondition, and frames of its reply a
  * date. 3: messages may state that they need it, see {@link VersionedMessage}, and the frames of a reply contain its
  * entity tag when the query requests it. 4: a difference of branches may be asked for with the changes of each entry, and what
- * links to a node may be listed.
+ * links to a node may be listed. 5: the caller may be an identity, or an administrator who acts as a user.
  *
  * A build with a new version still accepts the previous one, and makes calls in a version that all members accept, see
  * `commonFormats`. A call of an unsupported version is refused before anything is done.
  */
-export const CALL_VERSION = 4;
+export const CALL_VERSION = 5;
 
 /** The oldest supported version; a call that needs no newer one uses it. */
 export const OLDEST_CALL_VERSION = 1;
 
 /** The first version in which a call may have a {@link Call.precondition}. */
 export const PRECONDITION_CALL_VERSION = 2;
+
+/** The first version in which callers have permissions that the owner finds, see `CallerPolicies`. */
+const GRANTED_CALLER_VERSION = 5;
 
 /** Operations on the owner of an actor. */
 export type CallKind =
@@ -61,10 +64,11 @@ export interface Call {
   readonly waitMs?: number;
 }
 
-/** Returns the version of the calls that a message needs. */
-export function versionNeeded(message: unknown): number {
+/** Returns the version of the calls that a message of a caller needs. */
+export function versionNeeded(message: unknown, { kind }: Pick<Principal, 'kind'>): number {
   const isObject = typeof message === 'object' && message !== null;
-  return (isObject ? (message as VersionedMessage).since : undefined) ?? OLDEST_CALL_VERSION;
+  const needed = (isObject ? (message as VersionedMessage).since : undefined) ?? OLDEST_CALL_VERSION;
+  return kind === 'identity' || kind === 'impersonating' ? Math.max(needed, GRANTED_CALLER_VERSION) : needed;
 }
 
 /** Encodes a call in pieces; the work may pause between any two of them. */

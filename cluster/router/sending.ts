@@ -100,7 +100,7 @@ export class Sending {
       // A member that would ignore the precondition, or a part of the message, must not accept the call.
       version: Math.max(
         precondition === undefined ? OLDEST_CALL_VERSION : PRECONDITION_CALL_VERSION,
-        versionNeeded(this.#what.message),
+        versionNeeded(this.#what.message, principal),
       ),
       ...this.#what,
       principal,

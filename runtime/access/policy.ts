@@ -152,11 +152,6 @@ export function policyFor(principal: Principal, tenant: string): Policy {
   }
 }
 
-/** Whether a principal has no access to any repository, so that requests can be answered without a look-up. */
-export function isGrantedNothing(principal: Principal): boolean {
-  return principal.kind === 'anonymous';
-}
-
 /** A node, and how the caller named it. */
 type NamedSubject = readonly [subject: Subject, named?: Parameters<typeof nodeNotFound>[0]];
 

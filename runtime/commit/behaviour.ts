@@ -95,6 +95,8 @@ export interface CallId {
  */
 export interface Turn extends TableReader {
   readonly caller: Caller;
+  /** Gives the caller the policy that the actor has found for it. */
+  usePolicy(policy: Policy): void;
   /** Remaining resources of the request. Created on first use. */
   readonly budget: RequestBudget;
   /** Wall time of the command in milliseconds; the same for the whole command. */
@@ -146,6 +148,8 @@ export interface ActorEvent {
 /** The context of a read. Reads never enter the mailbox and never see changes that are not durable. */
 export interface QueryContext {
   readonly caller: Caller;
+  /** Gives the caller the policy that the actor has found for it. */
+  usePolicy(policy: Policy): void;
   /** Remaining resources of the request. Created on first use. */
   readonly budget: RequestBudget;
   /** The time of the process. */

@@ -1,4 +1,5 @@
 import type { ActorEvent, Caller, Turn } from './behaviour.ts';
+import type { Policy } from '#runtime/access/policy.ts';
 import { InvariantError } from '#runtime/base/assert.ts';
 import { RequestBudget, type RequestLimits } from '#runtime/budget/request-budget.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
@@ -53,7 +54,7 @@ export interface WrittenReader extends TableReader {
 
 /** One command's part of a batch: its writes go to the batch's memtable and can be undone together. */
 export class TurnScope implements Turn {
-  readonly caller: Caller;
+  caller: Caller;
   readonly wallMs: number;
   readonly events: ActorEvent[] = [];
   readonly #reader: WrittenReader;
@@ -84,6 +85,10 @@ export class TurnScope implements Turn {
     this.#memtable = memtable;
     this.#clock = clock;
     this.#random = random;
+  }
+
+  usePolicy(policy: Policy): void {
+    this.caller = { ...this.caller, policy };
   }
 
   get budget(): RequestBudget {

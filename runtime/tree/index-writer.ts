@@ -28,6 +28,7 @@ import {
   prepareEntries,
   recordEntries,
 } from './index-entries.ts';
+import { noteDeciding } from './access-stamp.ts';
 import type { NodeRecord } from './record/node-record.ts';
 import type { UniqueClaims, UniqueClash } from './unique-claims.ts';
 
@@ -113,6 +114,7 @@ export class IndexWriter {
   /** Adds the rows of a new node. @throws {ServiceError} `VALIDATION_FAILED` when a unique property is taken */
   add(workspace: string, record: NodeRecord): void {
     const { id, nodeType } = record;
+    noteDeciding(this.#turn, workspace, nodeType);
     this.#count(workspace, nodeType, 1);
     for (const entry of this.#entries(workspace, record, 'written')) this.#putEntry(workspace, entry, id);
   }
@@ -120,6 +122,8 @@ export class IndexWriter {
   /** Replaces the rows of a node. @throws {ServiceError} `VALIDATION_FAILED` when a unique property is taken */
   replace(workspace: string, old: NodeRecord, next: NodeRecord): void {
     const isSameType = old.nodeType === next.nodeType;
+    noteDeciding(this.#turn, workspace, next.nodeType);
+    if (!isSameType) noteDeciding(this.#turn, workspace, old.nodeType);
     const fields = this.#adopted(workspace, next.nodeType);
     const former = isSameType ? fields : this.#fieldsOf(workspace, old.nodeType);
     const possible = recordEntries(workspace, former, old, 'possible');
@@ -132,6 +136,7 @@ export class IndexWriter {
   /** Removes the rows of a node. */
   remove(workspace: string, old: NodeRecord): void {
     const { id, nodeType } = old;
+    noteDeciding(this.#turn, workspace, nodeType);
     for (const entry of this.#entries(workspace, old, 'possible')) this.#removeEntry(workspace, entry, id);
     this.#count(workspace, nodeType, -1);
   }

@@ -226,6 +226,7 @@ export class SimHost implements PartitionHost {
       mustPause: unused,
       takeRoom: unused,
       giveRoom: unused,
+      usePolicy: unused,
     };
     return this.#behaviours.get(actor)?.query(query as never, context);
   }

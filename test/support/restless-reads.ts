@@ -67,6 +67,7 @@ export class RestlessReads {
       mustPause: () => true,
       takeRoom: () => this.#waitForRoom(),
       giveRoom: () => {},
+      usePolicy: () => {},
     };
   }
 

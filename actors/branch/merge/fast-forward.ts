@@ -1,5 +1,6 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { assert } from '#runtime/base/assert.ts';
+import type { Policy } from '#runtime/access/policy.ts';
 import type { ActorEvent, Caller, Turn } from '#runtime/commit/behaviour.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
 import { compareRevisions, formatRevision, parseRevision, type Revision } from '#runtime/content/revision.ts';
@@ -255,6 +256,10 @@ class ReplayTurn implements Turn {
 
   get budget(): RequestBudget {
     return this.#turn.budget;
+  }
+
+  usePolicy(policy: Policy): void {
+    this.#turn.usePolicy(policy);
   }
 
   ageMs(atMs: number): number {

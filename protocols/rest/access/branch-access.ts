@@ -14,7 +14,7 @@ import { JsonText } from '#runtime/content/values/json-text.ts';
 import { compareRevisions, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ParameterDocs, ReplyHeaders } from '#protocols/http/route.ts';
-import { answerOfNothing, hiddenBranch, isHiddenFrom } from './hidden-branch.ts';
+import { answerOfNothing, hiddenBranch, isHiddenFrom, isOfHiddenBranch } from './hidden-branch.ts';
 import { withLock } from '../lock-precondition.ts';
 import type { BranchUse } from './found-branch.ts';
 import { consistencyOf, MIN_REVISION_HEADER } from '../reads/read-consistency.ts';
@@ -22,7 +22,7 @@ import type { BranchGuess, FoundBranch, FoundRepository } from './found-branch.t
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
 import { singleHeader } from '../single-header.ts';
-import { afterwards, type Soon } from '../soon.ts';
+import { afterwards, recovering, type Soon } from '../soon.ts';
 
 /** Header with the revision a write created, or the one a read used. */
 export const REVISION_HEADER = 'X-Svc-Revision';
@@ -53,8 +53,8 @@ export function branchOf(context: RestContext, request: RestRequest): Soon<Found
 
 /**
  * As {@link branchOf}, for reading or writing. The result may be a guess, which only {@link askBranch} and
- * {@link sendCommand} confirm, so use it with these two alone. For a caller without any grant the result is always
- * {@link hiddenBranch}.
+ * {@link sendCommand} confirm, so use it with these two alone. For an anonymous caller the result is {@link hiddenBranch}
+ * where there is no such branch.
  *
  * @throws {ServiceError} also `READ_ONLY_REVISION`, for writing to a tag
  */
@@ -63,7 +63,11 @@ export function likelyBranchOf(
   request: RestRequest,
   use: BranchUse,
 ): Soon<FoundBranch> {
-  if (isHiddenFrom(request)) return hiddenBranch;
+  if (!isHiddenFrom(request)) return likelyOf(context, request, use);
+  return recovering(() => likelyOf(context, request, use), hiddenWhereMissing);
+}
+
+function likelyOf(context: RestContext, request: RestRequest, use: BranchUse): Soon<FoundBranch> {
   return context.directory.likelyBranch(
     request.principal.tenant,
     request.segment('repo'),
@@ -71,6 +75,11 @@ export function likelyBranchOf(
     use,
     consistencyOf(request),
   );
+}
+
+function hiddenWhereMissing(error: unknown): FoundBranch {
+  if (isOfHiddenBranch(error)) return hiddenBranch;
+  throw error;
 }
 
 function lookUp(context: RestContext, request: RestRequest, use: BranchUse): Soon<FoundBranch> {
@@ -99,7 +108,8 @@ export type ToReply<Answer> = (answer: Answer, headers: ReplyHeaders) => HttpRep
 /**
  * Queries a branch. The answer is of the requested revision, else at least of the head that `X-Svc-Revision` names:
  * the head is read first, within the same turn if this process owns the branch. Through a tag nothing later than the
- * tag is visible. A guessed branch is queried for all of it in one message.
+ * tag is visible. A guessed branch is queried for all of it in one message. An anonymous caller without access gets the
+ * answer of an empty branch.
  *
  * @param at the revision to read at; absent: the head. `X-Svc-Revision` then names the newest revision of that time
  * @throws {ServiceError} `REVISION_NOT_FOUND` if the branch or the tag has nothing at that revision; the errors of
@@ -114,7 +124,27 @@ export function askBranch<Answer>(
   toReply: ToReply<Answer>,
   at?: Revision,
 ): Soon<HttpReply> {
-  if (branch === hiddenBranch) return toReply(answerOfNothing(query) as Answer, {});
+  if (!isHiddenFrom(request)) return askFound(context, request, branch, query, caller, toReply, at);
+  const ofNothing = (): HttpReply => toReply(answerOfNothing(query) as Answer, {});
+  if (branch === hiddenBranch) return ofNothing();
+  return recovering(
+    () => askFound(context, request, branch, query, caller, toReply, at),
+    (error) => {
+      if (isOfHiddenBranch(error)) return ofNothing();
+      throw error;
+    },
+  );
+}
+
+function askFound<Answer>(
+  context: RestContext,
+  request: RestRequest,
+  branch: FoundBranch,
+  query: BranchQuery,
+  caller: Caller,
+  toReply: ToReply<Answer>,
+  at: Revision | undefined,
+): Soon<HttpReply> {
   const { router } = context;
   const { guess, taggedAt } = branch;
   if (guess !== undefined)
@@ -176,7 +206,7 @@ async function askGuessed(
   const known = await lookUp(context, request, guess.use);
   // A cursor is valid for one branch only.
   const asked = 'scope' in query ? { ...query, scope: known.actor } : query;
-  return askBranch(context, request, known, asked, caller, toReply, at);
+  return askFound(context, request, known, asked, caller, toReply, at);
 }
 
 /**

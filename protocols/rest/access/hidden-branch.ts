@@ -1,11 +1,13 @@
 import type { BranchQuery } from '#actors/branch/messages.ts';
-import { isGrantedNothing } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
 import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import type { FoundBranch } from './found-branch.ts';
 import type { RestRequest } from '../rest-route.ts';
 
-/** Stands for every branch when the caller has no grant: nothing is looked up, so responses reveal nothing. */
+/**
+ * Stands for a branch that is not there, and for one where an anonymous caller has no access, so that responses do not tell
+ * the two apart.
+ */
 export const hiddenBranch: FoundBranch = Object.freeze({
   repository: Object.freeze({ id: '', name: '', actor: '' }) as unknown as FoundBranch['repository'],
   name: '',
@@ -17,15 +19,23 @@ export const hiddenBranch: FoundBranch = Object.freeze({
 });
 
 /**
- * Whether tenants, repositories, branches, tags, workspaces and revisions are hidden from a caller. They are hidden
- * from callers without any grant: each address responds like an existing empty place, so that names cannot be probed.
+ * Whether a caller is not told which tenants, repositories, branches and tags exist. Where an anonymous caller has no
+ * access, each address responds like an existing empty place, so that names cannot be probed.
  */
-export function isHiddenFrom(request: RestRequest): boolean {
-  return isGrantedNothing(request.principal);
+export function isHiddenFrom({ principal }: RestRequest): boolean {
+  return principal.kind === 'anonymous';
+}
+
+/** Whether an error says that a repository or branch is not there, or not for this caller. */
+export function isOfHiddenBranch(error: unknown): boolean {
+  return (
+    error instanceof ServiceError &&
+    (error.code === 'BRANCH_NOT_FOUND' || error.code === 'REPOSITORY_NOT_FOUND')
+  );
 }
 
 /**
- * The answer of any branch to a caller without any grant: empty lists of the root, and no nodes.
+ * The answer of a branch where an anonymous caller has no access: empty lists of the root, and no nodes.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`; `INVALID_CURSOR`, because an empty listing never returns a cursor
  * @see docs/interface/accounts.md#callers-without-a-login
@@ -54,7 +64,7 @@ export function answerOfNothing(query: BranchQuery): unknown {
       return { items: [], page };
     }
     default:
-      assert('place' in query, 'somebody who may see nothing asks for nodes and lists of them');
+      assert('place' in query, 'anonymous callers ask for nodes and lists of them');
       throw nodeNotFound(query.place);
   }
 }

@@ -1,3 +1,4 @@
+import type { Policy } from '#runtime/access/policy.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import { RequestBudget, type RequestLimits } from '#runtime/budget/request-budget.ts';
 import type { Caller, QueryContext } from '#runtime/commit/behaviour.ts';
@@ -19,7 +20,7 @@ export interface QueriedActor {
 
 /** The context of one query. A class instead of closures, because one is created for every point read. */
 export class QueryScope implements QueryContext, SliceOwner {
-  readonly caller: Caller;
+  caller: Caller;
   readonly #actor: QueriedActor;
   readonly clock: Clock;
   readonly #slices: SliceScheduler;
@@ -40,6 +41,10 @@ export class QueryScope implements QueryContext, SliceOwner {
     this.#actor = actor;
     this.clock = clock;
     this.#slices = slices;
+  }
+
+  usePolicy(policy: Policy): void {
+    this.caller = { ...this.caller, policy };
   }
 
   get budget(): RequestBudget {

@@ -60,6 +60,7 @@ function timedContext(context: QueryContext): QueryContext {
     mustPause: () => work.isOver(),
     takeRoom: () => undefined,
     giveRoom: () => {},
+    usePolicy: () => {},
   };
 }
 

@@ -60,9 +60,12 @@ describe('a call', () => {
 
 describe('the version of a call', () => {
   it('is the first one unless its message needs a later one', () => {
-    expect(versionNeeded({ type: 'UpdateNode' })).toBe(1);
-    expect(versionNeeded({ type: 'UpdateNode', since: PRECONDITIONS_SINCE })).toBe(3);
-    expect(versionNeeded(undefined)).toBe(1);
+    const admin = { kind: 'admin' } as const;
+    expect(versionNeeded({ type: 'UpdateNode' }, admin)).toBe(1);
+    expect(versionNeeded({ type: 'UpdateNode', since: PRECONDITIONS_SINCE }, admin)).toBe(3);
+    expect(versionNeeded(undefined, admin)).toBe(1);
+    for (const kind of ['identity', 'impersonating'] as const)
+      expect(versionNeeded({ type: 'UpdateNode' }, { kind })).toBe(5);
   });
 });
 

@@ -111,6 +111,7 @@ function countedContext(
     },
     takeRoom: (bytes) => context.takeRoom(bytes),
     giveRoom: (bytes) => context.giveRoom(bytes),
+    usePolicy: (policy) => context.usePolicy(policy),
   };
 }
 

@@ -1,0 +1,90 @@
+import { type Granted, type GrantedPrincipal, isGrantedByContent } from '#actors/branch/access-messages.ts';
+import type { BranchEntry } from '#actors/repository/messages.ts';
+import type { Policy } from '#runtime/access/policy.ts';
+import type { Principal } from '#runtime/access/principal.ts';
+import type { Grants } from '#runtime/access/roles/grants.ts';
+import { type Capabilities, RolePolicy } from '#runtime/access/roles/role-policy.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
+import type { ActorContext } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+
+/** The branch whose content says what callers may do on all branches of the repository. */
+const DECIDING_BRANCH = 'main';
+
+/** Operations that change content. Who has none of them takes no locks either. */
+const writing = ['create', 'update', 'delete'] as const;
+
+/**
+ * Finds the policies of callers for an actor of a branch. Permissions of identities, of users whom administrators act as
+ * and of anonymous callers are in the content of branch `main`. All branches of a repository are stored together, so every
+ * member that answers for a branch has them at hand, and no call between members is needed.
+ *
+ * @see docs/decisions/0075-permissions-at-the-owner.md
+ */
+export class CallerPolicies {
+  readonly #context: ActorContext;
+  readonly #tenant: string;
+  /** `{name}~{uid}` of the repository, as in ids of actors. */
+  readonly #repository: string;
+  /** Name of the branch. */
+  readonly #branch: string;
+  readonly #policies = new WeakMap<Grants, Policy>();
+
+  constructor(context: ActorContext) {
+    const [tenant, repository, branch] = context.id.split('/').map(decodeURIComponent) as [
+      string,
+      string,
+      string,
+    ];
+    this.#context = context;
+    this.#tenant = tenant;
+    this.#repository = repository;
+    this.#branch = branch.slice(0, branch.lastIndexOf('~'));
+  }
+
+  /**
+   * The policy of a caller.
+   *
+   * @returns undefined where the principal alone decides, see `policyFor`; a generator, which yields where the work may
+   *   pause, where something has to be read first
+   * @throws {ServiceError} `BRANCH_NOT_FOUND` for an anonymous caller without access; `USER_NODE_NOT_FOUND`
+   */
+  find(principal: Principal): Policy | Generator<undefined, Policy> | undefined {
+    if (!isGrantedByContent(principal) || principal.tenant !== this.#tenant) return undefined;
+    const granted = this.#ask(principal);
+    if (granted === undefined) return undefined;
+    return 'next' in granted ? this.#later(granted) : this.#policyOf(granted);
+  }
+
+  *#later(granting: Generator<undefined, Granted>): Generator<undefined, Policy> {
+    return this.#policyOf(yield* granting);
+  }
+
+  #policyOf({ grants }: Granted): Policy {
+    // The same as for a repository that does not exist, so that its name cannot be probed.
+    if (grants === undefined)
+      throw new ServiceError('BRANCH_NOT_FOUND', `Branch '${this.#branch}' not found`);
+    let policy = this.#policies.get(grants);
+    if (policy === undefined) {
+      policy = new RolePolicy(grants, this.#branch, capabilitiesOf(grants));
+      this.#policies.set(grants, policy);
+    }
+    return policy;
+  }
+
+  /** @returns undefined where the repository has no deciding branch: nobody is granted anything then */
+  #ask(principal: GrantedPrincipal): Granted | Generator<undefined, Granted> | undefined {
+    const { ask } = this.#context;
+    const repository = actorId(this.#tenant, this.#repository, 'repository');
+    const entry = ask(repository, { type: 'FindBranch', name: DECIDING_BRANCH }) as BranchEntry | undefined;
+    if (entry === undefined) return undefined;
+    const main = actorId(this.#tenant, this.#repository, `${DECIDING_BRANCH}~${entry.uid}`, 'branch');
+    return ask(main, { type: 'ReadGrants', principal }) as Granted | Generator<undefined, Granted>;
+  }
+}
+
+/** What callers with roles may do besides operations on content. Only administrators of the tenant administer. */
+function capabilitiesOf({ caller, isBypass, permissions }: Grants): Capabilities {
+  const mayWrite = permissions.some(({ operations }) => writing.some((each) => operations.has(each)));
+  return { administers: false, locks: !caller.isAnonymous && (isBypass || mayWrite) };
+}

@@ -1,4 +1,4 @@
-import { CallerPolicies } from '#actors/access/caller-policies.ts';
+import { CallerPolicies } from '#runtime/actor/caller-policies.ts';
 import type { LockPrecondition } from '#actors/locks/messages.ts';
 import type { Policy } from '#runtime/access/policy.ts';
 import { runInSlices } from '#runtime/base/event-loop/run-in-slices.ts';

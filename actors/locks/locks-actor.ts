@@ -1,4 +1,4 @@
-import { CallerPolicies } from '#actors/access/caller-policies.ts';
+import { CallerPolicies } from '#runtime/actor/caller-policies.ts';
 import type { ReadTokenFloor, ReopenTokens, RetireTokens, TokenQuery } from '#actors/repository/messages.ts';
 import { type Policy, requireAdministrator, requireLocks } from '#runtime/access/policy.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';

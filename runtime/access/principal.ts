@@ -33,11 +33,7 @@ export interface IdentityPrincipal {
   readonly email: string;
 }
 
-/**
- * An administrator who acts with the permissions of a user.
- *
- * @see docs/interface/accounts.md#acting-as-a-user
- */
+/** An administrator who acts with the permissions of a user. */
 export interface ImpersonatingPrincipal {
   readonly kind: 'impersonating';
   readonly tenant: string;

@@ -3,6 +3,7 @@ import { branchGuards } from './branch-guards.ts';
 import { damageGuards } from './damage-guards.ts';
 import type { GuardMutant } from './guard-mutant.ts';
 import { callGuards } from './call-guards.ts';
+import { callerGuards } from './caller-guards.ts';
 import { conditionGuards } from './condition-guards.ts';
 import { directoryGuards } from './directory-guards.ts';
 import { egressGuards } from './egress-guards.ts';
@@ -660,6 +661,7 @@ export const guardMutants: readonly GuardMutant[] = [
   ...storageGuards,
   ...directoryGuards,
   ...callGuards,
+  ...callerGuards,
   ...egressGuards,
   ...conditionGuards,
   ...feedGuards,

@@ -27,7 +27,7 @@ export const callers = Object.freeze({
   engine: engineCaller('default'),
   admin: callerAs(adminOf('default')),
   otherTenant: callerAs(adminOf('other')),
-  anonymous: callerAs({ kind: 'anonymous', tenant: 'default' }),
+  anonymous: callerAs({ kind: 'anonymous', tenant: 'default', isEnabled: true }),
 });
 
 /** An administrator of a tenant. */

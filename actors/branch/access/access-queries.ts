@@ -1,7 +1,8 @@
 import { runInSlices } from '#runtime/base/event-loop/run-in-slices.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { BranchState } from '../branch-state.ts';
-import type { Granted, OwnAccess, ReadGrants, ReadOwnAccess } from '../access-messages.ts';
+import type { Granted, ReadGrants } from '#runtime/access/roles/granted.ts';
+import type { OwnAccess, ReadOwnAccess } from '../access-messages.ts';
 import { requireEngine } from '../pair/pair-queries.ts';
 import { ACCESS_WORKSPACE } from './branch-access.ts';
 

@@ -1,4 +1,4 @@
-import type { GrantedPrincipal, Granted } from '../access-messages.ts';
+import type { Granted, GrantedPrincipal } from '#runtime/access/roles/granted.ts';
 import {
   type AccessNode,
   groupOf,

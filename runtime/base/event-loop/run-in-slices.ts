@@ -2,7 +2,10 @@ import type { Clock } from '../time/clock.ts';
 import { type SlicedWork, TURN_MS } from './slice-scheduler.ts';
 
 /** Runs work to its end; at a yield it waits for its next slice when the present one is over. */
-export async function runInSlices<T>(work: Pick<SlicedWork, 'pause'>, steps: Generator<undefined, T>): Promise<T> {
+export async function runInSlices<T>(
+  work: Pick<SlicedWork, 'pause'>,
+  steps: Generator<undefined, T>,
+): Promise<T> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;

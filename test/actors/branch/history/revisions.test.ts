@@ -185,7 +185,7 @@ describe('the revisions of a branch', () => {
     const caller = callerWith((_operation, { path }) => path !== '/classified');
     expect(await read(revision, caller)).toMatchObject({ revision, changed_nodes: [] });
     expect(await changes(revision, caller)).toEqual([]);
-    const nobody = { ...caller, principal: { kind: 'anonymous', tenant: 'acme' } as const };
+    const nobody = { ...caller, principal: { kind: 'anonymous', tenant: 'acme', isEnabled: true } as const };
     await expect(list(1, 0, true, nobody)).rejects.toEqual(refusal('UNAUTHORIZED'));
     await expect(read(revision, nobody)).rejects.toEqual(refusal('UNAUTHORIZED'));
     await expect(changes(revision, nobody)).rejects.toEqual(refusal('UNAUTHORIZED'));

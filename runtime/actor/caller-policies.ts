@@ -1,12 +1,16 @@
-import { type Granted, type GrantedPrincipal, isGrantedByContent } from '#actors/branch/access-messages.ts';
-import type { BranchEntry } from '#actors/repository/messages.ts';
 import type { Policy } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
+import {
+  type Granted,
+  type GrantedPrincipal,
+  isGrantedByContent,
+  type ReadGrants,
+} from '#runtime/access/roles/granted.ts';
 import type { Grants } from '#runtime/access/roles/grants.ts';
 import { type Capabilities, RolePolicy } from '#runtime/access/roles/role-policy.ts';
-import { actorId } from '#runtime/actor/actor-id.ts';
 import type { ActorContext } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { actorId } from './actor-id.ts';
 
 /** The branch whose content says what callers may do on all branches of the repository. */
 const DECIDING_BRANCH = 'main';
@@ -76,10 +80,13 @@ export class CallerPolicies {
   #ask(principal: GrantedPrincipal): Granted | Generator<undefined, Granted> | undefined {
     const { ask } = this.#context;
     const repository = actorId(this.#tenant, this.#repository, 'repository');
-    const entry = ask(repository, { type: 'FindBranch', name: DECIDING_BRANCH }) as BranchEntry | undefined;
+    const entry = ask(repository, { type: 'FindBranch', name: DECIDING_BRANCH }) as
+      | { readonly uid: string }
+      | undefined;
     if (entry === undefined) return undefined;
     const main = actorId(this.#tenant, this.#repository, `${DECIDING_BRANCH}~${entry.uid}`, 'branch');
-    return ask(main, { type: 'ReadGrants', principal }) as Granted | Generator<undefined, Granted>;
+    const query: ReadGrants = { type: 'ReadGrants', principal };
+    return ask(main, query) as Granted | Generator<undefined, Granted>;
   }
 }
 

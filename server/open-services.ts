@@ -1,4 +1,5 @@
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
+import { IdentityNewsroom } from '#runtime/access/identity/identity-news.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { RoutedCopies } from '#runtime/actor/copies/routed-copies.ts';
 import type { ActorLifecycle } from '#runtime/actor/ports.ts';
@@ -34,6 +35,7 @@ export interface MemberServices {
   readonly locks: MemberLocks;
   readonly hasher: PasswordHasher;
   readonly tokens: AdminTokens;
+  readonly identityNews: IdentityNewsroom;
 }
 
 /** Creates the services of a member over its engine. {@link MemberJobs.start} starts taking jobs. */
@@ -81,6 +83,7 @@ export function openServices(
     intervalHours: options.limits.checkIntervalHours,
   });
   closers.add(() => scheduled.stop());
+  const identityNews = new IdentityNewsroom(engine.identityNews);
   const requireNew = (actor: string): Promise<void> => engine.requireNew?.(actor) ?? Promise.resolve();
   const unknownRemovals = new UnknownRemovals(router, clock, random);
   closers.add(() => unknownRemovals.close());
@@ -95,6 +98,7 @@ export function openServices(
     locks: new MemberLocks(router, lifecycle, options.locks.enabled),
     hasher: new PasswordHasher(),
     tokens: new AdminTokens(secrets.jwtSecret.reveal(), clock, random),
+    identityNews,
   };
 }
 

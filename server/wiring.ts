@@ -140,6 +140,7 @@ function engineEnvironment(
     onBranchesEnding: (branches) => parts.services?.feeds.ending(branches),
     onFeedWritten: (branch) => parts.services?.feeds.notice(branch),
     onHeadMoved: (actor) => parts.services?.upgrades.forget(actor),
+    onIdentityNews: (news) => parts.services?.identityNews.tell(news),
     onIndexesPending: (actor, since) => parts.services?.jobs.announced(actor, propertyIndexJob(actor, since)),
     onJobsEnqueued: (actor) => void parts.services?.jobs.deliver(actor),
     onJobsWaiting: (actor, ids) => parts.services?.jobs.waiting(actor, ids),

@@ -468,3 +468,13 @@ export interface IdentityChanged extends ActorEvent {
 export interface AuthenticationConfigured extends ActorEvent {
   readonly type: 'AuthenticationConfigured';
 }
+
+/** Whether an event is an {@link IdentityChanged}. */
+export function isIdentityChanged(event: ActorEvent): event is IdentityChanged {
+  return event.type === 'IdentityChanged';
+}
+
+/** Whether an event is an {@link AuthenticationConfigured}. */
+export function isAuthenticationConfigured(event: ActorEvent): event is AuthenticationConfigured {
+  return event.type === 'AuthenticationConfigured';
+}

@@ -101,7 +101,7 @@ export class Subjects {
     return `${this.prefix}.flush.${number(partition)}`;
   }
 
-  /** Login attempts. */
+  /** Login attempts, and changes of identities. */
   get logins(): string {
     return `${this.prefix}.login`;
   }

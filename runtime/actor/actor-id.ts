@@ -7,6 +7,11 @@ export function actorId(...parts: readonly string[]): ActorId {
   return parts.map(encodeURIComponent).join('/');
 }
 
+/** The tenant an actor id begins with. */
+export function tenantOf(id: ActorId): string {
+  return decodeURIComponent(id.slice(0, id.indexOf('/')));
+}
+
 /** The kind an actor id ends with. */
 export function actorKindOf(id: ActorId): string {
   return decodeURIComponent(id.slice(id.lastIndexOf('/') + 1));

@@ -49,6 +49,7 @@ import { busObserver, tellingRemovals } from './member-bus.ts';
 import { MemberClusterStatus } from '#server/status/member-cluster-status.ts';
 import { memberFindings } from '#server/status/member-findings.ts';
 import { linkFindings, logSealOf } from './member-link.ts';
+import { NatsIdentityNews } from './nats-identity-news.ts';
 import { NatsLogins } from './nats-logins.ts';
 import { NatsServersView } from '#server/status/nats-servers-view.ts';
 import { partitionReport } from './observers.ts';
@@ -110,6 +111,7 @@ export class ClusterEngine implements MemberEngine {
   readonly bus: NatsBus;
   readonly tickets: NatsTickets;
   readonly logins: NatsLogins;
+  readonly identityNews: NatsIdentityNews;
   readonly lifecycle: ActorLifecycle;
   readonly unsettled = noOwnerIntents;
   readonly shards: PartitionShards;
@@ -143,6 +145,7 @@ export class ClusterEngine implements MemberEngine {
     this.#snapshots = snapshots;
     this.#nonce = Buffer.from(nonce).toString('hex');
     this.logins = new NatsLogins(sealed, subjects, this.#nonce);
+    this.identityNews = new NatsIdentityNews(sealed, subjects, this.#nonce);
     this.#link = new LinkWatch(connection);
     this.revisionClock = new RevisionClock(clock, environment.log, () => this.#hosts());
     this.#logWatch = new LogWatch({

@@ -1,5 +1,6 @@
 import type { ClusterStatus, MissingPart } from '#protocols/rest/ports.ts';
 import type { MemberState } from '#protocols/rest/management/system.ts';
+import type { IdentityNewsChannel } from '#runtime/access/identity/identity-news.ts';
 import type { LoginNews } from '#runtime/access/login-throttle.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import type { HostObserver } from '#runtime/actor/host/actor-host.ts';
@@ -84,6 +85,8 @@ export interface MemberEngine {
   readonly tickets?: JobTickets;
   /** Announces login attempts to the other members; undefined without any. */
   readonly logins?: LoginNews;
+  /** Announces changes of identities to the other members; undefined without any. */
+  readonly identityNews?: IdentityNewsChannel;
   /** Reasons why this member cannot serve as well as the others. */
   missing(): readonly MissingPart[];
   /** Actors of this member that accept no commands any more. */

@@ -1,6 +1,9 @@
+import { isAuthenticationConfigured, isIdentityChanged } from '#actors/identities/messages.ts';
 import { isBranchesEnding } from '#actors/tenant/messages.ts';
 import type { HttpObservation } from '#protocols/http/uws-server.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
+import type { IdentityNews } from '#runtime/access/identity/identity-news.ts';
+import { tenantOf } from '#runtime/actor/actor-id.ts';
 import { rowsImported } from '#runtime/actor/copies/import-rows.ts';
 import type { HostObserver } from '#runtime/actor/host/actor-host.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
@@ -35,11 +38,14 @@ export interface HostListeners {
   readonly onIndexesPending: (actor: ActorId, since: string) => void;
   /** Jobs of a repository may be claimed. */
   readonly onJobsWaiting: (actor: ActorId, ids: readonly string[]) => void;
+  /** Something has changed in the identities of a tenant. */
+  readonly onIdentityNews: (news: IdentityNews) => void;
 }
 
 /** Counts batches and logs events of actors for operators. */
 export function hostObserver(metrics: Metrics, log: Log, listeners: HostListeners): HostObserver {
   const { onFeedWritten, onHeadMoved, onIndexesPending, onJobsEnqueued, onJobsWaiting, onOpened } = listeners;
+  const { onIdentityNews } = listeners;
   const events = metrics.counter('svc_events_total', 'Events of durable commands.');
   const failures = metrics.counter('svc_apply_failures_total', 'Applications to a shard that failed.');
   return {
@@ -59,6 +65,12 @@ export function hostObserver(metrics: Metrics, log: Log, listeners: HostListener
       if (happened.includes(jobEnqueued)) onJobsEnqueued(actor);
       for (const event of happened) if (isIndexesPending(event)) onIndexesPending(actor, event.since);
       const waiting = happened.filter(isJobWaiting);
+      for (const event of happened) {
+        if (isIdentityChanged(event))
+          onIdentityNews({ kind: 'identity', tenant: tenantOf(actor), identityId: event.identityId });
+        else if (isAuthenticationConfigured(event))
+          onIdentityNews({ kind: 'configuration', tenant: tenantOf(actor) });
+      }
       if (waiting.length > 0)
         onJobsWaiting(
           actor,

@@ -3,8 +3,7 @@ import { highestToken, storedCreation } from '#actors/repository/restored-rows.t
 import type { FirstAdmin, RepositoryEntry } from '#actors/tenant/messages.ts';
 import { hasAccounts, missingRegistryRows } from '#actors/tenant/salvaged-rows.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
-import { actorId, actorKindOf } from '#runtime/actor/actor-id.ts';
-import type { ActorId } from '#runtime/actor/ports.ts';
+import { actorId, actorKindOf, tenantOf } from '#runtime/actor/actor-id.ts';
 import { OwnerIntentFiles } from '#runtime/actor/store/owner-intents.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
@@ -104,8 +103,4 @@ async function completeRegistry(
       isAlone ? ': no account was left, so there is a new one' : ''
     }; accounts, and what was set of tenants, may be missing`,
   );
-}
-
-function tenantOf(actor: ActorId): string {
-  return decodeURIComponent(actor.slice(0, actor.indexOf('/')));
 }

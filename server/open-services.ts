@@ -1,5 +1,7 @@
+import { IdentityCallers } from '#protocols/identity/identity-callers.ts';
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { IdentityNewsroom } from '#runtime/access/identity/identity-news.ts';
+import { IdentityTokens } from '#runtime/access/identity/identity-tokens.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { RoutedCopies } from '#runtime/actor/copies/routed-copies.ts';
 import type { ActorLifecycle } from '#runtime/actor/ports.ts';
@@ -35,7 +37,9 @@ export interface MemberServices {
   readonly locks: MemberLocks;
   readonly hasher: PasswordHasher;
   readonly tokens: AdminTokens;
+  readonly identityTokens: IdentityTokens;
   readonly identityNews: IdentityNewsroom;
+  readonly callers: IdentityCallers;
 }
 
 /** Creates the services of a member over its engine. {@link MemberJobs.start} starts taking jobs. */
@@ -83,6 +87,7 @@ export function openServices(
     intervalHours: options.limits.checkIntervalHours,
   });
   closers.add(() => scheduled.stop());
+  const identityTokens = new IdentityTokens(secrets.jwtSecret.reveal(), clock, random);
   const identityNews = new IdentityNewsroom(engine.identityNews);
   const requireNew = (actor: string): Promise<void> => engine.requireNew?.(actor) ?? Promise.resolve();
   const unknownRemovals = new UnknownRemovals(router, clock, random);
@@ -98,7 +103,9 @@ export function openServices(
     locks: new MemberLocks(router, lifecycle, options.locks.enabled),
     hasher: new PasswordHasher(),
     tokens: new AdminTokens(secrets.jwtSecret.reveal(), clock, random),
+    identityTokens,
     identityNews,
+    callers: new IdentityCallers({ router, tokens: identityTokens, news: identityNews, clock }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { GuardMutant } from './guard-mutant.ts';
 const attemptsTest = ['test/actors/identities/login-attempts.test.ts'];
 const sessionsTest = ['test/actors/identities/sessions.test.ts'];
 const tokensTest = ['test/runtime/access/identity/identity-tokens.test.ts'];
+const callersTest = ['test/protocols/identity/identity-callers.test.ts'];
 const linksTest = ['test/actors/identities/one-time-tokens.test.ts'];
 
 /** The safety guards of identities: nobody gets in with what is not theirs, or not any more. */
@@ -104,5 +105,40 @@ export const identityGuards: readonly GuardMutant[] = [
     from: " || typeOf(claims) !== 'refresh'",
     to: '',
     tests: tokensTest,
+  },
+  {
+    guard: 'a deactivated identity is refused although its token is valid',
+    file: 'protocols/identity/identity-callers.ts',
+    from: "if (!isActive) throw new ServiceError('ACCOUNT_DISABLED');",
+    to: '',
+    tests: callersTest,
+  },
+  {
+    guard: 'what was read of an identity before a change is dropped when the change is told',
+    file: 'protocols/identity/identity-callers.ts',
+    from: '    this.#recent.delete(key);\n    this.#older.delete(key);\n    this.#reading.delete(key);',
+    to: '',
+    tests: callersTest,
+  },
+  {
+    guard: 'what is being read of an identity during a change is not kept',
+    file: 'protocols/identity/identity-callers.ts',
+    from: '        if (isCurrent()) this.#keep(key, state);',
+    to: '        this.#keep(key, state);',
+    tests: callersTest,
+  },
+  {
+    guard: 'what was read of an identity counts for a short time',
+    file: 'protocols/identity/identity-callers.ts',
+    from: 'kept !== undefined && this.#context.clock.monotonicMs() < kept.untilMs',
+    to: 'kept !== undefined',
+    tests: callersTest,
+  },
+  {
+    guard: 'a tenant administrator is one at present',
+    file: 'protocols/identity/identity-callers.ts',
+    from: 'return isActive && isTenantAdmin;',
+    to: 'return isTenantAdmin;',
+    tests: callersTest,
   },
 ];

@@ -62,7 +62,7 @@ export function openHttp(
   );
   return createHttpServer<Principal>({
     routes,
-    authenticate: createAuthenticate(services.tokens, operators),
+    authenticate: createAuthenticate(services.tokens, operators, services.callers),
     isAnonymous: (principal) => principal.kind === 'anonymous',
     clock,
     slices,

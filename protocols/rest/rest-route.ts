@@ -12,6 +12,11 @@ export interface RestRoute extends Route<Principal> {
    */
   readonly takesAnyParameter?: boolean;
   /**
+   * Whether the route serves a person who has to change the password first; others refuse with
+   * `PASSWORD_CHANGE_REQUIRED`.
+   */
+  readonly worksBeforePasswordChange?: true;
+  /**
    * Refuses a request that is meant for another address, and names that address. It runs before unknown fields and
    * parameters are refused, because those refusals would list what this address takes.
    *

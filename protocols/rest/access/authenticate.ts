@@ -1,9 +1,12 @@
+import type { IdentityCaller, IdentityCallers } from '#protocols/identity/identity-callers.ts';
+import { requirePresentPassword } from '#protocols/identity/identity-logins.ts';
 import type { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import type { AnonymousPrincipal, Principal } from '#runtime/access/principal.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { requireTenantName } from '#runtime/content/names.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { RestRequest } from '../rest-route.ts';
+import type { RestRequest, RestRoute } from '../rest-route.ts';
+import { recovering, afterwards, type Soon } from '../soon.ts';
 
 /** Authenticates the caller of a request. */
 export type Authenticate = (request: RestRequest, need: Need) => Principal | Promise<Principal>;
@@ -76,30 +79,61 @@ export function bearerToken(request: RestRequest): string | undefined {
  * default `default`. Where login is optional, an invalid token counts as absent. The operator token is not a
  * principal: on routes that it does not grant it is refused with 403.
  *
+ * A token is that of an administrator or of an identity. An identity that has to change its password is refused on routes
+ * that do not serve it, see `worksBeforePasswordChange`.
+ *
  * @see docs/interface/accounts.md#access-tokens
+ * @see docs/interface/identities.md#access-tokens
  */
-export function createAuthenticate(tokens: AdminTokens, others: OtherTokens): Authenticate {
+export function createAuthenticate(
+  tokens: AdminTokens,
+  others: OtherTokens,
+  callers: Pick<IdentityCallers, 'knows' | 'verify'>,
+): Authenticate {
+  const ofIdentity = (request: RestRequest, token: string): Soon<Principal> =>
+    afterwards(callers.verify(token), (caller) => identityOn(request, caller));
+  const verify = (request: RestRequest, token: string): Soon<Principal> => {
+    // Otherwise each request would be compared with the tokens of administrators first.
+    if (callers.knows(token)) return ofIdentity(request, token);
+    return recovering(
+      () => afterwards(tokens.verify(token), ({ principal }): Principal => principal),
+      (error) => {
+        if (!isRefusal(error)) throw error;
+        return ofIdentity(request, token);
+      },
+    );
+  };
   const unusable = (request: RestRequest, need: Need, token: string, error: unknown): Principal => {
     others.refuseElsewhere(request, token);
-    const isRefusal = error instanceof ServiceError && error.code === 'UNAUTHORIZED';
-    if (need === 'required' || !isRefusal) throw error;
+    if (need === 'required' || !isRefusal(error)) throw error;
     return withoutToken(request, need);
   };
   return (request, need) => {
     const token = bearerToken(request);
     if (token === undefined) return withoutToken(request, need);
-    let verified: ReturnType<AdminTokens['verify']>;
+    let verified: Soon<Principal>;
     try {
-      verified = token === '' ? refuse('Authorization must be a bearer token') : tokens.verify(token);
+      verified = token === '' ? refuse('Authorization must be a bearer token') : verify(request, token);
     } catch (error) {
       return unusable(request, need, token, error);
     }
-    if (!(verified instanceof Promise)) return checkTenant(request, verified.principal);
+    if (!(verified instanceof Promise)) return checkTenant(request, verified);
     return verified.then(
-      ({ principal }) => checkTenant(request, principal),
+      (principal) => checkTenant(request, principal),
       (error: unknown) => unusable(request, need, token, error),
     );
   };
+}
+
+/** @throws {ServiceError} `PASSWORD_CHANGE_REQUIRED` */
+function identityOn(request: RestRequest, { access, principal }: IdentityCaller): Principal {
+  const { worksBeforePasswordChange } = request.route as RestRoute;
+  if (worksBeforePasswordChange !== true) requirePresentPassword(access);
+  return principal;
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'UNAUTHORIZED';
 }
 
 function refuse(message: string): never {

@@ -45,6 +45,7 @@ import {
   removeConsumer,
 } from './feed/feed-consumers.ts';
 import { buildProjection, dropProjection } from './feed/projections.ts';
+import { findUsers } from './reads/find-users.ts';
 import { readStatistics } from './reads/read-statistics.ts';
 import { diffBranch } from './pair/diff-branch.ts';
 import { runDslQuery } from './query/dsl-query.ts';
@@ -195,6 +196,7 @@ const queries: QueryHandlers = {
   ReadConsumers: readConsumers,
   IsFeedAhead: isFeedAhead,
   ReadStatistics: readStatistics,
+  FindUsers: findUsers,
 };
 
 /** The actor of one branch: all its content, schema, revisions and indexes. @see invariants.md */

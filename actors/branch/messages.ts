@@ -28,6 +28,7 @@ import type { ListConflicts, MergeBranch, ResolveMerge } from './merge-messages.
 import type { AccessQuery } from './access-messages.ts';
 import type { EngineQuery } from './pair-messages.ts';
 import type { RevertRevisions } from './revert-messages.ts';
+import type { FindUsers } from './user-messages.ts';
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
 
 /**
@@ -635,6 +636,7 @@ export type BranchQuery =
   | ListConflicts
   | EngineQuery
   | AccessQuery
+  | FindUsers
   | CountOrphanedVersions
   | CountLeftovers
   | CountPendingIndexes

@@ -1,0 +1,86 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import {
+  isJsonArray,
+  type JsonObject,
+  type JsonValue,
+  ownValue,
+} from '#runtime/content/values/json-value.ts';
+import type { ScanSource } from '#runtime/scan/scan.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import type { BranchState } from '../branch-state.ts';
+import { ACCESS_WORKSPACE } from '../access/branch-access.ts';
+import { settle } from '../long-answer.ts';
+import { requireEngine } from '../pair/pair-queries.ts';
+import { type FindUsers, type UserNode, USERS_FOUND_MAX } from '../user-messages.ts';
+import { VisibleNodes } from './visible-nodes.ts';
+
+const amongUsers = Object.freeze({ workspace: ACCESS_WORKSPACE, nodeType: 'svc:User' });
+
+/** Users elsewhere have no permissions. */
+const USERS = '/users/';
+
+/** @see user-messages.ts, FindUsers */
+export function findUsers(
+  state: BranchState,
+  context: QueryContext,
+  { by }: FindUsers,
+): readonly UserNode[] | Promise<readonly UserNode[]> {
+  requireEngine(context);
+  return settle(context, (reader) => usersOf(state, context, reader, by));
+}
+
+function sourceOf(by: FindUsers['by']): ScanSource {
+  if ('email' in by) return { kind: 'unique', ...amongUsers, property: 'email', value: by.email };
+  return {
+    kind: 'index',
+    ...amongUsers,
+    index: 'user_id',
+    where: [{ operator: 'eq', value: by.userId }],
+  };
+}
+
+function* usersOf(
+  state: BranchState,
+  context: QueryContext,
+  reader: TableReader,
+  by: FindUsers['by'],
+): Generator<undefined, readonly UserNode[]> {
+  const { workspace } = amongUsers;
+  // Without the workspace there is nobody.
+  if (!state.hasWorkspace(workspace)) return [];
+  const nodes = new VisibleNodes(state, context, reader, { workspace });
+  const found: UserNode[] = [];
+  for (const row of nodes.rows(sourceOf(by), { limit: USERS_FOUND_MAX })) {
+    if (row === undefined) yield undefined;
+    else found.push(yield* userNode(row.record));
+  }
+  return 'email' in by ? found : found.filter(({ path }) => path.startsWith(USERS));
+}
+
+function* userNode(record: NodeRecord): Generator<undefined, UserNode> {
+  const { id, path, version } = record;
+  const properties = yield* record.decode();
+  return {
+    id,
+    path,
+    version,
+    userId: textIn(properties, 'user_id'),
+    email: textIn(properties, 'email'),
+    displayName: textIn(properties, 'display_name'),
+    status: textIn(properties, 'status'),
+    roles: textsIn(properties, 'roles'),
+    groups: textsIn(properties, 'groups'),
+  };
+}
+
+function textIn(properties: JsonObject, name: string): string | null {
+  const value = ownValue(properties, name);
+  return typeof value === 'string' ? value : null;
+}
+
+function textsIn(properties: JsonObject, name: string): readonly string[] {
+  const value: JsonValue | undefined = ownValue(properties, name);
+  if (value === undefined || !isJsonArray(value)) return [];
+  return value.filter((each) => typeof each === 'string');
+}

@@ -1,6 +1,8 @@
 import type { ConnectionLimits } from '#protocols/http/connection-gate.ts';
 import type { ShareHolder } from '#protocols/http/in-flight-shares.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
+import { IdentityLogins } from '#protocols/identity/identity-logins.ts';
+import { sealClientSecret } from '#protocols/identity/oidc/client-secret.ts';
 import { createAuthenticate } from '#protocols/rest/access/authenticate.ts';
 import { OperatorAccess } from '#protocols/rest/access/operator-access.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
@@ -12,6 +14,7 @@ import type { Options } from '#runtime/config/options.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
 import type { MemberEngine } from '#server/engine/engine.ts';
 import { requestObserver } from '#server/engine/observers.ts';
+import { MemberRepositoryUsers } from '#server/provisioning/repository-users.ts';
 import type { MemberEnvironment } from './member.ts';
 import type { MemberResources } from './open-resources.ts';
 import type { MemberServices } from './open-services.ts';
@@ -37,14 +40,34 @@ export function openHttp(
   const { localAccess, metrics, slices } = resources;
   const { router } = engine;
   const { limits, server } = options;
-  const { upgrades, ...served } = services;
+  const { identityTokens, secretBox, upgrades, ...served } = services;
   const operators = new OperatorAccess(server.metricsToken);
+  const directory = new RepositoryDirectory(router, upgrades, engine.nearby);
+  const throttle = new LoginThrottle(clock, defaultLoginThrottle, engine.logins);
+  const logins = new IdentityLogins({
+    router,
+    provisioning: services.identities,
+    hasher: services.hasher,
+    tokens: identityTokens,
+    throttle,
+    clock,
+    random,
+  });
   const routes = memberRoutes({
     ...served,
     router,
-    directory: new RepositoryDirectory(router, upgrades, engine.nearby),
+    directory,
     clock,
-    throttle: new LoginThrottle(clock, defaultLoginThrottle, engine.logins),
+    throttle,
+    logins,
+    users: new MemberRepositoryUsers(router, directory, (tenant) => logins.configuration(tenant)),
+    onUserFailure: (facts, error) =>
+      log.warn('the node of a person in a repository could not be found or made; the login goes on', {
+        ...facts,
+        error,
+      }),
+    sealClientSecret: (tenant, providerId, secret) => sealClientSecret(secretBox, tenant, providerId, secret),
+    anonymousByDefault: false,
     metrics,
     operators,
     localAccess,

@@ -6,6 +6,7 @@ import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { RoutedCopies } from '#runtime/actor/copies/routed-copies.ts';
 import type { ActorLifecycle } from '#runtime/actor/ports.ts';
 import { BackupKey } from '#runtime/backup/backup-key.ts';
+import { SecretBox } from '#runtime/config/secret-box.ts';
 import type { Queue } from '#runtime/jobs/ports.ts';
 import type { Metrics } from '#runtime/telemetry/metrics.ts';
 import { MemberBackups } from '#server/backup/member-backups.ts';
@@ -21,6 +22,7 @@ import { MemberLocks } from '#server/provisioning/branch-locks.ts';
 import { MemberBranches } from '#server/provisioning/branch-provisioning.ts';
 import { LazyUpgrades } from '#server/provisioning/built-in-upgrades.ts';
 import { MemberProvisioning } from '#server/provisioning/provisioning.ts';
+import { MemberIdentities } from '#server/provisioning/tenant-identities.ts';
 import { UnknownRemovals } from '#server/provisioning/unknown-removals.ts';
 import type { Closers, MemberEnvironment } from './member.ts';
 import type { MemberResources } from './open-resources.ts';
@@ -37,9 +39,11 @@ export interface MemberServices {
   readonly locks: MemberLocks;
   readonly hasher: PasswordHasher;
   readonly tokens: AdminTokens;
+  readonly identities: MemberIdentities;
   readonly identityTokens: IdentityTokens;
   readonly identityNews: IdentityNewsroom;
   readonly callers: IdentityCallers;
+  readonly secretBox: SecretBox;
 }
 
 /** Creates the services of a member over its engine. {@link MemberJobs.start} starts taking jobs. */
@@ -103,9 +107,11 @@ export function openServices(
     locks: new MemberLocks(router, lifecycle, options.locks.enabled),
     hasher: new PasswordHasher(),
     tokens: new AdminTokens(secrets.jwtSecret.reveal(), clock, random),
+    identities: new MemberIdentities(router, lifecycle),
     identityTokens,
     identityNews,
     callers: new IdentityCallers({ router, tokens: identityTokens, news: identityNews, clock }),
+    secretBox: new SecretBox(secrets.masterKey.bytes(), { random }),
   };
 }
 

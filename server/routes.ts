@@ -7,6 +7,14 @@ import { type ClusterContext, clusterRoutes } from '#protocols/rest/management/c
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
 import { contentSchemas } from '#protocols/rest/content-schemas.ts';
 import { interfaceDescription } from '#protocols/rest/interface-description.ts';
+import {
+  type AuthConfigurationContext,
+  authConfigurationRoutes,
+} from '#protocols/rest/identity/auth-configuration.ts';
+import { loginRoutes } from '#protocols/rest/identity/login-routes.ts';
+import { ownIdentityRoutes } from '#protocols/rest/identity/own-identity.ts';
+import { providerRoutes } from '#protocols/rest/identity/providers.ts';
+import { sessionRoutes } from '#protocols/rest/identity/session-routes.ts';
 import { jobRoutes, type JobsContext } from '#protocols/rest/jobs/jobs.ts';
 import { type PasswordResetContext, passwordResetRoutes } from '#protocols/rest/access/password-reset.ts';
 import { lockListRoutes } from '#protocols/rest/locks/lock-lists.ts';
@@ -28,6 +36,7 @@ import { workspaceRoutes } from '#protocols/rest/schema/workspaces.ts';
 
 /** Dependencies of a member's routes. */
 export type RoutesContext = AdminAuthContext &
+  AuthConfigurationContext &
   PasswordResetContext &
   RepositoriesContext &
   BackupsContext &
@@ -48,6 +57,11 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...clusterRoutes(context),
     ...adminAuthRoutes(context),
     ...passwordResetRoutes(context),
+    ...loginRoutes(context),
+    ...ownIdentityRoutes(context),
+    ...sessionRoutes(context),
+    ...providerRoutes(context),
+    ...withIdempotency(authConfigurationRoutes(context)),
     ...withAdmission(
       context,
       withIdempotency(

@@ -94,8 +94,8 @@ export class IdentityLogins {
   /**
    * Registers a person with a password, who is then logged in.
    *
-   * @throws {ServiceError} in this order: `INVALID_EMAIL`, `WEAK_PASSWORD`, `EMAIL_EXISTS`; `FORBIDDEN`,
-   *   `TENANT_NOT_FOUND`, `RATE_LIMITED`, `OVERLOADED`
+   * @throws {ServiceError} in this order: `INVALID_EMAIL`, `WEAK_PASSWORD`, `EMAIL_EXISTS`; `FORBIDDEN`, also in a tenant
+   *   that does not exist; `RATE_LIMITED`, `OVERLOADED`
    */
   async register(
     scope: LoginScope,
@@ -108,7 +108,12 @@ export class IdentityLogins {
     const { password_policy: policy } = await this.configuration(scope.tenant);
     requirePolicyPassword(password, policy, 'password');
     const passwordHash = await throttle.inTurn(client.address, () => hasher.hash(password));
-    await provisioning.createIdentities(scope.tenant);
+    await provisioning.createIdentities(scope.tenant).catch((error: unknown) => {
+      // As a tenant that has switched registration off: nobody can tell which tenants exist.
+      if (error instanceof ServiceError && error.code === 'TENANT_NOT_FOUND')
+        throw new ServiceError('FORBIDDEN', 'Registration with a password is switched off');
+      throw error;
+    });
     const { refresh, session } = this.#newSession(scope, client, false);
     const { opened } = await this.#command<Registered>(scope.tenant, {
       type: 'RegisterIdentity',

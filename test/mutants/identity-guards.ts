@@ -4,6 +4,8 @@ const attemptsTest = ['test/actors/identities/login-attempts.test.ts'];
 const sessionsTest = ['test/actors/identities/sessions.test.ts'];
 const tokensTest = ['test/runtime/access/identity/identity-tokens.test.ts'];
 const callersTest = ['test/protocols/identity/identity-callers.test.ts'];
+const usersTest = ['test/server/provisioning/repository-users.test.ts'];
+const loginsTest = ['test/protocols/rest/identity/login-routes.test.ts'];
 const linksTest = ['test/actors/identities/one-time-tokens.test.ts'];
 
 /** The safety guards of identities: nobody gets in with what is not theirs, or not any more. */
@@ -140,5 +142,40 @@ export const identityGuards: readonly GuardMutant[] = [
     from: 'return isActive && isTenantAdmin;',
     to: 'return isTenantAdmin;',
     tests: callersTest,
+  },
+  {
+    guard: 'a node with an address is not given to who has not proven the address',
+    file: 'server/provisioning/repository-users.ts',
+    from: 'if (node.userId !== null || !identity.email_verified) return undefined;',
+    to: 'if (node.userId !== null) return undefined;',
+    tests: usersTest,
+  },
+  {
+    guard: 'a repository that takes nobody registers nobody',
+    file: 'protocols/rest/identity/login-routes.ts',
+    from: "throw new ServiceError('FORBIDDEN', 'Nobody may register there');",
+    to: 'void 0;',
+    tests: loginsTest,
+  },
+  {
+    guard: 'no answer with tokens is kept for an idempotency key',
+    file: 'protocols/rest/identity/login-routes.ts',
+    from: 'return refusingIdempotencyKey(routes);',
+    to: 'return routes;',
+    tests: loginsTest,
+  },
+  {
+    guard: 'only an administrator of the tenant configures it',
+    file: 'protocols/rest/identity/auth-configuration.ts',
+    from: 'if (!isAdministrator) requireTenantAdministrator(request);',
+    to: '',
+    tests: ['test/protocols/rest/identity/auth-configuration.test.ts'],
+  },
+  {
+    guard: 'a route of identities takes no token of another kind',
+    file: 'protocols/rest/identity/identity-context.ts',
+    from: "if (principal.kind !== 'identity')",
+    to: "if (principal.kind === 'anonymous')",
+    tests: ['test/protocols/rest/identity/own-identity.test.ts'],
   },
 ];

@@ -42,6 +42,8 @@ let backups: string;
 let document: OpenApiDocument;
 let operations: ReadonlyMap<string, DescribedOperation>;
 let token: string | undefined;
+/** Tokens of the identity that has logged in last. */
+let identity: { readonly access_token: string; readonly refresh_token: string } | undefined;
 const values = new ExampleValues();
 /** The examples, with what this server answered. */
 const told: { readonly exchange: Exchange; readonly answer: unknown }[] = [];
@@ -99,14 +101,41 @@ function exchangeParameters(exchange: Exchange) {
   return own;
 }
 
+/** What the identity that has logged in last does. */
+const ofIdentity: ReadonlySet<string> = new Set([
+  'changeIdentityPassword',
+  'changeIdentityPasswordInRepository',
+  'listOwnSessions',
+  'logOutIdentity',
+  'readOwnIdentity',
+  'readOwnIdentityInRepository',
+  'revokeOwnSession',
+]);
+
+function keyFor(operation: string): string | undefined {
+  if (operation === 'resetAdminPassword')
+    return readFileSync(join(server.dataDir, 'local-access'), 'utf8').trim();
+  return ofIdentity.has(operation) ? identity?.access_token : token;
+}
+
+/** The body, with the refresh token that is to be exchanged now. */
+function bodyOf({ body, operation }: Exchange): unknown {
+  return operation.startsWith('refreshSession')
+    ? { ...(body as object), refresh_token: identity?.refresh_token }
+    : values.here(body);
+}
+
 function send(exchange: Exchange): Promise<TestResponse> {
-  const isReset = exchange.operation === 'resetAdminPassword';
-  const key = isReset ? readFileSync(join(server.dataDir, 'local-access'), 'utf8').trim() : token;
-  const body = exchange.body === undefined ? {} : { body: values.here(exchange.body) };
+  const key = keyFor(exchange.operation);
+  const body = exchange.body === undefined ? {} : { body: bodyOf(exchange) };
   return server.request(operationOf(exchange).method, addressOf(exchange), {
     ...(key === undefined ? {} : { token: key }),
     ...body,
   });
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function answerOf(response: TestResponse): unknown {
@@ -146,6 +175,7 @@ async function exchange(one: Exchange): Promise<void> {
   const answer = answerOf(response);
   told.push({ exchange: one, answer });
   if (one.operation === 'logInAdmin') token = (answer as { readonly token: string }).token;
+  if (isObject(answer) && 'refresh_token' in answer) identity = answer as typeof identity;
 }
 
 describe('the examples of the description', () => {

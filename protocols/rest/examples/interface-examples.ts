@@ -3,6 +3,7 @@ import { accountExamples } from './account-examples.ts';
 import { branchExamples } from './branch-examples.ts';
 import { closingExamples } from './closing-examples.ts';
 import { commandExamples } from './command-examples.ts';
+import { identityExamples } from './identity-examples.ts';
 import { lockExamples } from './lock-examples.ts';
 import { managementExamples } from './management-examples.ts';
 import { nodeExamples } from './node-examples.ts';
@@ -32,6 +33,7 @@ export const interfaceExamples: readonly Exchange[] = [
   ...branchExamples,
   ...lockExamples,
   ...managementExamples,
+  ...identityExamples,
   ...replacementExamples,
   ...closingExamples,
 ];

@@ -130,7 +130,7 @@ describe('registering', () => {
         { email: ann, password: 'long enough', displayName: undefined },
         home,
       ),
-    ).rejects.toMatchObject({ code: 'TENANT_NOT_FOUND' });
+    ).rejects.toMatchObject({ code: 'FORBIDDEN' });
   });
 });
 

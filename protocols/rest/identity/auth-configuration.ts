@@ -1,0 +1,141 @@
+import { createHash } from 'node:crypto';
+import type { ConfigureAuthentication } from '#actors/identities/messages.ts';
+import type { IdentitiesProvisioning } from '#protocols/identity/ports.ts';
+import type { HttpReply } from '#protocols/http/route.ts';
+import {
+  type AuthConfiguration,
+  shownAuthConfiguration,
+  withSealedSecrets,
+} from '#runtime/access/identity/auth-configuration.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import type { Delivery } from '#runtime/actor/ports.ts';
+import { requireTenantAdministrator } from '../access/permission.ts';
+import { deliveryOf } from '../rest-context.ts';
+import type { RestRequest, RestRoute } from '../rest-route.ts';
+import { readAuthConfigurationChange } from './auth-configuration-body.ts';
+import { configurationSchema } from './auth-configuration-schema.ts';
+import type { IdentityContext } from './identity-context.ts';
+
+/** Dependencies of the configuration of how people authenticate. */
+export interface AuthConfigurationContext extends IdentityContext {
+  readonly identities: IdentitiesProvisioning;
+  /** Encrypts the secret of a client of a provider. */
+  readonly sealClientSecret: (tenant: string, providerId: string, secret: string) => string;
+  /** Whether the server permits anonymous access where the tenant says nothing. */
+  readonly anonymousByDefault: boolean;
+}
+
+const PATTERN = '/api/tenants/{tenant}/auth/config';
+
+/** Maximum bytes of a configuration: 32 providers with keys in PEM. */
+const CONFIGURATION_BYTES_MAX = 512 * 1024;
+
+/**
+ * How people authenticate in a tenant, for its administrators.
+ *
+ * @see docs/interface/identities.md#configuring-a-tenant
+ */
+export function authConfigurationRoutes(context: AuthConfigurationContext): readonly RestRoute[] {
+  return [readRoute(context), changeRoute(context)];
+}
+
+function readRoute(context: AuthConfigurationContext): RestRoute {
+  return {
+    method: 'GET',
+    pattern: PATTERN,
+    operationId: 'readAuthConfiguration',
+    body: 'none',
+    auth: 'required',
+    admit: (request) => requireTenantAdministration(context, request),
+    docs: {
+      summary: 'How people authenticate in a tenant',
+      description: 'Where nothing is stored, the defaults. Of a secret only whether there is one.',
+      tag: 'Identities',
+      responses: {
+        200: { description: 'The configuration.', schema: configurationSchema },
+        401: { description: 'There is no valid login.' },
+        403: { description: 'The caller is not an administrator of the tenant.' },
+      },
+    },
+    async handler(request): Promise<HttpReply> {
+      const { tenant } = request.principal;
+      return answered(context, tenant, await context.logins.configuration(tenant));
+    },
+  };
+}
+
+function changeRoute(context: AuthConfigurationContext): RestRoute {
+  return {
+    method: 'PUT',
+    pattern: PATTERN,
+    operationId: 'changeAuthConfiguration',
+    body: 'json',
+    bodyBytesMax: CONFIGURATION_BYTES_MAX,
+    auth: 'required',
+    admit: (request) => requireTenantAdministration(context, request),
+    docs: {
+      summary: 'Change how people authenticate in a tenant',
+      description:
+        'Parts that are absent keep their values; a part that is present must be complete and replaces the stored one. `oidc_providers` replaces the list: a provider that is not in it is removed. A provider without `client_secret` keeps its stored secret, and `null` removes it. What a read answered may be sent back.',
+      tag: 'Identities',
+      requestSchema: configurationSchema,
+      responses: {
+        200: { description: 'The new configuration.', schema: configurationSchema },
+        400: { description: 'A value is out of bounds.' },
+        401: { description: 'There is no valid login.' },
+        403: { description: 'The caller is not an administrator of the tenant.' },
+      },
+    },
+    async handler(request): Promise<HttpReply> {
+      const { tenant } = request.principal;
+      const change = withSealedSecrets(
+        readAuthConfigurationChange(request.body, tenant),
+        (secret, providerId) => context.sealClientSecret(tenant, providerId, secret),
+      );
+      const command: ConfigureAuthentication = { type: 'ConfigureAuthentication', change };
+      const actor = await context.identities.createIdentities(tenant);
+      const configured = await context.router.command(actor, command, administrativeDelivery(request));
+      return answered(context, tenant, configured as AuthConfiguration);
+    },
+  };
+}
+
+function answered(
+  { anonymousByDefault }: AuthConfigurationContext,
+  tenant: string,
+  configuration: AuthConfiguration,
+): HttpReply {
+  return { status: 200, json: shownAuthConfiguration(configuration, tenant, anonymousByDefault) };
+}
+
+/**
+ * Requires an administrator of the caller's tenant: with an admin account, or with an identity that is one at present.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`
+ */
+export function requireTenantAdministration(
+  { callers }: Pick<IdentityContext, 'callers'>,
+  request: RestRequest,
+): void | Promise<void> {
+  const { principal } = request;
+  if (principal.kind !== 'identity') return requireTenantAdministrator(request);
+  return callers.isTenantAdministrator(principal).then((isAdministrator) => {
+    if (!isAdministrator) requireTenantAdministrator(request);
+  });
+}
+
+/**
+ * The delivery of a command of a caller whom {@link requireTenantAdministration} has let through. The actors know nothing
+ * of administrators among identities, so the engine sends their commands.
+ */
+export function administrativeDelivery(request: RestRequest): Delivery {
+  const delivery = deliveryOf(request);
+  const { principal } = request;
+  if (principal.kind !== 'identity') return delivery;
+  const { idempotency } = delivery;
+  const caller = engineCaller(principal.tenant);
+  if (idempotency === undefined) return { caller };
+  // The engine has one set of keys for all whose commands it sends.
+  const key = createHash('sha256').update(`${principal.identityId}\0${idempotency.key}`).digest('base64url');
+  return { caller, idempotency: { ...idempotency, key } };
+}

@@ -21,8 +21,7 @@ const PURPOSE_BYTES_MAX = 512;
 /** Longest text that is sealed, in bytes of UTF-8. */
 export const SEALED_TEXT_BYTES_MAX: number = 64 * 1024;
 
-const SEALED_CHARACTERS_MAX =
-  PREFIX.length + Math.ceil(((SEALED_TEXT_BYTES_MAX + OVERHEAD_BYTES) * 4) / 3);
+const SEALED_CHARACTERS_MAX = PREFIX.length + Math.ceil(((SEALED_TEXT_BYTES_MAX + OVERHEAD_BYTES) * 4) / 3);
 
 /** What a box uses besides its key. */
 export interface SecretBoxOptions {

@@ -180,6 +180,12 @@ const rows = {
     'Writes here are stopped because the server found itself in a state that cannot be; nothing was done. An operator has to restart the member.',
   ],
   WRITES_STOPPED: [503, '58030', 'back-off', 'Writes to this branch are stopped after a storage error.'],
+  OIDC_NOT_CONFIGURED: [
+    503,
+    '55000',
+    'back-off',
+    'The OpenID provider cannot be used as it is configured; the message names what is missing.',
+  ],
   UPSTREAM_TIMEOUT: [504, '57014', 'back-off', 'Another server that is needed did not answer in time.'],
   DEADLINE_EXCEEDED: [504, '57014', 'retry', 'The deadline passed before an answer was ready.'],
   STORAGE_FULL: [507, '53100', 'back-off', 'The disk is full; free space, then writes go on.'],

@@ -126,6 +126,8 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   ACTOR_STOPPED: 'Tell the operator, who restarts the member; the log has the cause. Reads go on meanwhile.',
   WRITES_STOPPED:
     'Repeat it after the seconds in `Retry-After`. The operator looks at the disk; the log and the message have the error of the system.',
+  OIDC_NOT_CONFIGURED:
+    'Have an administrator of the tenant set what the message names in the configuration of the provider.',
   UPSTREAM_TIMEOUT:
     'Repeat it later. When it lasts, see why the other server is slow, or raise the time in the setting of the connection.',
   DEADLINE_EXCEEDED:

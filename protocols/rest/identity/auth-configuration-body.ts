@@ -181,12 +181,15 @@ function clientSecret(fields: BodyFields): Pick<OidcProviderChange, 'client_secr
     : { client_secret: text(fields, 'client_secret', secret, SECRET_CHARACTERS_MAX) };
 }
 
-/** The provider sends people to this address, so it must be the one that answers here. */
+/**
+ * The provider sends people to this address, so it must be the one that answers here. It is sent as it is spelled, twice,
+ * and the provider compares it character by character: only one spelling is taken.
+ */
 function redirectUri(fields: BodyFields, id: string): string | null {
   const url = optionalUrl(fields, 'redirect_uri');
   const path = `/auth/oidc/${id}/callback`;
-  if (url === null || new URL(url).pathname === path) return url;
-  throw refused(fields, 'redirect_uri', `must be the address of the server followed by ${path}`);
+  if (url === null || url === new URL(url).origin + path) return url;
+  throw refused(fields, 'redirect_uri', `must be the origin of the server in lower case followed by ${path}`);
 }
 
 /** A list of scopes, or one text with spaces between them. */

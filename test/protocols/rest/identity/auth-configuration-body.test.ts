@@ -228,6 +228,11 @@ describe('a provider', () => {
       [
         'https://grove.example.org/',
         'https://grove.example.org/auth/oidc/other/callback',
+        'https://grove.example.org/auth/oidc/acme/callback?a=b',
+        'https://grove.example.org/auth/oidc/acme/callback/',
+        'https://grove.example.org/x/../auth/oidc/acme/callback',
+        'https://GROVE.example.org/auth/oidc/acme/callback',
+        'https://grove.example.org:443/auth/oidc/acme/callback',
         'javascript:alert(1)',
       ],
     ],
@@ -237,6 +242,13 @@ describe('a provider', () => {
   ])('is refused with a %s that is none', (field, values) => {
     for (const value of values)
       expect(refusal({ [field]: value })).toBe(`VALIDATION_FAILED oidc_providers.0.${field}`);
+  });
+
+  it('has an id of small letters, digits, - and _', () => {
+    for (const id of ['a', 'acme-2_b', '0', '_', 'x'.repeat(63)])
+      expect(readProvider({ provider_id: id })).toMatchObject({ provider_id: id });
+    for (const id of ['', 'Acme', 'a.b', 'a/b', '..', 'a b', 'ä', 'x'.repeat(64)])
+      expect(refusal({ provider_id: id })).toBe('VALIDATION_FAILED oidc_providers.0.provider_id');
   });
 
   it('is refused with an entry of a list that is none', () => {

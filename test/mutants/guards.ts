@@ -12,6 +12,7 @@ import { identityGuards } from './identity-guards.ts';
 import { jobGuards } from './job-guards.ts';
 import { largeValueGuards } from './large-value-guards.ts';
 import { leaseGuards } from './lease-guards.ts';
+import { oidcGuards } from './oidc-guards.ts';
 import { openingGuards } from './opening-guards.ts';
 import { recordGuards } from './record-guards.ts';
 import { sealGuards } from './seal-guards.ts';
@@ -655,6 +656,7 @@ export const guardMutants: readonly GuardMutant[] = [
   ...largeValueGuards,
   ...recordGuards,
   ...leaseGuards,
+  ...oidcGuards,
   ...openingGuards,
   ...sealGuards,
   ...snapshotGuards,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { clientNetwork } from './client-network.ts';
 import { FailureBook, type FailureLimits } from './failure-book.ts';
 
 /** Limits of {@link LoginThrottle}. */
@@ -45,7 +46,8 @@ export interface LoginNews {
 }
 
 /**
- * Slows down password guessing without locking an account. It counts failures in three ways:
+ * Slows down password guessing without locking an account. An address of version 6 stands for its network. Failures are
+ * counted in three ways:
  *
  * - per account and address: a few failures are free, then waits grow;
  * - per address, whatever the account, so that account names cannot be tried one after the other;
@@ -97,7 +99,7 @@ export class LoginThrottle {
     const place = placeOf(account, address);
     const waitMs = Math.max(
       this.#places.waitMs(place, nowMs),
-      this.#addresses.waitMs(address, nowMs),
+      this.#addresses.waitMs(clientNetwork(address), nowMs),
       this.#used.has(place) ? 0 : this.#accounts.waitMs(placeOf(account, ''), nowMs),
     );
     if (waitMs > 0) {
@@ -107,7 +109,7 @@ export class LoginThrottle {
       });
     }
     this.#places.count(place, nowMs);
-    this.#addresses.count(address, nowMs);
+    this.#addresses.count(clientNetwork(address), nowMs);
     this.#accounts.count(placeOf(account, ''), nowMs);
     this.#news?.tell(place, 'tried');
   }
@@ -116,7 +118,7 @@ export class LoginThrottle {
   succeeded(account: string, address: string): void {
     const place = placeOf(account, address);
     this.#places.forget(place);
-    this.#addresses.takeBack(address);
+    this.#addresses.takeBack(clientNetwork(address));
     this.#accounts.takeBack(placeOf(account, ''));
     this.#used.delete(place);
     this.#used.add(place);
@@ -131,7 +133,7 @@ export class LoginThrottle {
   unjudged(account: string, address: string): void {
     const place = placeOf(account, address);
     this.#places.takeBack(place);
-    this.#addresses.takeBack(address);
+    this.#addresses.takeBack(clientNetwork(address));
     this.#accounts.takeBack(placeOf(account, ''));
     this.#news?.tell(place, 'unjudged');
   }
@@ -154,24 +156,27 @@ export class LoginThrottle {
    * @throws {ServiceError} `RATE_LIMITED`; the errors of `work`
    */
   async inTurn<Result>(address: string, work: () => Promise<Result>): Promise<Result> {
-    const running = this.#running.get(address) ?? 0;
+    const network = clientNetwork(address);
+    const running = this.#running.get(network) ?? 0;
     if (running >= this.#limits.runningMax) {
       throw new ServiceError('RATE_LIMITED', 'Too many logins from this address at once; try again shortly', {
         details: { retry_after_seconds: 1 },
       });
     }
-    this.#running.set(address, running + 1);
+    this.#running.set(network, running + 1);
     try {
       return await work();
     } finally {
-      const left = (this.#running.get(address) as number) - 1;
-      if (left === 0) this.#running.delete(address);
-      else this.#running.set(address, left);
+      const left = (this.#running.get(network) as number) - 1;
+      if (left === 0) this.#running.delete(network);
+      else this.#running.set(network, left);
     }
   }
 }
 
 /** A key of fixed size, whatever the length of the name, because it is stored and sent. */
 function placeOf(account: string, address: string): string {
-  return createHash('sha256').update(`${account}\0${address}`).digest('base64url');
+  return createHash('sha256')
+    .update(`${account}\0${clientNetwork(address)}`)
+    .digest('base64url');
 }

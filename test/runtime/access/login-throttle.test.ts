@@ -136,6 +136,14 @@ describe('LoginThrottle', () => {
     expect(attempt(throttle, 'default/other', '10.2.0.1')).toBe('tried');
   });
 
+  it('counts all addresses of a network of version 6 as one', () => {
+    const throttle = new LoginThrottle(new ManualClock(), limits);
+    for (let host = 1; host <= 4; host++)
+      expect(attempt(throttle, 'default/admin', `2001:db8:1:2::${host}`)).toBe('tried');
+    expect(attempt(throttle, 'default/admin', '2001:db8:1:2:ffff::1')).toBe(1);
+    expect(attempt(throttle, 'default/admin', '2001:db8:1:3::1')).toBe('tried');
+  });
+
   it('takes back what was not judged everywhere', () => {
     const throttle = new LoginThrottle(new ManualClock(), limits);
     for (let round = 0; round < 200; round++) {

@@ -55,7 +55,109 @@ export interface ChangeAdminPassword {
 export interface RecordAdminLogin {
   readonly type: 'RecordAdminLogin';
   readonly userId: string;
+  /** A hash of the same password with the present parameters, where the stored one has older ones. */
+  readonly rehashed?: {
+    /** The hash that the password was compared with. */
+    readonly judged: string;
+    readonly passwordHash: string;
+  };
 }
+
+/**
+ * Creates an account. Sent by an administrator. Result: its {@link ShownAdmin}.
+ *
+ * @throws {ServiceError} `ALREADY_EXISTS` for a username that is taken; `VALIDATION_FAILED` above {@link ADMINS_MAX}
+ */
+export interface CreateAdmin extends FirstAdmin {
+  readonly type: 'CreateAdmin';
+  readonly accessFlags: AccessFlags;
+}
+
+/**
+ * Changes an account. Sent by an administrator. Result: its {@link ShownAdmin}.
+ *
+ * @throws {ServiceError} `USER_NOT_FOUND`; `LAST_ADMINISTRATOR` when nobody could administer the tenant afterwards
+ */
+export interface UpdateAdmin {
+  readonly type: 'UpdateAdmin';
+  readonly username: string;
+  readonly changes: AdminChanges;
+}
+
+/** What {@link UpdateAdmin} may change. */
+export interface AdminChanges {
+  readonly email?: string | null;
+  /** Flags that are not given stay. */
+  readonly access_flags?: Partial<AccessFlags>;
+  readonly must_change_password?: boolean;
+  readonly is_active?: boolean;
+}
+
+/**
+ * Removes an account with its keys. Sent by an administrator. Result: undefined.
+ *
+ * @throws {ServiceError} `USER_NOT_FOUND`, `CANNOT_DELETE_SELF`, `LAST_ADMINISTRATOR`
+ */
+export interface DeleteAdmin {
+  readonly type: 'DeleteAdmin';
+  readonly username: string;
+}
+
+/**
+ * Creates a key for the sender's account. The token is made by the sender, and only its hash is sent. Result: its
+ * {@link ShownApiKey}.
+ *
+ * @throws {ServiceError} `INSUFFICIENT_PERMISSIONS` without `api_access`; `VALIDATION_FAILED` above
+ *   {@link ACTIVE_KEYS_MAX}
+ */
+export interface CreateApiKey {
+  readonly type: 'CreateApiKey';
+  readonly name: string;
+  readonly keyPrefix: string;
+  readonly tokenHash: string;
+}
+
+/** Ends a key of the sender's account; one that has ended is not changed. Result: undefined. @throws {ServiceError} `NOT_FOUND` */
+export interface RevokeApiKey {
+  readonly type: 'RevokeApiKey';
+  readonly keyId: string;
+}
+
+/** Records that a key is used, at most every {@link KEY_USE_MS}. Sent by the engine. Result: undefined. */
+export interface RecordApiKeyUse {
+  readonly type: 'RecordApiKeyUse';
+  readonly userId: string;
+  readonly keyId: string;
+}
+
+/** The time of the last use of a key is exact to this. */
+export const KEY_USE_MS: number = 5 * 60 * 1000;
+
+/** Most accounts of a tenant: they are listed whole. */
+export const ADMINS_MAX = 1_000;
+
+/** Most keys of an account that may be used. */
+export const ACTIVE_KEYS_MAX = 50;
+
+/** Ended keys of an account that stay listed; the oldest are removed. */
+export const ENDED_KEYS_MAX = 50;
+
+/**
+ * Records an action of an administrator that changes another actor, for the audit trail. Sent by an administrator.
+ * Result: undefined.
+ */
+export interface RecordAdminAction {
+  readonly type: 'RecordAdminAction';
+  /** What was done, as `authentication_configured`. */
+  readonly action: string;
+  /** What it was done to. */
+  readonly subject: string;
+  /** No secrets; at most {@link AUDIT_DETAIL_CHARACTERS_MAX} as JSON. */
+  readonly details?: JsonObject;
+}
+
+/** Longest details of an action in the audit trail, in characters of their JSON text. */
+export const AUDIT_DETAIL_CHARACTERS_MAX = 4_096;
 
 /**
  * Registers a repository whose actors are ready. Result: its {@link RepositoryEntry}.
@@ -148,6 +250,13 @@ export type TenantCommand =
   | BootstrapTenant
   | ChangeAdminPassword
   | RecordAdminLogin
+  | CreateAdmin
+  | UpdateAdmin
+  | DeleteAdmin
+  | CreateApiKey
+  | RevokeApiKey
+  | RecordApiKeyUse
+  | RecordAdminAction
   | RegisterRepository
   | UnregisterRepository
   | RegisterTenant
@@ -166,6 +275,39 @@ export interface AdminAccount {
   readonly last_login: string | null;
   /** Milliseconds; tokens issued earlier are refused. */
   readonly password_changed_ms: number;
+  /** Oldest first; absent: none. */
+  readonly api_keys?: readonly ApiKeyRecord[];
+}
+
+/** An account as administrators see it. */
+export type ShownAdmin = Omit<AdminAccount, 'password_hash' | 'password_changed_ms' | 'api_keys'>;
+
+/** A key of an account, for programs, as stored. */
+export interface ApiKeyRecord {
+  readonly key_id: string;
+  readonly name: string;
+  /** The beginning of the token, so that people recognise it. */
+  readonly key_prefix: string;
+  /** SHA-256 of the token, in hexadecimal digits. */
+  readonly token_hash: string;
+  readonly created_at: string;
+  readonly last_used_at: string | null;
+  readonly is_active: boolean;
+}
+
+/** A key as its owner sees it. */
+export type ShownApiKey = Omit<ApiKeyRecord, 'token_hash'>;
+
+/** An action of an administrator in the audit trail. */
+export interface AuditEntry {
+  /** Rises with each entry of the tenant. */
+  readonly sequence: number;
+  readonly at: string;
+  /** Who did it: the id and the name of the account; null and `system` for the server. */
+  readonly actor: { readonly user_id: string | null; readonly username: string };
+  readonly action: string;
+  readonly subject: string;
+  readonly details: JsonObject;
 }
 
 /** A tenant in the registry. */
@@ -190,6 +332,45 @@ export interface FindAdmin {
   readonly username?: string;
   readonly userId?: string;
 }
+
+/** Every account sorted by name, or one, for an administrator. Answer: array of {@link ShownAdmin}. */
+export interface ListAdmins {
+  readonly type: 'ListAdmins';
+  readonly username?: string;
+}
+
+/** The key with a hash, for the engine only. Answer: {@link ApiKeyPlace} or undefined. */
+export interface FindApiKey {
+  readonly type: 'FindApiKey';
+  readonly tokenHash: string;
+}
+
+/** Answer to {@link FindApiKey}. Whether the key may be used, the account says. */
+export interface ApiKeyPlace {
+  readonly userId: string;
+  readonly keyId: string;
+}
+
+/**
+ * Tenants whose keys have a tag, for the engine only (tenant `default` only). Answer: array of names, rarely more than
+ * one.
+ */
+export interface FindTenantsByTag {
+  readonly type: 'FindTenantsByTag';
+  readonly tag: string;
+}
+
+/** The audit trail, newest first, for an administrator. Answer: array of {@link AuditEntry}. */
+export interface ListAudit {
+  readonly type: 'ListAudit';
+  /** Only entries with a lower sequence. */
+  readonly before?: number;
+  /** 1 to {@link AUDIT_PAGE_MAX}. */
+  readonly limit: number;
+}
+
+/** Most entries in one answer to {@link ListAudit}. */
+export const AUDIT_PAGE_MAX = 1_000;
 
 /** A repository by name, for the engine only. Answer: {@link RepositoryEntry} or undefined. */
 export interface FindRepository {
@@ -232,6 +413,10 @@ export interface UnfinishedTenant {
 export type TenantQuery =
   | ListEnding
   | FindAdmin
+  | ListAdmins
+  | FindApiKey
+  | FindTenantsByTag
+  | ListAudit
   | FindRepository
   | ReadNameFloor
   | ListRepositories
@@ -241,4 +426,29 @@ export type TenantQuery =
 /** The registry of a tenant changed: cached copies have to be read again. */
 export interface RegistryChanged {
   readonly type: 'RegistryChanged';
+}
+
+/**
+ * An account was changed or removed, or one of its keys: what was read of it before, to decide whether its tokens and
+ * keys count, has to be read again.
+ */
+export interface AccountChanged extends ActorEvent {
+  readonly type: 'AccountChanged';
+  readonly userId: string;
+}
+
+/** Whether an event of an actor is {@link AccountChanged}. */
+export function isAccountChanged(event: ActorEvent): event is AccountChanged {
+  return event.type === 'AccountChanged';
+}
+
+/** An action was added to the audit trail. */
+export interface ActionRecorded extends ActorEvent {
+  readonly type: 'ActionRecorded';
+  readonly entry: AuditEntry;
+}
+
+/** Whether an event of an actor is {@link ActionRecorded}. */
+export function isActionRecorded(event: ActorEvent): event is ActionRecorded {
+  return event.type === 'ActionRecorded';
 }

@@ -1,4 +1,5 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
+import { apiKeyTag } from '#runtime/access/api-key.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { unknownMessage } from '#runtime/actor/unknown-message.ts';
 import { removedTokenFloor } from '#runtime/base/token-floor.ts';
@@ -14,11 +15,7 @@ import { requireRepositoryName, requireTenantName } from '#runtime/content/names
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';
 import type {
-  AdminAccount,
   BootstrapTenant,
-  ChangeAdminPassword,
-  FindAdmin,
-  RecordAdminLogin,
   RegisterRepository,
   RegisterTenant,
   RegistryChanged,
@@ -29,6 +26,18 @@ import type {
   TenantQuery,
   UnfinishedTenant,
 } from './messages.ts';
+import {
+  changePassword,
+  createAdmin,
+  deleteAdmin,
+  findAdmin,
+  listAdmins,
+  recordLogin,
+  updateAdmin,
+  writeAccount,
+} from './admin-accounts.ts';
+import { createApiKey, findApiKey, recordApiKeyUse, revokeApiKey } from './api-keys.ts';
+import { listAudit, noteAction, recordAction } from './audit-trail.ts';
 import { forgetEnding, listEnding, noteEnding } from './ending-branches.ts';
 import { highestNameFloor, nameFloor } from './name-floors.ts';
 import { newAccount } from './new-account.ts';
@@ -55,6 +64,27 @@ class TenantActor implements ActorBehaviour {
       case 'RecordAdminLogin':
         requireEngine(turn.caller);
         return recordLogin(command, turn);
+      case 'CreateAdmin':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return createAdmin(command, turn);
+      case 'UpdateAdmin':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return updateAdmin(command, turn);
+      case 'DeleteAdmin':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return deleteAdmin(command, turn);
+      case 'CreateApiKey':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return createApiKey(command, turn);
+      case 'RevokeApiKey':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return revokeApiKey(command, turn);
+      case 'RecordApiKeyUse':
+        requireEngine(turn.caller);
+        return recordApiKeyUse(command, turn);
+      case 'RecordAdminAction':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return recordAction(turn, command);
       case 'RegisterRepository':
         requireAdministrator(turn.caller.policy, turn.caller.principal);
         return registerRepository(command, turn);
@@ -92,6 +122,18 @@ class TenantActor implements ActorBehaviour {
       case 'FindAdmin':
         requireEngine(caller);
         return findAdmin(records, query);
+      case 'ListAdmins':
+        requireAdministrator(caller.policy, caller.principal);
+        return listAdmins(records, query);
+      case 'FindApiKey':
+        requireEngine(caller);
+        return findApiKey(records, query);
+      case 'FindTenantsByTag':
+        requireEngine(caller);
+        return tenantsByTag(records).get(query.tag) ?? [];
+      case 'ListAudit':
+        requireAdministrator(caller.policy, caller.principal);
+        return listAudit(view, query);
       case 'ListRepositories':
         requireAdministrator(caller.policy, caller.principal);
         return records.derived('repositories', (reader) =>
@@ -120,45 +162,14 @@ function requireEngine({ principal }: Caller): void {
 function bootstrap({ tenantId, admin }: BootstrapTenant, turn: Turn): TenantMade {
   if (listRecords(turn, TenantTable.admins).length > 0) return { created: false };
   const userId = turn.newId();
-  const account = newAccount(admin, userId, turn.wallMs);
-  writeRecord(turn, TenantTable.admins, account, userId);
-  writeRecord(turn, TenantTable.adminNames, { userId }, admin.username);
+  writeAccount(turn, newAccount(admin, userId, turn.wallMs));
+  noteAction(turn, { action: 'account_created', subject: admin.username, details: { user_id: userId } });
   // The system tenant registers itself, because no other tenant exists before it.
   if (tenantId === SYSTEM_TENANT) {
     const entry: TenantEntry = { tenant_id: tenantId, metadata: {}, created_at: timestampOf(turn) };
     writeRecord(turn, TenantTable.tenants, entry, tenantId);
   }
   return { created: true };
-}
-
-function accountOf(turn: Turn, userId: string): AdminAccount {
-  const account = readRecord<AdminAccount>(turn, TenantTable.admins, userId);
-  if (account === undefined) throw new ServiceError('USER_NOT_FOUND');
-  return account;
-}
-
-function changePassword(command: ChangeAdminPassword, turn: Turn): void {
-  const { principal } = turn.caller;
-  const isOwn = principal.kind === 'admin' && principal.userId === command.userId;
-  const mustChangePassword = command.mustChangePassword === true;
-  if (!isOwn || mustChangePassword) requireEngine(turn.caller);
-  const account = accountOf(turn, command.userId);
-  if (account.password_hash !== command.oldPasswordHash) {
-    throw new ServiceError('CONFLICT', 'The password was changed meanwhile');
-  }
-  const changed: AdminAccount = {
-    ...account,
-    password_hash: command.passwordHash,
-    must_change_password: mustChangePassword,
-    // Strictly increasing, so that older tokens are refused even when the clock does not advance.
-    password_changed_ms: Math.max(turn.wallMs, account.password_changed_ms + 1),
-  };
-  writeRecord(turn, TenantTable.admins, changed, command.userId);
-}
-
-function recordLogin({ userId }: RecordAdminLogin, turn: Turn): void {
-  const account = accountOf(turn, userId);
-  writeRecord(turn, TenantTable.admins, { ...account, last_login: timestampOf(turn) }, userId);
 }
 
 function registerRepository(
@@ -181,6 +192,7 @@ function registerRepository(
     ...(tokenFloor > 0 ? { tokenFloor } : {}),
   };
   writeRecord(turn, TenantTable.repositories, entry, repositoryId);
+  noteAction(turn, { action: 'repository_created', subject: repositoryId });
   turn.emit(registryChanged);
   return entry;
 }
@@ -194,6 +206,7 @@ function unregisterRepository(repositoryId: string, turn: Turn): RepositoryEntry
   // Tokens of a later repository with this name have to be higher than all tokens of this one.
   const floor = removedTokenFloor(entry.tokenFloor ?? 0, turn.wallMs - Date.parse(entry.createdAt));
   writeRecord(turn, TenantTable.tokens, floor, repositoryId);
+  noteAction(turn, { action: 'repository_deleted', subject: repositoryId });
   turn.emit(registryChanged);
   return entry;
 }
@@ -208,6 +221,7 @@ function registerTenant({ tenantId, metadata, admin }: RegisterTenant, turn: Tur
   const entry: TenantEntry = { tenant_id: tenantId, metadata, created_at: timestampOf(turn) };
   const row: TenantRow = { ...entry, admin };
   writeRecord(turn, TenantTable.tenants, row, tenantId);
+  noteAction(turn, { action: 'tenant_created', subject: tenantId });
   turn.emit(registryChanged);
   return entry;
 }
@@ -220,13 +234,16 @@ function completeTenant(tenantId: string, turn: Turn): void {
   turn.emit(registryChanged);
 }
 
-function findAdmin(records: RecordCache, { username, userId }: FindAdmin): AdminAccount | undefined {
-  const id =
-    userId ??
-    (username === undefined || username === ''
-      ? undefined
-      : records.record<{ readonly userId: string }>(TenantTable.adminNames, username)?.userId);
-  return id === undefined ? undefined : records.record<AdminAccount>(TenantTable.admins, id);
+/** Tenants by the tag of their keys; tags of two tenants may be alike. */
+function tenantsByTag(records: RecordCache): ReadonlyMap<string, readonly string[]> {
+  return records.derived('tags', (reader) => {
+    const tagged = new Map<string, string[]>();
+    for (const { tenant_id: tenant } of listRecords<TenantRow>(reader, TenantTable.tenants)) {
+      const tag = apiKeyTag(tenant);
+      tagged.set(tag, [...(tagged.get(tag) ?? []), tenant]);
+    }
+    return tagged;
+  });
 }
 
 function tenantEntries(records: RecordCache, tenantId: string | undefined): readonly TenantEntry[] {
@@ -255,9 +272,14 @@ function timestampOf(turn: Turn): string {
 export const tenantActor: ActorKind = Object.freeze({
   kind: 'tenant',
   tables: tenantTableNames,
-  // The creation of a registered tenant is finished even without disk space, and a removal frees some.
+  // The creation of a registered tenant is finished even without disk space, a removal frees some, and access that
+  // should end must end.
   spaceUse: spaceUseByType<TenantCommand['type']>([
     'UnregisterRepository',
+    'ChangeAdminPassword',
+    'UpdateAdmin',
+    'DeleteAdmin',
+    'RevokeApiKey',
     'BootstrapTenant',
     'CompleteTenant',
     'NoteEnding',

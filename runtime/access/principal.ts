@@ -7,6 +7,15 @@ export interface AccessFlags {
   readonly can_impersonate: boolean;
 }
 
+/** The names of all access flags. */
+export const accessFlagNames: readonly (keyof AccessFlags)[] = [
+  'console_login',
+  'cli_access',
+  'api_access',
+  'pgwire_access',
+  'can_impersonate',
+];
+
 /** The engine itself: built-in content, background work. */
 export interface SystemPrincipal {
   readonly kind: 'system';

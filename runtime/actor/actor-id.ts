@@ -7,7 +7,7 @@ export function actorId(...parts: readonly string[]): ActorId {
   return parts.map(encodeURIComponent).join('/');
 }
 
-/** The tenant an actor id begins with. */
+/** The tenant that an actor id begins with. */
 export function tenantOf(id: ActorId): string {
   return decodeURIComponent(id.slice(0, id.indexOf('/')));
 }

@@ -42,6 +42,12 @@ const rows = {
   INVALID_PATH: [400, '22023', 'give-up', 'The path cannot be read; check its percent-encoding.'],
   ENCODING_ERROR: [400, '22021', 'give-up', 'The bytes are not valid UTF-8.'],
   INVALID_EMAIL: [400, '22023', 'give-up', 'The email address is not valid.'],
+  CANNOT_DELETE_SELF: [
+    400,
+    '42501',
+    'give-up',
+    'Nobody deletes their own account; another administrator can.',
+  ],
   WEAK_PASSWORD: [400, '28P01', 'give-up', 'The password does not meet the password policy.'],
   EGRESS_REFUSED: [
     400,
@@ -111,6 +117,12 @@ const rows = {
   EMAIL_EXISTS: [409, '23505', 'give-up', 'An account with this email exists already.'],
   REPOSITORY_ALREADY_EXISTS: [409, '42P04', 'give-up', 'A repository of this name exists already.'],
   TENANT_ALREADY_EXISTS: [409, '42P04', 'give-up', 'A tenant of this name exists already.'],
+  LAST_ADMINISTRATOR: [
+    409,
+    '55006',
+    'give-up',
+    'No active account with console_login would be left; give it to another account first.',
+  ],
   LOCK_NOT_HELD: [
     409,
     '55P03',
@@ -240,7 +252,6 @@ export const errorCodes: readonly ErrorCode[] = Object.keys(rows) as ErrorCode[]
  */
 export const laterParts: Readonly<Partial<Record<ErrorCode, string>>> = {
   INVALID_SIGNATURE: 'assets',
-  INSUFFICIENT_PERMISSIONS: 'admin users',
   SUBSCRIBER_TOO_SLOW: 'WebSocket',
 };
 

@@ -19,6 +19,7 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
     'Percent-encode each segment by itself and leave the `/` between segments as it is. A segment cannot be `.`, `..` or hold a `/`.',
   ENCODING_ERROR: 'Encode the body as UTF-8.',
   INVALID_EMAIL: 'Send one address with an `@` between two parts, at most 254 characters.',
+  CANNOT_DELETE_SELF: 'Ask another administrator of the tenant to delete the account, or deactivate it.',
   WEAK_PASSWORD: 'Choose a password that meets every rule the message lists.',
   EGRESS_REFUSED:
     'Use the public https address of the other server. What is private is allowed by the operator, with the setting that the message names.',
@@ -40,7 +41,7 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
     'Use an account that may do this to the node, or ask an administrator for the permission.',
   ACCOUNT_DISABLED: 'Ask an administrator of the tenant to activate the account.',
   PASSWORD_CHANGE_REQUIRED:
-    'Change it with `POST /auth/change-password`, then refresh the token: the new one does not ask for it.',
+    'Change it: an administrator with the address that the message has, then log in again; an identity with `POST /auth/change-password`, then refresh the token.',
   TENANT_MISMATCH:
     'Name the tenant of the token in the address and in `X-Tenant-Id`, or log in at the tenant that you mean.',
   INSUFFICIENT_PERMISSIONS: 'Ask an administrator of the tenant to give the account the access flag.',
@@ -81,6 +82,7 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   EMAIL_EXISTS: 'Log in with the address, or register another one.',
   REPOSITORY_ALREADY_EXISTS: 'Choose another `repo_id`, or use the repository that is there.',
   TENANT_ALREADY_EXISTS: 'Choose another id for the tenant.',
+  LAST_ADMINISTRATOR: 'Create another account, or give an active one `console_login`, and try again.',
   LOCK_NOT_HELD: 'Acquire the lock again, look at what changed meanwhile, and write with the new token.',
   PRECONDITION_FAILED:
     'Read the node again and decide once more what to write; `details` has its `version` and `etag` as they are.',

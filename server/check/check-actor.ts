@@ -1,5 +1,6 @@
 import { verifyBuiltInsRow } from '#actors/branch/schema/built-ins.ts';
 import { checkIdentities } from '#actors/identities/check-identities.ts';
+import { checkTenant } from '#actors/tenant/check-tenant.ts';
 import { checkJobs } from '#actors/jobs/check-jobs.ts';
 import { actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
@@ -35,6 +36,8 @@ export function* checkActor(
       return yield* checkJobs(reader, tell);
     case 'identities':
       return yield* checkIdentities(reader, tell);
+    case 'tenant':
+      return yield* checkTenant(reader, tell);
     default:
       return yield* checkJsonRows(reader, tableNames, ownTables(tableNames), tell);
   }

@@ -58,6 +58,7 @@ export function openHttp(
     router,
     directory,
     clock,
+    random,
     throttle,
     logins,
     users: new MemberRepositoryUsers(router, directory, (tenant) => logins.configuration(tenant)),
@@ -85,7 +86,12 @@ export function openHttp(
   );
   return createHttpServer<Principal>({
     routes,
-    authenticate: createAuthenticate(services.tokens, operators, services.callers),
+    authenticate: createAuthenticate({
+      admins: services.admins,
+      identities: services.callers,
+      others: operators,
+      anonymousEnabled: () => server.anonymousEnabled,
+    }),
     isAnonymous: (principal) => principal.kind === 'anonymous',
     clock,
     slices,

@@ -1,4 +1,6 @@
+import { AdminAccess } from '#protocols/admin/admin-access.ts';
 import { IdentityCallers } from '#protocols/identity/identity-callers.ts';
+import type { AccountNews } from '#runtime/access/account-news.ts';
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { IdentityNewsroom } from '#runtime/access/identity/identity-news.ts';
 import { IdentityTokens } from '#runtime/access/identity/identity-tokens.ts';
@@ -44,6 +46,7 @@ export interface MemberServices {
   readonly identityNews: IdentityNewsroom;
   readonly callers: IdentityCallers;
   readonly secretBox: SecretBox;
+  readonly admins: AdminAccess;
 }
 
 /** Creates the services of a member over its engine. {@link MemberJobs.start} starts taking jobs. */
@@ -94,6 +97,8 @@ export function openServices(
   const identityTokens = new IdentityTokens(secrets.jwtSecret.reveal(), clock, random);
   const identityNews = new IdentityNewsroom(engine.identityNews);
   const requireNew = (actor: string): Promise<void> => engine.requireNew?.(actor) ?? Promise.resolve();
+  const previous = options.server.jwtSecretPrevious?.reveal();
+  const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random, previous);
   const unknownRemovals = new UnknownRemovals(router, clock, random);
   closers.add(() => unknownRemovals.close());
   return {
@@ -106,13 +111,18 @@ export function openServices(
     branches: new MemberBranches(router, lifecycle, random, jobs, unsettled, unknownRemovals),
     locks: new MemberLocks(router, lifecycle, options.locks.enabled),
     hasher: new PasswordHasher(),
-    tokens: new AdminTokens(secrets.jwtSecret.reveal(), clock, random),
+    tokens,
+    admins: new AdminAccess({ router, clock, tokens, ...newsOf(engine) }),
     identities: new MemberIdentities(router, lifecycle),
     identityTokens,
     identityNews,
     callers: new IdentityCallers({ router, tokens: identityTokens, news: identityNews, clock }),
     secretBox: new SecretBox(secrets.masterKey.bytes(), { random }),
   };
+}
+
+function newsOf({ accountNews }: MemberEngine): { readonly news?: AccountNews } {
+  return accountNews === undefined ? {} : { news: accountNews };
 }
 
 function openJobs(

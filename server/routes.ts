@@ -1,5 +1,9 @@
 import { withAdmission } from '#protocols/rest/access/admission.ts';
 import { type AdminAuthContext, adminAuthRoutes } from '#protocols/rest/access/admin-auth.ts';
+import { type AdminUsersContext, adminUserRoutes } from '#protocols/rest/access/admin-users.ts';
+import { type ApiKeysContext, apiKeyRoutes } from '#protocols/rest/access/api-keys.ts';
+import { auditRoutes } from '#protocols/rest/access/audit.ts';
+import { forContent, forRepositories } from '#protocols/rest/access/impersonation.ts';
 import { backupRoutes, type BackupsContext } from '#protocols/rest/management/backups.ts';
 import { checkRoutes, type ChecksContext } from '#protocols/rest/management/checks.ts';
 import { type BranchesContext, branchRoutes } from '#protocols/rest/versioning/branches.ts';
@@ -37,6 +41,8 @@ import { workspaceRoutes } from '#protocols/rest/schema/workspaces.ts';
 /** Dependencies of a member's routes. */
 export type RoutesContext = AdminAuthContext &
   AuthConfigurationContext &
+  AdminUsersContext &
+  ApiKeysContext &
   PasswordResetContext &
   RepositoriesContext &
   BackupsContext &
@@ -62,21 +68,25 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...sessionRoutes(context),
     ...providerRoutes(context),
     ...withIdempotency(authConfigurationRoutes(context)),
+    ...adminUserRoutes(context),
+    ...apiKeyRoutes(context),
+    ...auditRoutes(context),
     ...withAdmission(
       context,
       withIdempotency(
         withConsistency([
           ...tenantRoutes(context),
-          ...repositoryRoutes(context),
-          ...systemUpdateRoutes(context),
-          ...workspaceRoutes(context),
-          ...branchRoutes(context),
-          ...tagRoutes(context),
-          ...contentRoutes(context),
-          ...lockRoutes(context),
-          ...lockListRoutes(context),
-          ...jobRoutes(context),
-          ...statisticsRoutes(context),
+          ...forRepositories([
+            ...repositoryRoutes(context),
+            ...systemUpdateRoutes(context),
+            ...workspaceRoutes(context),
+            ...branchRoutes(context),
+            ...tagRoutes(context),
+            ...lockListRoutes(context),
+            ...jobRoutes(context),
+            ...statisticsRoutes(context),
+          ]),
+          ...forContent([...contentRoutes(context), ...lockRoutes(context)]),
         ]),
       ),
     ),

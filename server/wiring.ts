@@ -1,3 +1,4 @@
+import { tenantOf } from '#runtime/actor/actor-id.ts';
 import type { HttpServer } from '#protocols/http/uws-server.ts';
 import type { MemberState, MemberStatus } from '#protocols/rest/management/system.ts';
 import { within } from '#runtime/base/time/within.ts';
@@ -137,6 +138,7 @@ function engineEnvironment(
   const { clock, log, options, random, registryTimes, version } = environment;
   const { checkResults, files, folders, lock, metrics, secrets, slices, space } = resources;
   const observer = hostObserver(metrics, log, {
+    onAccountChanged: (actor, userId) => parts.services?.admins.changed(tenantOf(actor), userId),
     onBranchesEnding: (branches) => parts.services?.feeds.ending(branches),
     onFeedWritten: (branch) => parts.services?.feeds.notice(branch),
     onHeadMoved: (actor) => parts.services?.upgrades.forget(actor),

@@ -4,18 +4,30 @@ import type { HttpRequest, Route } from '#protocols/http/route.ts';
 /** A request as REST handlers see it. */
 export type RestRequest = HttpRequest<Principal>;
 
+/**
+ * Who may call a route that needs or takes a login:
+ *
+ * - `content`: everybody who may use content; `X-Svc-Impersonate` counts.
+ * - `repositories`: as `content`, for what administrators do with repositories: `X-Svc-Impersonate` is ignored.
+ * - `administration`: administrators who have logged in; API keys and identities are refused.
+ * - `identities`: identities only.
+ * - `tenant`: administrators who have logged in, and identities; the route decides which of these.
+ *
+ * @see docs/interface/accounts.md#which-token-opens-what
+ */
+export type Audience = 'content' | 'repositories' | 'administration' | 'identities' | 'tenant';
+
 /** A REST route. */
 export interface RestRoute extends Route<Principal> {
+  /** Default: `administration`, the narrowest. */
+  readonly audience?: Audience;
+  /** Serves a caller who has to change the password first; default: refuses with `PASSWORD_CHANGE_REQUIRED`. */
+  readonly beforePasswordChange?: boolean;
   /**
    * Accepts undocumented query parameters, which are refused by default. For routes of probes and load balancers,
    * which add parameters of their own, and for routes whose response does not depend on parameters.
    */
   readonly takesAnyParameter?: boolean;
-  /**
-   * Whether the route serves a person who has to change the password first; others refuse with
-   * `PASSWORD_CHANGE_REQUIRED`.
-   */
-  readonly worksBeforePasswordChange?: true;
   /**
    * Refuses a request that is meant for another address, and names that address. It runs before unknown fields and
    * parameters are refused, because those refusals would list what this address takes.

@@ -1,28 +1,28 @@
-import { errors, jwtVerify, SignJWT } from 'jose';
+import { SignJWT } from 'jose';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { AccessFlags, AdminPrincipal } from './principal.ts';
+import { TokenKeys } from './token-keys.ts';
 
 /** Lifetime of an admin token, in seconds. There is no refresh: a person logs in once a day. */
 export const ADMIN_TOKEN_SECONDS = 24 * 60 * 60;
 
-/** Longest accepted token, in characters; ours have about 500. */
-const TOKEN_CHARACTERS_MAX = 8_192;
-
 /** Verified tokens cached in one generation; two generations are kept. */
 const REMEMBERED_MAX = 10_000;
 
-/** Tolerance for the clock of the issuing member, in seconds. It does not extend the lifetime of a token. */
-const CLOCK_TOLERANCE_SECONDS = 5;
-
-/** The only accepted algorithm: a token must not choose its own. */
-const algorithm = 'HS256';
-
-const issuer = 'svc';
-
 /** Distinguishes an admin token from other tokens signed with the same key. */
 const tokenType = 'admin';
+
+/** Interfaces over which an administrator logs in, each with the flag that an account needs for it. */
+export const interfaceFlags = {
+  console: 'console_login',
+  cli: 'cli_access',
+  api: 'api_access',
+} as const satisfies Readonly<Record<string, keyof AccessFlags>>;
+
+/** An interface over which an administrator logs in. */
+export type AdminInterface = keyof typeof interfaceFlags;
 
 /** The account a token was issued to. */
 export interface TokenSubject {
@@ -33,6 +33,8 @@ export interface TokenSubject {
   readonly mustChangePassword: boolean;
   /** When the password of the account was set, milliseconds since the Unix epoch. */
   readonly passwordChangedMs: number;
+  /** Over which the account has logged in. */
+  readonly via: AdminInterface;
 }
 
 /** A token with its expiry. */
@@ -44,7 +46,9 @@ export interface IssuedToken {
 
 /** A verified token. */
 export interface VerifiedToken {
+  /** As the account was at the login. */
   readonly principal: AdminPrincipal;
+  readonly via: AdminInterface;
   readonly passwordChangedMs: number;
   /** Unix timestamp in seconds. */
   readonly expiresAt: number;
@@ -60,16 +64,19 @@ export interface VerifiedToken {
  * @see docs/interface/accounts.md#access-tokens
  */
 export class AdminTokens {
-  readonly #key: Uint8Array;
+  readonly #keys: TokenKeys;
   readonly #clock: Clock;
   readonly #random: Random;
   /** Two generations instead of an LRU list: eviction is one assignment, a hit is one look-up. */
   #recent = new Map<string, VerifiedToken>();
   #older = new Map<string, VerifiedToken>();
 
-  /** @param secret signing key, `JWT_SECRET` */
-  constructor(secret: string, clock: Clock, random: Random) {
-    this.#key = new TextEncoder().encode(secret);
+  /**
+   * @param secret signing key, `JWT_SECRET`
+   * @param previous key whose tokens are still accepted, `JWT_SECRET_PREVIOUS`
+   */
+  constructor(secret: string, clock: Clock, random: Random, previous?: string) {
+    this.#keys = new TokenKeys(secret, previous);
     this.#clock = clock;
     this.#random = random;
   }
@@ -79,23 +86,21 @@ export class AdminTokens {
     const nowMs = this.#clock.wallMs();
     const issuedAt = Math.floor(nowMs / 1000);
     const expiresAt = issuedAt + ADMIN_TOKEN_SECONDS;
-    const token = await new SignJWT({
+    const token = new SignJWT({
       username: subject.username,
       tenant_id: subject.tenant,
       access_flags: { ...subject.accessFlags },
       must_change_password: subject.mustChangePassword,
       password_changed_ms: subject.passwordChangedMs,
+      interface: subject.via,
       token_type: { type: tokenType },
     })
-      .setProtectedHeader({ alg: algorithm, typ: 'JWT' })
       .setSubject(subject.userId)
-      .setIssuer(issuer)
       .setIssuedAt(issuedAt)
       .setNotBefore(issuedAt)
       .setExpirationTime(expiresAt)
-      .setJti(uuidV7(nowMs, this.#random))
-      .sign(this.#key);
-    return { token, expiresAt };
+      .setJti(uuidV7(nowMs, this.#random));
+    return { token: await this.#keys.sign(token), expiresAt };
   }
 
   /**
@@ -111,21 +116,22 @@ export class AdminTokens {
   }
 
   async #verifyAnew(token: string): Promise<VerifiedToken> {
-    if (token.length > TOKEN_CHARACTERS_MAX) throw refused('The token is not valid');
-    const claims = await this.#claimsOf(token);
-    // jose applies its tolerance to the expiry too. Then the token would be accepted once and refused afterwards.
-    if (Number(claims.exp) * 1000 <= this.#clock.wallMs()) throw refused('The token has expired');
-    if (!isPlausible(claims, this.#clock.wallMs())) throw refused('The token is not valid');
+    const claims = await this.#keys.claimsOf(token, this.#clock.wallMs(), ADMIN_TOKEN_SECONDS);
+    if (claims === 'expired') throw refused('The token has expired');
+    if (claims === undefined) throw refused('The token is not valid');
     const flags = claims.access_flags as Partial<AccessFlags> | undefined;
     const type = claims.token_type as { type?: unknown } | undefined;
     const { sub, exp, username, tenant_id: tenant, password_changed_ms: passwordChangedMs } = claims;
+    // A token of an earlier version does not say it.
+    const { interface: via = 'console' } = claims;
     if (
       type?.type !== tokenType ||
       typeof sub !== 'string' ||
       typeof exp !== 'number' ||
       typeof username !== 'string' ||
       typeof tenant !== 'string' ||
-      typeof passwordChangedMs !== 'number'
+      typeof passwordChangedMs !== 'number' ||
+      !isInterface(via)
     ) {
       throw refused('The token is not an admin token');
     }
@@ -137,26 +143,9 @@ export class AdminTokens {
       can_impersonate: flags?.can_impersonate === true,
     });
     const principal = Object.freeze({ kind: 'admin', tenant, userId: sub, username, accessFlags } as const);
-    const verified = Object.freeze({ principal, passwordChangedMs, expiresAt: exp });
+    const verified = Object.freeze({ principal, via, passwordChangedMs, expiresAt: exp });
     this.#remember(token, verified);
     return verified;
-  }
-
-  async #claimsOf(token: string): Promise<Readonly<Record<string, unknown>>> {
-    try {
-      const { payload } = await jwtVerify(token, this.#key, {
-        algorithms: [algorithm],
-        issuer,
-        requiredClaims: ['sub', 'exp', 'iat', 'nbf', 'jti'],
-        clockTolerance: CLOCK_TOLERANCE_SECONDS,
-        currentDate: new Date(this.#clock.wallMs()),
-      });
-      return payload;
-    } catch (error) {
-      if (error instanceof errors.JWTExpired) throw refused('The token has expired');
-      if (error instanceof errors.JOSEError) throw refused('The token is not valid');
-      throw error;
-    }
   }
 
   #remember(token: string, verified: VerifiedToken): void {
@@ -168,12 +157,8 @@ export class AdminTokens {
   }
 }
 
-/** Whether the times of a token are plausible: issued in the past, with a lifetime of at most a day. */
-function isPlausible({ exp, iat, nbf }: Readonly<Record<string, unknown>>, nowMs: number): boolean {
-  const [end, issued, start] = [Number(exp), Number(iat), Number(nbf)];
-  if (![end, issued, start].every((seconds) => Number.isSafeInteger(seconds) && seconds >= 0)) return false;
-  if (issued > nowMs / 1000 + CLOCK_TOLERANCE_SECONDS) return false;
-  return end > issued && end - issued <= ADMIN_TOKEN_SECONDS;
+function isInterface(text: unknown): text is AdminInterface {
+  return typeof text === 'string' && Object.hasOwn(interfaceFlags, text);
 }
 
 function refused(message: string): ServiceError {

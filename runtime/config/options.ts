@@ -66,6 +66,14 @@ const server = {
     description:
       'Key that signs access tokens. Anyone who knows it can sign in as any user. The server does not start with a weak key, because it could be guessed from any token. Changing it invalidates every issued token.',
   }),
+  jwtSecretPrevious: secretOption({
+    environment: 'JWT_SECRET_PREVIOUS',
+    type: 'text of at least 32 bytes',
+    defaultText: 'none',
+    check: checkJwtSecret,
+    description:
+      'Key that signed access tokens before `JWT_SECRET` was changed. Tokens with it are still accepted, and none is signed with it. Remove it when the longest lifetime of a token has passed; as long as it is set, anyone who knows it can sign in as any user.',
+  }),
   masterKey: secretOption({
     environment: 'SVC_MASTER_KEY',
     type: '32 bytes as 64 hex digits or base64',
@@ -81,6 +89,12 @@ const server = {
     check: checkAdminPassword,
     description:
       'Password given to user `admin` of tenant `default` when that account is created at the first start. Afterwards it has no effect, and the log says so; `npm run reset-password` sets another password. The server does not start with a weak one.',
+  }),
+  anonymousEnabled: booleanOption({
+    environment: 'SVC_ANONYMOUS_ENABLED',
+    default: false,
+    description:
+      'Whether callers without a login may do what the role `anonymous` of a repository permits. A tenant and a repository may say otherwise. When it is off, and they say nothing, such callers see nothing.',
   }),
   metricsToken: secretOption({
     environment: 'SVC_METRICS_TOKEN',

@@ -50,6 +50,7 @@ import { MemberClusterStatus } from '#server/status/member-cluster-status.ts';
 import { memberFindings } from '#server/status/member-findings.ts';
 import { linkFindings, logSealOf } from './member-link.ts';
 import { NatsIdentityNews } from './nats-identity-news.ts';
+import { NatsAccountNews } from './nats-account-news.ts';
 import { NatsLogins } from './nats-logins.ts';
 import { NatsServersView } from '#server/status/nats-servers-view.ts';
 import { partitionReport } from './observers.ts';
@@ -110,6 +111,7 @@ export class ClusterEngine implements MemberEngine {
   readonly nearby: LocalReads;
   readonly bus: NatsBus;
   readonly tickets: NatsTickets;
+  readonly accountNews: NatsAccountNews;
   readonly logins: NatsLogins;
   readonly identityNews: NatsIdentityNews;
   readonly lifecycle: ActorLifecycle;
@@ -144,6 +146,7 @@ export class ClusterEngine implements MemberEngine {
     this.tickets = tickets;
     this.#snapshots = snapshots;
     this.#nonce = Buffer.from(nonce).toString('hex');
+    this.accountNews = new NatsAccountNews(sealed, subjects, this.#nonce);
     this.logins = new NatsLogins(sealed, subjects, this.#nonce);
     this.identityNews = new NatsIdentityNews(sealed, subjects, this.#nonce);
     this.#link = new LinkWatch(connection);

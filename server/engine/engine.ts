@@ -1,6 +1,7 @@
 import type { ClusterStatus, MissingPart } from '#protocols/rest/ports.ts';
 import type { MemberState } from '#protocols/rest/management/system.ts';
 import type { IdentityNewsChannel } from '#runtime/access/identity/identity-news.ts';
+import type { AccountNews } from '#runtime/access/account-news.ts';
 import type { LoginNews } from '#runtime/access/login-throttle.ts';
 import type { ActorKind } from '#runtime/commit/behaviour.ts';
 import type { HostObserver } from '#runtime/actor/host/actor-host.ts';
@@ -83,6 +84,8 @@ export interface MemberEngine {
   readonly bus: CountedBus;
   /** Announces jobs to the members of a cluster; undefined with one process. */
   readonly tickets?: JobTickets;
+  /** Announces changes of accounts to the other members; undefined without any. */
+  readonly accountNews?: AccountNews;
   /** Announces login attempts to the other members; undefined without any. */
   readonly logins?: LoginNews;
   /** Announces changes of identities to the other members; undefined without any. */

@@ -1,5 +1,10 @@
 import { isAuthenticationConfigured, isIdentityChanged } from '#actors/identities/messages.ts';
-import { isBranchesEnding } from '#actors/tenant/messages.ts';
+import {
+  type AuditEntry,
+  isAccountChanged,
+  isActionRecorded,
+  isBranchesEnding,
+} from '#actors/tenant/messages.ts';
 import type { HttpObservation } from '#protocols/http/uws-server.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
 import type { IdentityNews } from '#runtime/access/identity/identity-news.ts';
@@ -24,6 +29,8 @@ const movesHead: ReadonlySet<string> = new Set(['HeadMoved', 'RevisionsAdopted']
 
 /** Listeners to events of actors. */
 export interface HostListeners {
+  /** An account of an administrator, or one of its keys, has changed. */
+  readonly onAccountChanged: (actor: ActorId, userId: string) => void;
   /** A branch has moved to another of its revisions. */
   readonly onHeadMoved: (actor: ActorId) => void;
   /** The change feed of a branch has new entries. */
@@ -61,7 +68,11 @@ export function hostObserver(metrics: Metrics, log: Log, listeners: HostListener
       if (isHeadMoved) onHeadMoved(actor);
       if (isHeadMoved || happened.some(isBranchEvent)) onFeedWritten(actor);
       if (happened.includes(rowsImported)) onOpened(actor);
-      for (const event of happened) if (isBranchesEnding(event)) listeners.onBranchesEnding(event.branches);
+      for (const event of happened) {
+        if (isBranchesEnding(event)) listeners.onBranchesEnding(event.branches);
+        else if (isAccountChanged(event)) listeners.onAccountChanged(actor, event.userId);
+        else if (isActionRecorded(event)) logAction(log, actor, event.entry);
+      }
       if (happened.includes(jobEnqueued)) onJobsEnqueued(actor);
       for (const event of happened) if (isIndexesPending(event)) onIndexesPending(actor, event.since);
       const waiting = happened.filter(isJobWaiting);
@@ -96,6 +107,11 @@ export function hostObserver(metrics: Metrics, log: Log, listeners: HostListener
       });
     },
   };
+}
+
+/** Logs an action of an administrator, without its details. */
+function logAction(log: Log, actor: ActorId, { action, actor: by, subject }: AuditEntry): void {
+  log.info('administration', { actor, action, subject, by: by.username });
 }
 
 /** Logs the events of the journal. */

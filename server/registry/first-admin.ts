@@ -38,7 +38,7 @@ function banner(password: string, tenant: string): string {
     `  username  ${USERNAME}`,
     `  password  ${password}`,
     '',
-    'Change the password at the first login.',
+    'Change the password first: nothing else can be done with it.',
   ];
   const width = Math.max(...lines.map((line) => line.length));
   const rule = '─'.repeat(width + 2);

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '#runtime/base/time/clock.ts';
+import { until } from '#test/support/until.ts';
 import { ADMIN_PASSWORD, startServer, type TestServer } from '#test/support/server.ts';
 
 const LOGIN = '/api/svc/sys/default/auth';
@@ -37,7 +38,7 @@ function signed(claims: object, header: object = { alg: 'HS256', typ: 'JWT' }, k
 async function createTenant(tenantId: string, admin: object = {}): Promise<void> {
   const answer = await server.admin('POST', '/api/management/registry/tenants', {
     tenant_id: tenantId,
-    admin: { password: ADMIN_PASSWORD, ...admin },
+    admin: { password: ADMIN_PASSWORD, must_change_password: false, ...admin },
   });
   expect(answer.status).toBe(201);
 }
@@ -164,6 +165,12 @@ describe('the profile', () => {
   });
 });
 
+/** Waits until every member refuses a token; each is asked in turn. */
+async function refusedEverywhere(method: string, path: string, token: string): Promise<void> {
+  for (let member = 0; member < 3; member += 1)
+    await until(async () => (await server.request(method, path, { token })).status === 401, 'it is refused');
+}
+
 describe('tokens', () => {
   it('are refused when tampered with, of another key, expired or unsigned [ADMIN-011, HTTP-005]', async () => {
     const claims = claimsOf(server.adminToken);
@@ -209,10 +216,15 @@ describe('tokens', () => {
     expect(basic.status).toBe(401);
   });
 
-  it('are checked with the key alone, so one signed elsewhere with it works [ADMIN-012]', async () => {
+  it('are checked with the key and the account, so one signed elsewhere for an account works [ADMIN-012, ADMUSER-010]', async () => {
     const claims = claimsOf(server.adminToken);
     const token = signed({ ...claims, jti: 'made-elsewhere', username: 'somebody' });
     expect((await server.request('GET', '/api/repositories', { token })).status).toBe(200);
+    for (const other of [{ sub: '01a44700-0000-7000-8000-00000000ffff' }, { tenant_id: 'nowhere' }]) {
+      const nobody = signed({ ...claims, ...other });
+      const answer = await server.request('GET', '/api/repositories', { token: nobody });
+      expect([answer.status, answer.json.code]).toEqual([401, 'UNAUTHORIZED']);
+    }
   });
 
   it('are remembered, and refused all the same once they have expired', async () => {
@@ -263,7 +275,7 @@ describe('changing the password', () => {
   const path = '/api/svc/sys/changer/auth/change-password';
 
   it('wants the old one and a strong new one; then only the new one works [ADMIN-007, ADMIN-016]', async () => {
-    await createTenant('changer');
+    await createTenant('changer', { must_change_password: true });
     const login = '/api/svc/sys/changer/auth';
     const first = await logIn({ username: 'admin', password: ADMIN_PASSWORD }, login);
     expect(first.json.must_change_password).toBe(true);
@@ -291,7 +303,7 @@ describe('changing the password', () => {
     expect([again.status, again.json.must_change_password]).toEqual([200, false]);
   });
 
-  it('ends older tokens where the account is looked at', async () => {
+  it('ends older tokens at once, on every route [ADMUSER-006]', async () => {
     await createTenant('ender');
     const before = await tokenOf('ender');
     const change = await server.request('POST', '/api/svc/sys/ender/auth/change-password', {
@@ -299,7 +311,7 @@ describe('changing the password', () => {
       body: { old_password: ADMIN_PASSWORD, new_password: 'Brand-New-Password-1' },
     });
     expect(change.status).toBe(204);
-    expect((await server.request('GET', '/api/svc/me', { token: before })).status).toBe(401);
+    for (const path of ['/api/svc/me', '/api/repositories']) await refusedEverywhere('GET', path, before);
     const after = await tokenOf('ender', 'Brand-New-Password-1');
     expect((await server.request('GET', '/api/svc/me', { token: after })).status).toBe(200);
   });
@@ -311,7 +323,7 @@ describe('changing the password', () => {
 });
 
 describe('tenants', () => {
-  it('are created with their first administrator and are seen by the system only', async () => {
+  it('are created with their first administrator and are seen by the system only [TEN-006, TEN-007]', async () => {
     await createTenant('acme', { username: 'boss', email: 'boss@acme.example', must_change_password: false });
     const login = await logIn({ username: 'boss', password: ADMIN_PASSWORD }, '/api/svc/sys/acme/auth');
     expect([login.status, login.json.must_change_password]).toEqual([200, false]);

@@ -4,7 +4,8 @@ type Json = unknown;
 const NAMES = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b\d{12,}-\d+\b/g;
 
 /** Times, tokens and versions: others each time, and no later request depends on them. */
-const PASSING = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|^eyJ[\w.-]+$|^\d+\.\d+\.\d+(?:-\w+)?$/g;
+const PASSING =
+  /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|^eyJ[\w.-]+$|^svc_(?:[0-9A-Za-z]{12}|[0-9A-Za-z]{32})$|^\d+\.\d+\.\d+(?:-\w+)?$/g;
 
 /** Fields whose value is another one each time; of a field that is null in the example, anything. */
 const passingFields: ReadonlySet<string> = new Set([

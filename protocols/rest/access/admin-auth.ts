@@ -4,7 +4,12 @@ import type {
   FindAdmin,
   RecordAdminLogin,
 } from '#actors/tenant/messages.ts';
-import type { AdminTokens, VerifiedToken } from '#runtime/access/admin-tokens.ts';
+import {
+  type AdminInterface,
+  type AdminTokens,
+  interfaceFlags,
+  type VerifiedToken,
+} from '#runtime/access/admin-tokens.ts';
 import type { LoginThrottle } from '#runtime/access/login-throttle.ts';
 import type { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { requireAdminPassword } from '#runtime/access/password-rule.ts';
@@ -14,6 +19,7 @@ import { requireTenantName } from '#runtime/content/names.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
+import { flagsSchema } from './account-fields.ts';
 import { bearerToken } from './authenticate.ts';
 import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
@@ -27,27 +33,12 @@ export interface AdminAuthContext extends RestContext {
   status(): MemberStatus;
 }
 
-/** Login interfaces, each with the flag an account needs for it. */
-const interfaceFlags = { console: 'console_login', cli: 'cli_access', api: 'api_access' } as const;
-
-type Interface = keyof typeof interfaceFlags;
-
-const interfaces = Object.keys(interfaceFlags) as Interface[];
+const interfaces = Object.keys(interfaceFlags) as AdminInterface[];
 
 /** Maximum bytes of a body with a name and two passwords. */
 export const ACCOUNT_BODY_BYTES_MAX = 16 * 1024;
 
 const wrongLogin = 'The username or the password is wrong';
-
-const flagsSchema = {
-  type: 'object',
-  properties: Object.fromEntries(
-    ['console_login', 'cli_access', 'api_access', 'pgwire_access', 'can_impersonate'].map((flag) => [
-      flag,
-      { type: 'boolean' },
-    ]),
-  ),
-} as const;
 
 /**
  * Login of administrators, change of the password, the caller's profile.
@@ -137,7 +128,11 @@ async function logIn(context: AdminAuthContext, request: RestRequest): Promise<H
   if (!account.access_flags[interfaceFlags[via]]) {
     throw new ServiceError('FORBIDDEN', `The account may not log in over the interface '${via}'`);
   }
-  await recordLogin(context, tenant, account.user_id);
+  await recordLogin(context, tenant, {
+    type: 'RecordAdminLogin',
+    userId: account.user_id,
+    ...(await rehashed(context.hasher, account.password_hash, password)),
+  });
   const { token, expiresAt } = await context.tokens.issue({
     tenant,
     userId: account.user_id,
@@ -145,6 +140,7 @@ async function logIn(context: AdminAuthContext, request: RestRequest): Promise<H
     accessFlags: account.access_flags,
     mustChangePassword: account.must_change_password,
     passwordChangedMs: account.password_changed_ms,
+    via,
   });
   return {
     status: 200,
@@ -161,13 +157,30 @@ async function logIn(context: AdminAuthContext, request: RestRequest): Promise<H
 }
 
 /** Login must work while writes are impossible, for example on a full disk, because reads still work. */
-async function recordLogin({ router }: RestContext, tenant: string, userId: string): Promise<void> {
-  const command: RecordAdminLogin = { type: 'RecordAdminLogin', userId };
+async function recordLogin(
+  { router }: RestContext,
+  tenant: string,
+  command: RecordAdminLogin,
+): Promise<void> {
   try {
     await router.command(actorId(tenant, 'tenant'), command, { caller: engineCaller(tenant) });
   } catch (error) {
     if (!(error instanceof ServiceError) || error.entry.status < 500) throw error;
   }
+}
+
+/**
+ * A hash with the present parameters for a stored one that has older ones, while the password is known. While too many
+ * passwords are hashed there is none: the next login makes it.
+ */
+async function rehashed(
+  hasher: PasswordHasher,
+  judged: string,
+  password: string,
+): Promise<Pick<RecordAdminLogin, 'rehashed'>> {
+  if (!hasher.isOutdated(judged)) return {};
+  const passwordHash = await hasher.hash(password).catch(() => undefined);
+  return passwordHash === undefined ? {} : { rehashed: { judged, passwordHash } };
 }
 
 /** An account of a tenant; undefined if the account or the tenant does not exist. */
@@ -188,11 +201,12 @@ export async function findAdmin(
 }
 
 /**
- * The account of a request's token. Tokens are verified without reading accounts; routes about the account itself
- * read it, and refuse a token from before the last password change.
+ * The account of a request's token as it is now, for routes about the account itself.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED`
  */
-async function ownAccount(
-  context: AdminAuthContext,
+export async function ownAccount(
+  context: Pick<AdminAuthContext, 'tokens' | keyof RestContext>,
   request: RestRequest,
 ): Promise<{ readonly account: AdminAccount; readonly verified: VerifiedToken }> {
   const verified = await context.tokens.verify(bearerToken(request) ?? '');
@@ -217,10 +231,11 @@ function changePasswordRoute(context: AdminAuthContext): RestRoute {
     body: 'json',
     bodyBytesMax: ACCOUNT_BODY_BYTES_MAX,
     auth: 'required',
+    beforePasswordChange: true,
     docs: {
       summary: 'Change the own password',
       description:
-        'The new password has at least 12 characters with lower case, upper case, digit and another character. Clears `must_change_password`. Profile routes refuse older tokens afterwards.',
+        'The new password has at least 12 characters with lower case, upper case, digit and another character. Clears `must_change_password`. Older tokens are refused from then on.',
       tag: 'Admin',
       requestSchema: {
         type: 'object',
@@ -282,6 +297,7 @@ function profileRoute(context: AdminAuthContext): RestRoute {
     takesAnyParameter: true,
     body: 'none',
     auth: 'required',
+    beforePasswordChange: true,
     docs: {
       summary: 'The own account',
       tag: 'Admin',

@@ -37,7 +37,7 @@ export function passwordResetRoutes(context: PasswordResetContext): readonly Res
       docs: {
         summary: 'Reset a lost password',
         description:
-          'For `npm run reset-password`, on the machine of the member and without a proxy. The bearer token is the key in the file `local-access` of its data directory. Only the user of the server and root can read the file, and each start makes a new key. Profile routes refuse older tokens afterwards.',
+          'For `npm run reset-password`, on the machine of the member and without a proxy. The bearer token is the key in the file `local-access` of its data directory. Only the user of the server and root can read the file, and each start makes a new key. Older tokens are refused from then on.',
         tag: 'Admin',
         requestSchema: {
           type: 'object',
@@ -48,7 +48,7 @@ export function passwordResetRoutes(context: PasswordResetContext): readonly Res
             must_change_password: {
               type: 'boolean',
               default: true,
-              description: 'Whether the account is marked for a change at the next login.',
+              description: 'Whether the account has to change the password before anything else.',
             },
           },
           additionalProperties: false,

@@ -1,5 +1,6 @@
 import type { Exchange, ParameterValue } from '#protocols/http/openapi/openapi-examples.ts';
 import { accountExamples } from './account-examples.ts';
+import { adminExamples } from './admin-examples.ts';
 import { branchExamples } from './branch-examples.ts';
 import { closingExamples } from './closing-examples.ts';
 import { commandExamples } from './command-examples.ts';
@@ -25,6 +26,7 @@ export const exampleParameters: Readonly<Record<string, ParameterValue>> = {
  */
 export const interfaceExamples: readonly Exchange[] = [
   ...accountExamples,
+  ...adminExamples,
   ...repositoryExamples,
   ...schemaExamples,
   ...nodeExamples,

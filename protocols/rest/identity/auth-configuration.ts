@@ -46,6 +46,7 @@ function readRoute(context: AuthConfigurationContext): RestRoute {
     operationId: 'readAuthConfiguration',
     body: 'none',
     auth: 'required',
+    audience: 'tenant',
     admit: (request) => requireTenantAdministration(context, request),
     docs: {
       summary: 'How people authenticate in a tenant',
@@ -72,6 +73,7 @@ function changeRoute(context: AuthConfigurationContext): RestRoute {
     body: 'json',
     bodyBytesMax: CONFIGURATION_BYTES_MAX,
     auth: 'required',
+    audience: 'tenant',
     admit: (request) => requireTenantAdministration(context, request),
     docs: {
       summary: 'Change how people authenticate in a tenant',

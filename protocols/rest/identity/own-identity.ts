@@ -61,7 +61,8 @@ function profileRoute(context: IdentityContext): RestRoute {
     takesAnyParameter: true,
     body: 'none',
     auth: 'optional',
-    worksBeforePasswordChange: true,
+    audience: 'identities',
+    beforePasswordChange: true,
     docs: {
       summary: 'Who is asking',
       description:
@@ -92,7 +93,8 @@ function repositoryProfileRoute(context: IdentityContext): RestRoute {
     takesAnyParameter: true,
     body: 'none',
     auth: 'optional',
-    worksBeforePasswordChange: true,
+    audience: 'identities',
+    beforePasswordChange: true,
     docs: {
       summary: 'Who is asking, in a repository',
       description:
@@ -174,7 +176,8 @@ function changePasswordRoute(context: IdentityContext, pattern: string, operatio
     body: 'json',
     bodyBytesMax: IDENTITY_BODY_BYTES_MAX,
     auth: 'required',
-    worksBeforePasswordChange: true,
+    audience: 'identities',
+    beforePasswordChange: true,
     permit: requireIdentity,
     docs: {
       summary: 'Change the own password',

@@ -50,7 +50,8 @@ function logoutRoute(context: IdentityContext): RestRoute {
     operationId: 'logOutIdentity',
     body: 'none',
     auth: 'required',
-    worksBeforePasswordChange: true,
+    audience: 'identities',
+    beforePasswordChange: true,
     permit: requireIdentity,
     docs: {
       summary: 'Log out',
@@ -82,6 +83,7 @@ function listRoute({ router }: IdentityContext): RestRoute {
     operationId: 'listOwnSessions',
     body: 'none',
     auth: 'required',
+    audience: 'identities',
     permit: requireIdentity,
     docs: {
       summary: 'The own sessions',
@@ -116,6 +118,7 @@ function revokeRoute(context: IdentityContext): RestRoute {
     operationId: 'revokeOwnSession',
     body: 'none',
     auth: 'required',
+    audience: 'identities',
     permit: requireIdentity,
     docs: {
       summary: 'End an own session',

@@ -2,15 +2,21 @@ import type { ListTenants, TenantEntry } from '#actors/tenant/messages.ts';
 import type { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { requireAdminPassword } from '#runtime/access/password-rule.ts';
 import { policyFor } from '#runtime/access/policy.ts';
-import type { AccessFlags } from '#runtime/access/principal.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { Delivery } from '#runtime/actor/ports.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { requireTenantName } from '#runtime/content/names.ts';
-import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { bodyFields } from '#protocols/http/requests/body-fields.ts';
+import {
+  givenFlags,
+  givenFlagsSchema,
+  newFlags,
+  requireAdminEmail,
+  requireUsername,
+} from '../access/account-fields.ts';
 import { requireSystemAdministrator } from '../access/permission.ts';
 import type { NewTenant, Provisioning } from '../ports.ts';
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
@@ -23,20 +29,6 @@ export interface TenantsContext extends RestContext {
 }
 
 const tag = 'Tenants';
-
-/** Names of accounts: typable, without spaces, slashes or control characters. */
-const usernameShape = /^[A-Za-z0-9][A-Za-z0-9._@+-]{0,127}$/;
-
-/** Longest email address, in characters. @see RFC 5321 section 4.5.3 */
-const EMAIL_CHARACTERS_MAX = 254;
-
-const accessFlagNames: readonly (keyof AccessFlags)[] = [
-  'console_login',
-  'cli_access',
-  'api_access',
-  'pgwire_access',
-  'can_impersonate',
-];
 
 const tenantSchema = {
   type: 'object',
@@ -147,11 +139,7 @@ function createRoute(context: TenantsContext): RestRoute {
               email: { type: ['string', 'null'] },
               password: { type: 'string' },
               must_change_password: { type: 'boolean', default: true },
-              access_flags: {
-                type: 'object',
-                properties: Object.fromEntries(accessFlagNames.map((name) => [name, { type: 'boolean' }])),
-                additionalProperties: false,
-              },
+              access_flags: givenFlagsSchema,
             },
             additionalProperties: false,
           },
@@ -178,18 +166,12 @@ async function createTenant(context: TenantsContext, request: RestRequest): Prom
   const email = admin.optionalString('email') ?? null;
   const password = admin.string('password');
   const mustChangePassword = admin.optionalBoolean('must_change_password') ?? true;
-  const accessFlags = flagsOf(admin);
+  const flags = givenFlags(admin);
   const delivery = deliveryOf(request);
   const sent: Delivery = { ...delivery, caller: systemCaller(delivery.caller) };
   requireTenantName(tenantId);
-  if (!usernameShape.test(username)) {
-    throw invalid('A username has 1 to 128 of letters, digits, ., _, @, + and -', {
-      field: 'admin.username',
-    });
-  }
-  if (email !== null && (email.length > EMAIL_CHARACTERS_MAX || !/^[^\s@]+@[^\s@]+$/.test(email))) {
-    throw invalid('The email address is not one', { field: 'admin.email' });
-  }
+  requireUsername(username, 'admin.username');
+  requireAdminEmail(email, 'admin.email');
   requireAdminPassword(password, 'admin.password');
   const tenant: NewTenant = {
     tenantId,
@@ -199,21 +181,8 @@ async function createTenant(context: TenantsContext, request: RestRequest): Prom
       email,
       passwordHash: await context.hasher.hash(password),
       mustChangePassword,
-      ...(accessFlags === undefined ? {} : { accessFlags }),
+      ...(flags === undefined ? {} : { accessFlags: newFlags(flags) }),
     },
   };
   return context.provisioning.createTenant(tenant, sent);
-}
-
-/** The flags of the first account; omitted flags are off, except the ordinary login interfaces. */
-function flagsOf(admin: BodyFields): AccessFlags | undefined {
-  const flags = admin.optionalFields('access_flags');
-  if (flags === undefined) return undefined;
-  return {
-    console_login: flags.optionalBoolean('console_login') ?? true,
-    cli_access: flags.optionalBoolean('cli_access') ?? true,
-    api_access: flags.optionalBoolean('api_access') ?? true,
-    pgwire_access: flags.optionalBoolean('pgwire_access') ?? false,
-    can_impersonate: flags.optionalBoolean('can_impersonate') ?? false,
-  };
 }

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { errors, jwtVerify, SignJWT } from 'jose';
+import { SignJWT } from 'jose';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { TokenKeys } from '../token-keys.ts';
 
 /** Longest lifetime of an access token, in hours: it stays valid after its session was revoked. */
 export const ACCESS_TOKEN_HOURS_MAX = 720;
@@ -10,22 +11,11 @@ export const ACCESS_TOKEN_HOURS_MAX = 720;
 /** Longest lifetime of a refresh token, in days. */
 export const REFRESH_TOKEN_DAYS_MAX = 365;
 
-/** Longest accepted token, in characters; ours have about 1,000. */
-const TOKEN_CHARACTERS_MAX = 8_192;
-
 /** Verified access tokens cached in one generation; two generations are kept. */
 const REMEMBERED_MAX = 10_000;
 
-/** Tolerance for the clock of the issuing member, in seconds. It does not extend the lifetime of a token. */
-const CLOCK_TOLERANCE_SECONDS = 5;
-
 const HOUR_SECONDS = 60 * 60;
 const DAY_SECONDS = 24 * HOUR_SECONDS;
-
-/** The only accepted algorithm: a token must not choose its own. */
-const algorithm = 'HS256';
-
-const issuer = 'svc';
 
 /** Random bytes of the secret part of a refresh token. */
 const REFRESH_ID_BYTES = 32;
@@ -103,15 +93,18 @@ type Claims = Readonly<Record<string, unknown>>;
  * @see docs/decisions/0068-identities.md
  */
 export class IdentityTokens {
-  readonly #key: Uint8Array;
+  readonly #keys: TokenKeys;
   readonly #clock: Clock;
   readonly #random: Random;
   #recent = new Map<string, VerifiedAccess>();
   #older = new Map<string, VerifiedAccess>();
 
-  /** @param secret signing key, `JWT_SECRET` */
-  constructor(secret: string, clock: Clock, random: Random) {
-    this.#key = new TextEncoder().encode(secret);
+  /**
+   * @param secret signing key, `JWT_SECRET`
+   * @param previous key whose tokens are still accepted, `JWT_SECRET_PREVIOUS`
+   */
+  constructor(secret: string, clock: Clock, random: Random, previous?: string) {
+    this.#keys = new TokenKeys(secret, previous);
     this.#clock = clock;
     this.#random = random;
   }
@@ -201,16 +194,13 @@ export class IdentityTokens {
   ): Promise<IssuedIdentityToken> {
     const issuedAt = Math.floor(this.#clock.wallMs() / 1000);
     const expiresAt = issuedAt + seconds;
-    const token = await new SignJWT(claims)
-      .setProtectedHeader({ alg: algorithm, typ: 'JWT' })
+    const token = new SignJWT(claims)
       .setSubject(subject)
-      .setIssuer(issuer)
       .setIssuedAt(issuedAt)
       .setNotBefore(issuedAt)
       .setExpirationTime(expiresAt)
-      .setJti(id)
-      .sign(this.#key);
-    return { token, expiresAt };
+      .setJti(id);
+    return { token: await this.#keys.sign(token), expiresAt };
   }
 
   async #verifyAnew(token: string): Promise<VerifiedAccess> {
@@ -227,25 +217,8 @@ export class IdentityTokens {
   }
 
   /** @returns undefined for a token that is not ours */
-  async #claimsOf(token: string, secondsMax: number): Promise<Claims | 'expired' | undefined> {
-    if (token.length > TOKEN_CHARACTERS_MAX) return undefined;
-    const nowMs = this.#clock.wallMs();
-    try {
-      const { payload } = await jwtVerify(token, this.#key, {
-        algorithms: [algorithm],
-        issuer,
-        requiredClaims: ['sub', 'exp', 'iat', 'nbf', 'jti'],
-        clockTolerance: CLOCK_TOLERANCE_SECONDS,
-        currentDate: new Date(nowMs),
-      });
-      // jose applies its tolerance to the expiry too. Then the token would be accepted once and refused afterwards.
-      if (Number(payload.exp) * 1000 <= nowMs) return 'expired';
-      return isPlausible(payload, nowMs, secondsMax) ? payload : undefined;
-    } catch (error) {
-      if (error instanceof errors.JWTExpired) return 'expired';
-      if (error instanceof errors.JOSEError) return undefined;
-      throw error;
-    }
+  #claimsOf(token: string, secondsMax: number): Promise<Claims | 'expired' | undefined> {
+    return this.#keys.claimsOf(token, this.#clock.wallMs(), secondsMax);
   }
 }
 
@@ -289,12 +262,4 @@ function areTexts(...values: readonly unknown[]): boolean {
 
 function isTextOrAbsent(value: unknown): boolean {
   return value === undefined || typeof value === 'string';
-}
-
-/** Whether the times of a token are plausible: issued in the past, with a lifetime that we give. */
-function isPlausible({ exp, iat, nbf }: Claims, nowMs: number, secondsMax: number): boolean {
-  const [end, issued, start] = [Number(exp), Number(iat), Number(nbf)];
-  if (![end, issued, start].every((seconds) => Number.isSafeInteger(seconds) && seconds >= 0)) return false;
-  if (issued > nowMs / 1000 + CLOCK_TOLERANCE_SECONDS) return false;
-  return end > issued && end - issued <= secondsMax;
 }

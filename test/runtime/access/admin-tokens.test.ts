@@ -16,7 +16,8 @@ const subject = {
   },
   mustChangePassword: false,
   passwordChangedMs: 17,
-};
+  via: 'cli',
+} as const;
 
 function clockAt(start: number): Clock & { nowMs: number } {
   const clock = { ...systemClock, nowMs: start, wallMs: () => clock.nowMs };
@@ -36,6 +37,7 @@ describe('AdminTokens', () => {
         username: 'boss',
         accessFlags: subject.accessFlags,
       },
+      via: 'cli',
       passwordChangedMs: 17,
       expiresAt,
     });
@@ -87,5 +89,17 @@ describe('AdminTokens', () => {
       expect(refused).toBeInstanceOf(Promise);
       await expect(refused).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
     }
+  });
+
+  it('accepts the tokens of the previous key while that is given, and signs with the present one', async () => {
+    const before = new AdminTokens('first', systemClock, systemRandom);
+    const during = new AdminTokens('second', systemClock, systemRandom, 'first');
+    const after = new AdminTokens('second', systemClock, systemRandom);
+    const old = (await before.issue(subject)).token;
+    const fresh = (await during.issue(subject)).token;
+    expect((await during.verify(old)).principal.userId).toBe('user-1');
+    expect((await after.verify(fresh)).principal.userId).toBe('user-1');
+    await expect(async () => before.verify(fresh)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+    await expect(async () => after.verify(old)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
   });
 });

@@ -163,6 +163,7 @@ describe('a token of one kind', () => {
       },
       mustChangePassword: false,
       passwordChangedMs: 1,
+      via: 'console',
     });
     const issued = {
       access: (await identities.issueAccess(access, 1)).token,
@@ -272,5 +273,18 @@ describe('a token of one kind', () => {
         must_change_password: false,
       });
     }
+  });
+
+  it('is accepted with the previous key while that is given', async () => {
+    const clock = new TestClock();
+    const old = await tokensAt(clock).issueAccess(access, 1);
+    const next = 'another secret of the tests, long enough';
+    const during = new IdentityTokens(next, clock, systemRandom, secret);
+    expect(await during.verifyAccess(old.token)).toMatchObject({ identityId: 'identity-1' });
+    expect(await refusalOf(() => new IdentityTokens(next, clock, systemRandom).verifyAccess(old.token))).toBe(
+      'UNAUTHORIZED',
+    );
+    const fresh = await during.issueAccess(access, 1);
+    expect(await refusalOf(() => tokensAt(clock).verifyAccess(fresh.token))).toBe('UNAUTHORIZED');
   });
 });

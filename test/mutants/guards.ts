@@ -1,4 +1,5 @@
 import { accessGuards } from './access-guards.ts';
+import { adminGuards } from './admin-guards.ts';
 import { branchGuards } from './branch-guards.ts';
 import { damageGuards } from './damage-guards.ts';
 import type { GuardMutant } from './guard-mutant.ts';
@@ -651,6 +652,7 @@ export const guardMutants: readonly GuardMutant[] = [
     tests: ['test/runtime/actor/store/removed-actors.test.ts'],
   },
   ...accessGuards,
+  ...adminGuards,
   ...branchGuards,
   ...damageGuards,
   ...largeValueGuards,

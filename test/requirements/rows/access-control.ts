@@ -15,7 +15,7 @@ export const accessControlRows: readonly Requirement[] = [
   { id: 'ACC-010', section: 'Principals', status: 'planned', theme: 'access', behaviour: 'With anonymous access off, `POST /api/sql/{repo}` without a token answers 200 with no rows' },
   { id: 'ACC-011', section: 'Principals', status: 'planned', theme: 'access', behaviour: 'An admin token acts on any repository of its tenant' },
   { id: 'ACC-012', section: 'Principals', status: 'planned', theme: 'access', behaviour: '`X-Svc-Impersonate` on an admin token with `can_impersonate` shows only what that user sees; without the flag 403; an unknown user 404' },
-  { id: 'ACC-013', section: 'Principals', status: 'planned', theme: 'access', behaviour: '`X-Svc-Impersonate` on an identity token is ignored' },
+  { id: 'ACC-013', section: 'docs/interface/accounts.md#acting-as-a-user', status: 'verified', theme: 'access', behaviour: '`X-Svc-Impersonate` on an identity token is ignored' },
   { id: 'ACC-014', section: 'Permissions', status: 'planned', theme: 'access', behaviour: 'An identity user without a user node in the repository gets 404 on every node and no SQL rows' },
   { id: 'ACC-015', section: 'Permissions', status: 'planned', theme: 'access', behaviour: 'A user with role `viewer` reads a node with 200, and PUT, POST of a child and DELETE answer 403 `PERMISSION_DENIED`' },
   { id: 'ACC-016', section: 'Permissions', status: 'planned', theme: 'access', behaviour: 'A role that does not exist in the repository is ignored' },

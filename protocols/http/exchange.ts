@@ -9,6 +9,7 @@ import { type Framing, framingOf } from './replies/framing.ts';
 import type { HttpLimits } from './http-limits.ts';
 import type { InFlight, Sweepable } from './in-flight.ts';
 import type { CompiledRoute } from './path-router.ts';
+import { forwardedAddress } from './requests/forwarded.ts';
 import { decodeSegment } from './requests/percent-decode.ts';
 import { parseQuery } from './requests/query-parameters.ts';
 import type { HttpRequest, QueryParameters, Route } from './route.ts';
@@ -156,6 +157,11 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
     return this.#query;
   }
 
+  /** The raw text of each named part of the route's pattern. */
+  get captures(): readonly string[] {
+    return this.#captures;
+  }
+
   param(name: string): string {
     const raw = this.#captures[this.compiled.names.indexOf(name)];
     assert(raw !== undefined, 'the route pattern has the parameter that is asked for');
@@ -230,8 +236,8 @@ export class HttpExchange<Principal> implements HttpRequest<Principal>, Sweepabl
 
   get remoteAddress(): string {
     if (this.#context.trustForwardedHeaders) {
-      const last = this.header('x-forwarded-for')?.split(',').at(-1)?.trim();
-      if (last !== undefined && last !== '') return last;
+      const stated = forwardedAddress(this);
+      if (stated !== undefined) return stated;
     }
     return this.isOpen ? utf8.decode(this.response.getRemoteAddressAsText()) : '';
   }

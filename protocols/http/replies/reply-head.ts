@@ -69,6 +69,16 @@ export function replyHeader(headers: ReplyHeaders | undefined, lowerName: string
 const contentTypesMax = 64;
 
 /**
+ * Headers for browsers that open an address of the interface. Nothing is guessed to be a page, no other site shows an
+ * answer inside a frame, and an address, which may name content, is not passed on to the site of a link.
+ */
+const browserHeaders = [
+  'X-Content-Type-Options: nosniff',
+  'X-Frame-Options: DENY',
+  'Referrer-Policy: no-referrer',
+].join('\r\n');
+
+/**
  * The header lines of every response, joined once per content type: a call into the library costs more than the bytes
  * it writes. The text ends in the name of the request id's header, so that one `writeHeader(lines, id)` writes them
  * all.
@@ -84,7 +94,7 @@ export class FixedHeaders {
   constructor(variesByOrigin: boolean, cacheControl?: string) {
     const vary = variesByOrigin ? 'Vary: Origin\r\n' : '';
     const cache = cacheControl === undefined ? '' : `Cache-Control: ${cacheControl}\r\n`;
-    this.#common = `X-Content-Type-Options: nosniff\r\n${vary}${cache}X-Request-Id`;
+    this.#common = `${browserHeaders}\r\n${vary}${cache}X-Request-Id`;
   }
 
   /** @param contentType `undefined` for a response without a body */

@@ -41,7 +41,11 @@ describe('answering', () => {
       expect(answer.text).toBe('{"a":1}');
       expect(answer.headers['content-type']).toBe('application/json');
       expect(answer.headers['content-length']).toBe('7');
-      expect(answer.headers['x-content-type-options']).toBe('nosniff');
+      expect(answer.headers).toMatchObject({
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+        'referrer-policy': 'no-referrer',
+      });
       expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f]{12}-\w+$/);
     }
   });
@@ -163,6 +167,19 @@ describe('answering', () => {
     expect((await ask(plain.port, '/who', { headers })).json).toBe('127.0.0.1');
     const trusting = await start(table, { trustForwardedHeaders: true });
     expect((await ask(trusting.port, '/who', { headers })).json).toBe('10.0.0.7');
+  });
+
+  it.each<[string, string | string[], string]>([
+    ['the last header, which a proxy adds to that of a client', ['6.6.6.6', '10.0.0.7'], '10.0.0.7'],
+    ['no text that is no address', 'unknown', '127.0.0.1'],
+    ['no empty entry', '10.0.0.7,', '127.0.0.1'],
+    ['an address with a port without it', '10.0.0.7:4711', '10.0.0.7'],
+    ['an IPv6 address in brackets without them', '[2001:db8::1]:4711', '2001:db8::1'],
+    ['an IPv6 address', '2001:db8::1', '2001:db8::1'],
+  ])('believes of X-Forwarded-For %s', async (_, sent, expected) => {
+    const table = [route('GET', '/who', (request) => ({ status: 200, json: request.remoteAddress }))];
+    const { port } = await start(table, { trustForwardedHeaders: true });
+    expect((await ask(port, '/who', { headers: { 'X-Forwarded-For': sent } })).json).toBe(expected);
   });
 
   it('observes each request once with operation, status and time', async () => {

@@ -7,6 +7,7 @@ import { createAuthenticate } from '#protocols/rest/access/authenticate.ts';
 import { OperatorAccess } from '#protocols/rest/access/operator-access.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
 import type { MemberStatus } from '#protocols/rest/management/system.ts';
+import { AllowedOrigins } from '#protocols/rest/origins/allowed-origins.ts';
 import { hashLargeBody } from '#protocols/rest/rest-context.ts';
 import { defaultLoginThrottle, LoginThrottle } from '#runtime/access/login-throttle.ts';
 import { type Principal, principalKey } from '#runtime/access/principal.ts';
@@ -52,6 +53,12 @@ export function openHttp(
     throttle,
     clock,
     random,
+  });
+  const origins = new AllowedOrigins({
+    router,
+    directory,
+    clock,
+    serverOrigins: server.corsAllowedOrigins,
   });
   const routes = memberRoutes({
     ...served,
@@ -99,7 +106,7 @@ export function openHttp(
     random,
     log: { error: (facts, message) => log.error(message, facts) },
     observe: requestObserver(metrics, log, routes),
-    cors: () => server.corsAllowedOrigins,
+    cors: origins.policy,
     limits: {
       bodyBytesMax: limits.bodyBytesMax,
       anonymousBodyBytesMax: limits.anonymousBodyBytesMax,

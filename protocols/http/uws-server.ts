@@ -21,10 +21,11 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { checkBodyHead, takesBody } from './requests/body-head.ts';
 import { ByteBudget } from './requests/byte-budget.ts';
 import { ConnectionGate, type ConnectionLimits } from './connection-gate.ts';
-import { type CorsPolicy, corsGrantOf } from './replies/cors.ts';
+import type { CorsPolicy } from './replies/cors.ts';
 import { type ExchangeContext, HttpExchange } from './exchange.ts';
 import { exchangeWork } from './exchange-work.ts';
 import type { Framing } from './replies/framing.ts';
+import { grantCors } from './grant-cors.ts';
 import { type HttpLimits, limitsOf } from './http-limits.ts';
 import type { HttpLog } from './http-log.ts';
 import { InFlight } from './in-flight.ts';
@@ -453,7 +454,8 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     if (this.#othersBegun(exchange) >= this.#limits.inFlightMax && !isPublic(route)) {
       throw new ServiceError('OVERLOADED', 'Too many requests are in flight; try again shortly.');
     }
-    const cors = this.#grantCors(exchange);
+    const policy = this.#options.cors;
+    const cors = policy === undefined ? undefined : grantCors(exchange, policy, this.#router);
     if (takesBody(route)) checkBodyHead(exchange, contentLength, this.#limits.bodyBytesMax);
     return cors === undefined ? this.#identify(exchange) : cors.then(() => this.#identify(exchange));
   }
@@ -465,21 +467,6 @@ class UwsServer<Principal> implements HttpServer, BodySink<Principal> {
     if (route.admit === undefined) return known;
     if (known !== undefined) return known.then(() => route.admit?.(exchange));
     return route.admit(exchange) ?? undefined;
-  }
-
-  #grantCors(exchange: HttpExchange<Principal>): Promise<void> | undefined {
-    const { cors } = this.#options;
-    if (cors === undefined) return undefined;
-    const origin = exchange.header('origin');
-    if (origin === undefined) return undefined;
-    const allowed = cors(origin, exchange.path);
-    if (!(allowed instanceof Promise)) {
-      exchange.corsGrant = corsGrantOf(origin, allowed);
-      return undefined;
-    }
-    return allowed.then((origins) => {
-      exchange.corsGrant = corsGrantOf(origin, origins);
-    });
   }
 
   #authenticate(exchange: HttpExchange<Principal>): Promise<void> | undefined {

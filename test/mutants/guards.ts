@@ -10,6 +10,7 @@ import { directoryGuards } from './directory-guards.ts';
 import { egressGuards } from './egress-guards.ts';
 import { feedGuards } from './feed-guards.ts';
 import { identityGuards } from './identity-guards.ts';
+import { peopleGuards } from './people-guards.ts';
 import { jobGuards } from './job-guards.ts';
 import { largeValueGuards } from './large-value-guards.ts';
 import { leaseGuards } from './lease-guards.ts';
@@ -671,4 +672,5 @@ export const guardMutants: readonly GuardMutant[] = [
   ...feedGuards,
   ...jobGuards,
   ...identityGuards,
+  ...peopleGuards,
 ];

@@ -1,12 +1,27 @@
+import type { HttpRequest } from '../route.ts';
+
+/** What decides, besides the origin, which origins may call an address. */
+export interface CorsTarget {
+  /** A header of the request; a preflight has few of those that the request after it has. */
+  readonly header: HttpRequest<unknown>['header'];
+  /**
+   * The raw text of a named part of the address, of a preflight that of the request it asks about; undefined where the
+   * route has no such part, or there is no route.
+   */
+  param(name: string): string | undefined;
+}
+
 /**
- * Returns the origins that may call a path from a browser: exact origins (`https://app.example`) or `*`. The
- * implementation resolves the list from the folder, repository, tenant and server, in this order.
+ * Returns the origins that may call an address from a browser: exact origins (`https://app.example`) or `*`. Requests
+ * without an `Origin` header are not asked about.
  *
  * @param origin the caller's `Origin` header
- * @param path the raw path
  * @see docs/interface/conventions.md#pages-from-other-origins
  */
-export type CorsPolicy = (origin: string, path: string) => readonly string[] | Promise<readonly string[]>;
+export type CorsPolicy = (
+  origin: string,
+  target: CorsTarget,
+) => readonly string[] | Promise<readonly string[]>;
 
 /** The access granted to one origin. */
 export type CorsGrant = 'none' | 'any' | 'credentialed';

@@ -18,10 +18,10 @@ const listing =
 const corsHeadersOf = (answer: Answer): string[] =>
   Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'));
 
-function preflight(server: RunningServer, origin: string, path = '/data'): Promise<Answer> {
+function preflight(server: RunningServer, origin: string, path = '/data', method = 'PUT'): Promise<Answer> {
   return ask(server.port, path, {
     method: 'OPTIONS',
-    headers: { Origin: origin, 'Access-Control-Request-Method': 'PUT' },
+    headers: { Origin: origin, 'Access-Control-Request-Method': method },
   });
 }
 
@@ -104,11 +104,11 @@ describe('cross-origin requests', () => {
     expect((await ask(port, '/data')).headers.vary).toBe('Origin');
   });
 
-  it('waits for a policy that has to look the origins up, by path, also before a body', async () => {
+  it('waits for a policy that has to look the origins up, also before a body', async () => {
     const server = await start(table, {
-      cors: async (_, path) => {
+      cors: async (_, { param }) => {
         await new Promise((resolve) => setImmediate(resolve));
-        return path === '/data' ? ['https://app.example'] : [];
+        return param('name') === undefined ? ['https://app.example'] : [];
       },
     });
     const headers = { Origin: 'https://app.example' };
@@ -125,7 +125,31 @@ describe('cross-origin requests', () => {
       'https://app.example',
     ]);
     expect((await preflight(server, 'https://app.example')).headers['access-control-max-age']).toBe('86400');
-    expect(corsHeadersOf(await preflight(server, 'https://app.example', '/other'))).toEqual([]);
+  });
+
+  it('tells the policy the parts of the address, of a preflight those of the request it announces', async () => {
+    const server = await start(
+      [
+        route('GET', '/places/{place}', () => ({ status: 200, json: 1 })),
+        route('PUT', '/places/{town}', () => ({ status: 200, json: 2 })),
+      ],
+      {
+        cors: (_, { header, param }) => [
+          `https://${param('place') ?? 'none'}.${param('town') ?? 'none'}.${header('x-tenant-id') ?? 'none'}`,
+        ],
+      },
+    );
+    const allowed = async (answer: Promise<Answer>): Promise<unknown> =>
+      (await answer).headers['access-control-allow-origin'];
+    const at = (origin: string, headers = {}): Promise<Answer> =>
+      ask(server.port, '/places/a%20b', { headers: { Origin: origin, ...headers } });
+    expect(await allowed(at('https://a%20b.none.none'))).toBe('https://a%20b.none.none');
+    expect(await allowed(at('https://a%20b.none.t', { 'X-Tenant-Id': 't' }))).toBe('https://a%20b.none.t');
+    const preflights = (origin: string, method: string): Promise<unknown> =>
+      allowed(preflight(server, origin, '/places/x', method));
+    expect(await preflights('https://x.none.none', 'GET')).toBe('https://x.none.none');
+    expect(await preflights('https://none.x.none', 'PUT')).toBe('https://none.x.none');
+    expect(await preflights('https://none.none.none', 'DELETE')).toBe('https://none.none.none');
   });
 
   it('answers 500 when the policy fails', async () => {

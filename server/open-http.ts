@@ -1,3 +1,4 @@
+import { AnonymousAccess } from '#protocols/identity/anonymous-access.ts';
 import type { ConnectionLimits } from '#protocols/http/connection-gate.ts';
 import type { ShareHolder } from '#protocols/http/in-flight-shares.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
@@ -60,6 +61,12 @@ export function openHttp(
     clock,
     serverOrigins: server.corsAllowedOrigins,
   });
+  const anonymous = new AnonymousAccess({
+    router,
+    news: services.identityNews,
+    clock,
+    byDefault: server.anonymousEnabled,
+  });
   const routes = memberRoutes({
     ...served,
     router,
@@ -75,7 +82,7 @@ export function openHttp(
         error,
       }),
     sealClientSecret: (tenant, providerId, secret) => sealClientSecret(secretBox, tenant, providerId, secret),
-    anonymousByDefault: false,
+    anonymousByDefault: server.anonymousEnabled,
     metrics,
     operators,
     localAccess,
@@ -97,7 +104,7 @@ export function openHttp(
       admins: services.admins,
       identities: services.callers,
       others: operators,
-      anonymousEnabled: () => server.anonymousEnabled,
+      anonymousEnabled: (tenant) => anonymous.isEnabled(tenant),
     }),
     isAnonymous: (principal) => principal.kind === 'anonymous',
     clock,

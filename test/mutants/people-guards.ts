@@ -14,7 +14,7 @@ export const peopleGuards: readonly GuardMutant[] = [
   },
   {
     guard: 'remembered origins are bounded',
-    file: 'protocols/rest/origins/bounded-entries.ts',
+    file: 'runtime/base/queues/bounded-entries.ts',
     from: 'if (this.#entries.size >= this.#entriesMax)',
     to: 'if (false)',
     tests: originsTest,

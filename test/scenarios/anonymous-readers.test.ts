@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ContentClient, expectStatus, type Space } from '#test/support/content-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 
@@ -36,6 +36,22 @@ describe('a request without a token', () => {
     await change(`svc:system/config/repos/${client.repository}`, { anonymous_enabled: false });
     expect([await statusOf('/open'), await statusOf('/closed')]).toEqual([404, 404]);
     expect((await anonymously('GET', '/')).headers['x-svc-revision']).toBeUndefined();
+  });
+
+  it('reads it where the tenant has switched that on and the repository says nothing [AUTHCONF-007]', async () => {
+    const other = await ContentClient.on(server);
+    const there = await other.workspace();
+    await there.add('/', 'open');
+    const at = (rest: string) => `/api/repository/${other.repository}/main/head/${rest}`;
+    const role = { properties: { permissions: [{ path: '/open', operations: ['read'] }] } };
+    expectStatus(await server.admin('PATCH', at('svc:access_control/roles/anonymous'), role), 200);
+    const read = async () => (await server.request('GET', at(`${there.name}/open`))).status;
+    const configuration = '/api/tenants/default/auth/config';
+    expect(await read()).toBe(404);
+    expectStatus(await server.admin('PUT', configuration, { anonymous_enabled: true }), 200);
+    await vi.waitFor(async () => expect(await read()).toBe(200));
+    expectStatus(await server.admin('PUT', configuration, { anonymous_enabled: false }), 200);
+    await vi.waitFor(async () => expect(await read()).toBe(404));
   });
 });
 

@@ -13,7 +13,7 @@ import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RepositoryDirectory } from '../access/repository-directory.ts';
 import { afterwards, type Soon } from '../soon.ts';
-import { BoundedEntries } from './bounded-entries.ts';
+import { BoundedEntries } from '#runtime/base/queues/bounded-entries.ts';
 
 /** How long origins are kept after they were looked up, in milliseconds. @see docs/interface/conventions.md#pages-from-other-origins */
 const KEPT_MS = 60_000;

@@ -23,6 +23,10 @@ export class BoundedEntries<Value> {
     this.#entries.set(key, { value, untilMs });
   }
 
+  delete(key: string): void {
+    this.#entries.delete(key);
+  }
+
   get size(): number {
     return this.#entries.size;
   }

@@ -1,10 +1,9 @@
-import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '#runtime/base/time/clock.ts';
+import { AdminClient } from '#test/support/admin-client.ts';
 import { ContentClient, type Space } from '#test/support/content-client.ts';
 import { ADMIN_PASSWORD, startServer, type TestServer } from '#test/support/server.ts';
 
-const SECRET = 'a-signing-key-of-more-than-32-bytes-for-tests';
 const MS_PER_HOUR = 3_600_000;
 
 let aheadMs = 0;
@@ -18,7 +17,7 @@ beforeAll(async () => {
     wallMs: () => systemClock.wallMs() + aheadMs,
     monotonicMs: () => systemClock.monotonicMs() + aheadMs,
   };
-  server = await startServer({ clock, env: { JWT_SECRET: SECRET } });
+  server = await startServer({ clock });
   space = await (await ContentClient.on(server)).workspace();
 });
 
@@ -36,16 +35,6 @@ async function historyOf(path: string): Promise<unknown[]> {
     `/api/history/${space.client.repository}/main/${space.name}${path}`,
   );
   return answer.json;
-}
-
-/** A token of another administrator of the same tenant. */
-function otherAdmin(): string {
-  const claims = JSON.parse(Buffer.from(server.adminToken.split('.')[1] as string, 'base64url').toString());
-  const parts = [
-    { alg: 'HS256', typ: 'JWT' },
-    { ...claims, sub: 'somebody-else', username: 'other' },
-  ].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'));
-  return [...parts, createHmac('sha256', SECRET).update(parts.join('.')).digest('base64url')].join('.');
 }
 
 describe('a write under an Idempotency-Key', () => {
@@ -158,7 +147,7 @@ describe('a write under an Idempotency-Key', () => {
 
   it('is one of its own for each caller [IDEM-006]', async () => {
     expect((await create('shared', page('mine'))).status).toBe(201);
-    const other = await create('shared', page('theirs'), otherAdmin());
+    const other = await create('shared', page('theirs'), await new AdminClient(server).account('other'));
     expect([other.status, other.json.name]).toEqual([201, 'theirs']);
   });
 

@@ -18,7 +18,7 @@ export interface OidcLoginContext {
 const LOGIN_MS_MAX = 45_000;
 
 /** Neither a cache nor the next page may have the tokens or the code. */
-const privateHeaders: ReplyHeaders = { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
+const privateHeaders: ReplyHeaders = { 'Cache-Control': 'no-store' };
 
 /** What a provider sends back beside the state; other parameters are ignored. */
 const answerParameters = ['code', 'error', 'iss'] as const;

@@ -83,7 +83,17 @@ describe('the description of the interface', () => {
 
   it('declares an idempotency key for every write', () => {
     // Those with a password or a token in the request or the answer, and what no client repeats.
-    const alone = ['takeSnapshots', 'logInAdmin', 'changeAdminPassword', 'createAdminUser', 'createApiKey'];
+    const alone = [
+      'takeSnapshots',
+      'logInAdmin',
+      'changeAdminPassword',
+      'createAdminUser',
+      'createApiKey',
+      'changeIdentityPassword',
+      'changeIdentityPasswordInRepository',
+      'logOutIdentity',
+      'revokeOwnSession',
+    ];
     const ofSystem = ['startBackup', 'startRestore', 'stopRestore', 'startCheck', 'stopCheck'];
     const without = operations.filter(
       ({ parameters, method, security }) =>

@@ -27,10 +27,19 @@ const routes = memberRoutes({} as RoutesContext);
 const withBodies = routes.filter(({ body }) => body === 'json' || body === 'optional-json');
 
 /** Whose body depends on the address, which is read by conditions of its own, and which take any. */
-const open = ['logInAdmin', 'changeAdminPassword', 'createNode', 'updateNode', 'queryNodesByDsl'];
+const open = [
+  'logInAdmin',
+  'changeAdminPassword',
+  'logInIdentity',
+  'refreshSession',
+  'changeIdentityPassword',
+  'createNode',
+  'updateNode',
+  'queryNodesByDsl',
+];
 
 function isOpen(operationId: string): boolean {
-  return open.includes(operationId.replace(/AtRevision$/, ''));
+  return open.includes(operationId.replace(/(AtRevision|InRepository)$/, ''));
 }
 
 function propertiesOf(schema: unknown): Readonly<Record<string, JsonSchema>> {

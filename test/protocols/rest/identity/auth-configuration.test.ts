@@ -52,7 +52,7 @@ afterAll(() => server.close());
 async function newTenant(tenant: string): Promise<string> {
   const made = await server.admin('POST', '/api/management/registry/tenants', {
     tenant_id: tenant,
-    admin: { password: ADMIN_PASSWORD },
+    admin: { password: ADMIN_PASSWORD, must_change_password: false },
   });
   expect(made.status).toBe(201);
   const { json } = await server.request('POST', `/api/svc/sys/${tenant}/auth`, {

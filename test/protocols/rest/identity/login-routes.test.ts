@@ -122,7 +122,7 @@ describe('registering without a repository', () => {
   it('is refused in a tenant that does not exist as in one that has switched it off [ID-036]', async () => {
     const made = await server.admin('POST', '/api/management/registry/tenants', {
       tenant_id: 'quiet',
-      admin: { password: 'Correct-Horse-9-Battery' },
+      admin: { password: 'Correct-Horse-9-Battery', must_change_password: false },
     });
     expect(made.status).toBe(201);
     const { json: admin } = await server.request('POST', '/api/svc/sys/quiet/auth', {

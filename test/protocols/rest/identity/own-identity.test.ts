@@ -132,7 +132,7 @@ describe('a token of another kind', () => {
       ['DELETE', '/auth/sessions/0190b5c2-0000-7000-8000-000000000000'],
     ] as const) {
       const answer = await people.send(method, path, { token, ...(body === undefined ? {} : { body }) });
-      expect([path, answer.status, answer.json.code]).toEqual([path, 401, 'UNAUTHORIZED']);
+      expect([path, answer.status, answer.json.code]).toEqual([path, 403, 'FORBIDDEN']);
     }
   });
 

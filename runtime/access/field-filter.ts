@@ -24,6 +24,12 @@ export class FieldFilter {
         return !this.names.has(name);
     }
   }
+
+  /** Whether another filter has every name that this one has. */
+  isWithin(other: FieldFilter): boolean {
+    if (this.kind === 'only') return [...this.names].every((name) => other.has(name));
+    return other.kind !== 'only' && [...other.names].every((name) => !this.has(name));
+  }
 }
 
 /** Every property. */

@@ -1,4 +1,5 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { Relations, tooLong } from '#runtime/rel/ports.ts';
 import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import { allFields, type FieldFilter, noFields } from './field-filter.ts';
 import type { Principal } from './principal.ts';
@@ -69,8 +70,23 @@ export interface ReadableNode {
   readonly createdBy: string;
   readonly updatedBy: string;
   readonly ownerId: string | null;
-  /** A top-level property; undefined when it is absent. */
-  property(name: string): JsonValue | undefined;
+  /**
+   * A top-level property; undefined when it is absent.
+   *
+   * @param lengthMax a property whose JSON is longer, in characters, need not be decoded; absent: no bound
+   */
+  property(name: string, lengthMax?: number): JsonValue | undefined | typeof tooLong;
+  /** Whether a scan asks about the row in place: it reads nothing else, and does little work for each row. */
+  readonly isInPlace?: true;
+  /** What conditions may use besides the node; absent: one that asks for relations does not hold. */
+  readonly means?: ConditionMeans;
+}
+
+/** What conditions may use besides the node they are asked about. */
+export interface ConditionMeans {
+  readonly relations: Relations;
+  /** Counts work before it is done, in estimated nanoseconds. @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` */
+  spend(work: number): void;
 }
 
 /**
@@ -86,10 +102,18 @@ export interface ReadScope {
   readonly nodeTypes?: ReadonlySet<string>;
   /** Only nodes at or below these paths; absent: all. */
   readonly tops?: readonly string[];
-  /** The remaining condition; absent: none. */
-  readonly allows?: (node: ReadableNode) => boolean;
-  /** As {@link Policy.fields}, for nodes of the scope; absent: all properties of all of them are shown. */
-  readonly fields?: (node: ReadableNode) => FieldFilter;
+  /**
+   * The remaining condition; absent: none. Undefined for a row in place: what is there does not tell, and the node has to
+   * be asked about again.
+   */
+  readonly allows?: (node: ReadableNode) => boolean | undefined;
+  /**
+   * As {@link Policy.fields}, for nodes of the scope; absent: all properties of all of them are shown. Undefined as for
+   * {@link allows}.
+   */
+  readonly fields?: (node: ReadableNode) => FieldFilter | undefined;
+  /** Whether a property may be hidden in some nodes of the scope; absent: none is. */
+  readonly hides?: (property: string) => boolean;
 }
 
 /** The scope of a principal that may read everything. */
@@ -104,7 +128,7 @@ export function isInScope(scope: ReadScope, node: ReadableNode): boolean {
   if (scope.isNone) return false;
   if (scope.nodeTypes !== undefined && !scope.nodeTypes.has(node.nodeType)) return false;
   if (scope.tops !== undefined && !scope.tops.some((top) => isAtOrBelow(node.path, top))) return false;
-  return scope.allows === undefined || scope.allows(node);
+  return scope.allows === undefined || scope.allows(node) === true;
 }
 
 /** Whether a path is another one or below it. */
@@ -183,11 +207,13 @@ export function authorize(
  * Throws when the policy does not permit an operation on a node below the one that the caller named. The error does not
  * tell whether that node may be read, nor where it is.
  *
- * @param top path of the named node, on which the operation is permitted
+ * @param top path of the named node, on which the operation is permitted; for `create` that of its new place
  * @throws {ServiceError} `PERMISSION_DENIED`
  */
 export function authorizeBelow(policy: Policy, operation: Operation, subject: Subject, top: string): void {
-  if (policy.unrestricted || (policy.allows('read', subject) && policy.allows(operation, subject))) return;
+  if (policy.unrestricted) return;
+  const isSeen = operation === 'create' || policy.allows('read', subject);
+  if (isSeen && policy.allows(operation, subject)) return;
   throw new ServiceError(
     'PERMISSION_DENIED',
     `Permission denied: cannot ${operation} every node below ${top}`,
@@ -211,6 +237,7 @@ export function authorizeFields(
   if (policy.unrestricted) return;
   const filters = [policy.fields(operation, subject)];
   if (operation !== 'create') filters.push(policy.fields('read', subject));
+  if (filters.every(({ isAll }) => isAll)) return;
   for (const name of changed) {
     if (filters.every((filter) => filter.has(name))) continue;
     throw new ServiceError(

@@ -1,5 +1,7 @@
 import type { ReadableNode, ReadScope } from '#runtime/access/policy.ts';
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { tooLong } from '#runtime/rel/ports.ts';
 import { wantedProperty } from '#runtime/tree/record/property-table.ts';
 import { Column } from '#runtime/tree/record/record-layout.ts';
 import type { RecordView } from '#runtime/tree/record/record-view.ts';
@@ -7,6 +9,9 @@ import { WantedText } from '#runtime/tree/record/wanted-text.ts';
 
 /** A condition on a stored row. It looks at the stored bytes, and must read nothing else. */
 export type RowPredicate = (row: RecordView) => boolean;
+
+/** Estimated nanoseconds of a condition on a row in place. */
+const CONDITION_WORK = 2_000;
 
 /** Up to this many types, their texts are compared with the stored bytes; of more the stored text is decoded. */
 const COMPARED_TYPES = 8;
@@ -16,22 +21,36 @@ const COMPARED_TYPES = 8;
  *
  * @returns undefined where that is so for every row
  */
-export function rowFilter(scope: ReadScope, predicate: RowPredicate | undefined): RowPredicate | undefined {
-  const inScope = scopeFilter(scope);
+export function rowFilter(
+  scope: ReadScope,
+  predicate: RowPredicate | undefined,
+  budget?: RequestBudget,
+): RowPredicate | undefined {
+  const inScope = scopeFilter(scope, budget);
   if (inScope === undefined || predicate === undefined) return inScope ?? predicate;
   return (row) => inScope(row) && predicate(row);
 }
 
-/** As {@link isInScope}, for stored rows; undefined where everything is in the scope. */
-export function scopeFilter({ allows, isAll, isNone, nodeTypes, tops }: ReadScope): RowPredicate | undefined {
+/**
+ * As {@link isInScope}, for stored rows; undefined where everything is in the scope. It holds where a row in place does not
+ * tell: the node has to be asked about again.
+ *
+ * @param budget counts the work of conditions
+ */
+export function scopeFilter(
+  { allows, isAll, isNone, nodeTypes, tops }: ReadScope,
+  budget?: RequestBudget,
+): RowPredicate | undefined {
   if (isAll) return undefined;
   if (isNone) return () => false;
   const hasType = nodeTypes && typeFilter(nodeTypes);
   const isBelow = tops && topsFilter(tops);
-  return (row) =>
-    hasType?.(row) !== false &&
-    isBelow?.(row) !== false &&
-    (allows === undefined || allows(new ReadableRow(row)));
+  const holds = (row: RecordView): boolean => {
+    if (allows === undefined) return true;
+    budget?.spend(CONDITION_WORK);
+    return allows(new ReadableRow(row)) !== false;
+  };
+  return (row) => hasType?.(row) !== false && isBelow?.(row) !== false && holds(row);
 }
 
 function typeFilter(nodeTypes: ReadonlySet<string>): RowPredicate {
@@ -49,8 +68,9 @@ function topsFilter(tops: readonly string[]): RowPredicate | undefined {
     );
 }
 
-/** A row as a residual condition looks at it. */
-class ReadableRow implements ReadableNode {
+/** A row in place, as conditions look at it. */
+export class ReadableRow implements ReadableNode {
+  readonly isInPlace = true;
   readonly #row: RecordView;
 
   constructor(row: RecordView) {
@@ -85,7 +105,10 @@ class ReadableRow implements ReadableNode {
     return this.#row.column(Column.ownerId);
   }
 
-  property(name: string): JsonValue | undefined {
-    return this.#row.property(wantedProperty(name));
+  property(name: string, lengthMax = Number.POSITIVE_INFINITY): JsonValue | undefined | typeof tooLong {
+    const wanted = wantedProperty(name);
+    // Most records are shorter than what may be decoded.
+    if (this.#row.length > lengthMax && this.#row.propertyLength(wanted) > lengthMax) return tooLong;
+    return this.#row.property(wanted);
   }
 }

@@ -62,7 +62,10 @@ export interface ScanRequest {
   readonly reverse?: boolean;
   /** Only rows behind this position, in the direction of the scan. */
   readonly after?: string | undefined;
-  /** The nodes that the caller may read; the others are not counted in anything. */
+  /**
+   * The nodes that the caller may read; the others are not counted in anything. Rows that do not tell in place whether they
+   * are in it are returned as well.
+   */
   readonly scope: ReadScope;
   /** Only rows for which it holds; absent: all. */
   readonly predicate?: RowPredicate;
@@ -70,7 +73,7 @@ export interface ScanRequest {
   readonly skip?: number;
   /** The most rows to return. */
   readonly limit?: number;
-  /** Counts what the scan keeps in memory; absent: nothing does. */
+  /** Counts what the scan keeps in memory, and the work of conditions of the scope; absent: nothing does. */
   readonly budget?: RequestBudget;
   /** The most places to pass, so that a scan that finds nothing is no longer than another. */
   readonly placesMax?: number;
@@ -127,7 +130,7 @@ export function* scan(
 ): Generator<ScanRow | undefined, string | undefined> {
   const { predicate, scope, source } = request;
   if (scope.isNone || isTypeHidden(source, scope)) return undefined;
-  const filter = rowFilter(scope, predicate);
+  const filter = rowFilter(scope, predicate, request.budget);
   const isShort = (request.placesMax ?? Number.POSITIVE_INFINITY) <= SHORT_PLACES && moment.at !== undefined;
   if (source.kind !== 'nodes' || isShort) return yield* scanPlaces(moment, request, filter);
   const end = yield* scanNodes(moment, { ...request, workspace: source.workspace }, filter);

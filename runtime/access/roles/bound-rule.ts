@@ -52,13 +52,14 @@ function commonTops(top: string, others: readonly string[] | undefined): readonl
  * Whether a rule holds for a node of a type that it has.
  *
  * @param node absent: no condition holds that looks at more than path and type
+ * @returns undefined where a row in place does not tell
  */
 export function holdsFor(
   { condition, path }: BoundRule,
   at: string,
   nodeType: string,
   node: ReadableNode | undefined,
-): boolean {
+): boolean | undefined {
   if (!path.matches(at)) return false;
   if (condition === undefined) return true;
   if (node !== undefined) return condition.holds(node);

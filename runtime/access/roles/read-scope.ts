@@ -15,7 +15,10 @@ export function readScopeOf(list: RuleList): ReadScope {
   const { rules } = list;
   if (rules.length === 0) return emptyScope;
   const fields = list.hasFields
-    ? { fields: (node: ReadableNode) => list.fields(node.nodeType, node.path, node) }
+    ? {
+        fields: (node: ReadableNode) => list.fields(node.nodeType, node.path, node),
+        hides: (property: string) => rules.some((rule) => !rule.fields.has(property)),
+      }
     : {};
   if (list.isUniversal) return list.hasFields ? { ...wholeScope, ...fields } : wholeScope;
   const nodeTypes = typesOf(rules);

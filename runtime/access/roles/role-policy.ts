@@ -1,4 +1,4 @@
-import { allFields, type FieldFilter } from '../field-filter.ts';
+import { allFields, type FieldFilter, noFields } from '../field-filter.ts';
 import {
   type Needs,
   noNeeds,
@@ -64,12 +64,12 @@ export class RolePolicy implements Policy {
   }
 
   allows(operation: Operation, { node, nodeType, path, workspace }: Subject): boolean {
-    return this.unrestricted || this.#list(operation, workspace).holds(nodeType, path, node);
+    return this.unrestricted || this.#list(operation, workspace).holds(nodeType, path, node) === true;
   }
 
   fields(operation: 'read' | SettingOperation, { node, nodeType, path, workspace }: Subject): FieldFilter {
     if (this.unrestricted) return allFields;
-    return this.#list(operation, workspace).fields(nodeType, path, node);
+    return this.#list(operation, workspace).fields(nodeType, path, node) ?? noFields;
   }
 
   readScope(workspace: string): ReadScope {

@@ -35,8 +35,11 @@ export interface NodeCondition {
   readonly needs: Needs;
   /** If it holds for a node, the path of the node is one of these, or below one; absent: nothing is known. */
   readonly tops?: readonly string[];
-  /** Whether it holds. An error in the condition means that it does not. */
-  holds(node: ReadableNode): boolean;
+  /**
+   * Whether it holds. An error in the condition means that it does not. Undefined for a row in place, which does not tell,
+   * see {@link ReadableNode.isInPlace}.
+   */
+  holds(node: ReadableNode): boolean | undefined;
 }
 
 /** A condition for one caller in one workspace: decided for all nodes, or to be asked for each. */

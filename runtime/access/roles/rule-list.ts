@@ -40,19 +40,41 @@ export class RuleList {
     this.needs = this.isUniversal && !this.hasFields ? noNeeds : allNeeds(rules);
   }
 
-  /** Whether a rule holds for a node. @param node absent: no condition holds that needs it */
-  holds(nodeType: string, path: string, node: ReadableNode | undefined): boolean {
+  /**
+   * Whether a rule holds for a node.
+   *
+   * @param node absent: no condition holds that needs it
+   * @returns undefined where a row in place does not tell
+   */
+  holds(nodeType: string, path: string, node: ReadableNode | undefined): boolean | undefined {
     const rules = this.#ofType(nodeType);
     if (rules.isUniversal) return true;
-    for (const rule of rules.cheapestFirst) if (holdsFor(rule, path, nodeType, node)) return true;
-    return false;
+    let isOpen = false;
+    for (const rule of rules.cheapestFirst) {
+      const holds = holdsFor(rule, path, nodeType, node);
+      if (holds === true) return true;
+      if (holds === undefined) isOpen = true;
+    }
+    return isOpen ? undefined : false;
   }
 
-  /** The properties of a node that the first rule that holds for it has; none where none holds. */
-  fields(nodeType: string, path: string, node: ReadableNode | undefined): FieldFilter {
+  /**
+   * The properties of a node that the first rule that holds for it has; none where none holds.
+   *
+   * @returns undefined where a row in place does not tell
+   */
+  fields(nodeType: string, path: string, node: ReadableNode | undefined): FieldFilter | undefined {
     const { deciding } = this.#ofType(nodeType);
-    if (deciding === undefined) return this.holds(nodeType, path, node) ? allFields : noFields;
-    return deciding.find((rule) => holdsFor(rule, path, nodeType, node))?.fields ?? noFields;
+    if (deciding === undefined) {
+      const holds = this.holds(nodeType, path, node);
+      return holds === undefined ? undefined : holds ? allFields : noFields;
+    }
+    for (const rule of deciding) {
+      const holds = holdsFor(rule, path, nodeType, node);
+      if (holds === undefined) return undefined;
+      if (holds) return rule.fields;
+    }
+    return noFields;
   }
 
   #ofType(nodeType: string): RulesOfType {

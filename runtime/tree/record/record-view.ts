@@ -153,6 +153,11 @@ export class RecordView {
     return this.#find(wanted) ? this.#bytes.utf8Slice(this.#valueAt, this.#valueEnd) : undefined;
   }
 
+  /** Length of the JSON of a property in bytes; 0 when it is absent. */
+  propertyLength(wanted: WantedProperty): number {
+    return this.#find(wanted) ? this.#valueEnd - this.#valueAt : 0;
+  }
+
   /** A property; undefined when it is absent. */
   property(wanted: WantedProperty): JsonValue | undefined {
     if (!this.#find(wanted)) return undefined;

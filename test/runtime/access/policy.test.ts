@@ -43,6 +43,26 @@ describe('FieldFilter', () => {
     expect(filter.isAll).toBe(isAll);
     expect(['a', 'constructor'].map((name) => filter.has(name))).toEqual(has);
   });
+
+  it('is within another one that has all of its names', () => {
+    const [a, ab] = [new FieldFilter('only', ['a']), new FieldFilter('only', ['a', 'b'])];
+    const [notA, notAb] = [new FieldFilter('except', ['a']), new FieldFilter('except', ['a', 'b'])];
+    const filters = { allFields, noFields, a, ab, notA, notAb };
+    const within = Object.entries(filters).map(([name, filter]) => [
+      name,
+      Object.entries(filters)
+        .filter(([, other]) => filter.isWithin(other))
+        .map(([other]) => other),
+    ]);
+    expect(Object.fromEntries(within)).toEqual({
+      allFields: ['allFields'],
+      noFields: ['allFields', 'noFields', 'a', 'ab', 'notA', 'notAb'],
+      a: ['allFields', 'a', 'ab'],
+      ab: ['allFields', 'ab'],
+      notA: ['allFields', 'notA'],
+      notAb: ['allFields', 'notA', 'notAb'],
+    });
+  });
 });
 
 describe('policyFor', () => {

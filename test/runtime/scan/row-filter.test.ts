@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { ReadableNode } from '#runtime/access/policy.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { scopeFilter } from '#runtime/scan/row-filter.ts';
+import { tooLong } from '#runtime/rel/ports.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import { RecordView } from '#runtime/tree/record/record-view.ts';
 import { plainHeader } from '#test/support/plain-header.ts';
@@ -20,7 +21,7 @@ const header = {
 /** Shows a stored row to the condition of a scope. */
 function show(
   properties: JsonObject,
-  look: (node: ReadableNode) => boolean,
+  look: (node: ReadableNode) => boolean | undefined,
   ownerId: string | null = 'owner',
 ) {
   const { bytes } = makeNodeRecord({ ...header, ownerId }, properties);
@@ -40,6 +41,17 @@ describe('the row that the condition of a scope looks at', () => {
     expect(isShown).toBe(true);
     expect(columns).toEqual(['an-id', 'a-name', '/a/a-name', 'test:A', 'creator', 'updater', 'owner']);
     expect(show({}, (node) => node.ownerId !== null, null)).toBe(false);
+  });
+
+  it('passes where it does not tell, and says how long a property is before it is decoded', () => {
+    expect(show({}, () => undefined)).toBe(true);
+    show({ long: 'x'.repeat(100), short: 'y' }, (node) => {
+      expect(node.isInPlace).toBe(true);
+      expect(node.property('long', 50)).toBe(tooLong);
+      expect(node.property('short', 50)).toBe('y');
+      expect(node.property('long', 200)).toHaveLength(100);
+      return true;
+    });
   });
 
   it('has the properties of the node, and none that it does not have', () => {

@@ -64,10 +64,45 @@ describe('the condition of a permission', () => {
     },
   );
 
-  it('does not hold where it asks for relations: a scan cannot answer that', () => {
+  it('asks for relations where there are some, and does not hold where there are none', () => {
     const friends = bound("node.id RELATES auth.local_user_id VIA 'FRIENDS_WITH'");
+    if (typeof friends === 'boolean') throw new Error('it depends on the node');
     expect(friends).toMatchObject({ needs: { columns: true, properties: false, relations: true } });
-    if (typeof friends !== 'boolean') expect(friends.holds(readableNode({ id: 'a' }))).toBe(false);
+    expect(friends.holds(readableNode({ id: 'a' }))).toBe(false);
+    const spent: number[] = [];
+    const related = (from: string, to: string): boolean => from === 'a' && to === 'ada-node';
+    const means = { relations: { related }, spend: (work: number) => void spent.push(work) };
+    expect(friends.holds(readableNode({ id: 'a', means }))).toBe(true);
+    expect(friends.holds(readableNode({ id: 'b', means }))).toBe(false);
+    expect(Math.min(...spent)).toBeGreaterThan(1_000_000);
+  });
+
+  it('is not told by a row in place where it asks for relations, or takes too much work', () => {
+    const friends = bound("node.owner_id == 'x' || node.id RELATES auth.local_user_id VIA 'FRIENDS_WITH'");
+    const long = bound("node.text.contains('b') && node.created_by == auth.user_id");
+    const isInPlace = true;
+    const holds = (condition: BoundCondition, node: Parameters<typeof readableNode>[0]) =>
+      typeof condition === 'boolean' ? condition : condition.holds(readableNode(node));
+    expect(holds(friends, { ownerId: 'x', isInPlace })).toBeUndefined();
+    expect(holds(friends, { ownerId: 'x' })).toBe(true);
+    const node = { createdBy: 'ada', properties: { text: `${'a'.repeat(10_000)}b` } };
+    expect(holds(long, { ...node, isInPlace })).toBeUndefined();
+    expect(holds(long, node)).toBe(true);
+    expect(holds(long, { ...node, properties: { text: 'b' }, isInPlace })).toBe(true);
+    expect(holds(long, { ...node, createdBy: 'bob', properties: { text: 'b' }, isInPlace })).toBe(false);
+  });
+
+  it('counts more work only where little does not do', () => {
+    const long = bound("node.text.contains('b')");
+    if (typeof long === 'boolean') throw new Error('it depends on the node');
+    const workFor = (text: string): number => {
+      const spent: number[] = [];
+      const means = { relations: { related: () => false }, spend: (work: number) => void spent.push(work) };
+      expect(long.holds(readableNode({ properties: { text }, means }))).toBe(true);
+      return Math.max(...spent);
+    };
+    expect(workFor('b')).toBeLessThan(100_000);
+    expect(workFor(`${'a'.repeat(10_000)}b`)).toBeGreaterThan(1_000_000);
   });
 
   it('says where a text is no condition', () => {

@@ -146,7 +146,7 @@ describe('RolePolicy', () => {
           expect(scopeFilter(scope)?.(view) ?? true).toBe(isPermitted);
           expect(isInScope(scope, record)).toBe(isPermitted);
           if (isPermitted)
-            expect(names.filter((name) => scope.fields?.(record).has(name) ?? true)).toEqual(
+            expect(names.filter((name) => scope.fields?.(record)?.has(name) ?? true)).toEqual(
               names.filter(shows),
             );
           if (Object.values(policy.needs('read', workspace)).every((isNeeded) => !isNeeded))

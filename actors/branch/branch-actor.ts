@@ -16,7 +16,6 @@ import { formatRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { FeedConsumer } from '#runtime/feed/consumer.ts';
 import { branchTableNames } from '#runtime/shard/key-layout.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
 import type { SpaceUse } from '#runtime/space/space-gate.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';
 import { readableRevision } from '#runtime/tree/readable-revision.ts';
@@ -287,8 +286,8 @@ class BranchBehaviour implements ActorBehaviour {
     return shortenWritten(result, wholeMax);
   }
 
-  recall(kept: unknown, command: BranchCommand, view: TableReader): Generator<undefined, unknown> {
-    return recallWritten(this.#state, kept, command, view);
+  recall(kept: unknown, command: BranchCommand, turn: Turn): Generator<undefined, unknown> {
+    return recallWritten(this.#state, kept, command, turn);
   }
 
   /** With the first command, because only a command can announce. What a dry run writes and announces is undone. */

@@ -1,4 +1,4 @@
-import { authorize, type Operation } from '#runtime/access/policy.ts';
+import type { Operation } from '#runtime/access/policy.ts';
 import { actorName } from '#runtime/access/principal.ts';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
@@ -11,12 +11,13 @@ import { missingNodeType, type ResolvedNodeType } from '#runtime/content/resolut
 import type { Workspace } from '#runtime/content/definitions/workspace-definition.ts';
 import { requireInstantiable } from '#runtime/content/validation/validate-node.ts';
 import { commitTooLarge, invalid, nodeNotFound } from '#runtime/errors/service-error.ts';
+import { Moment } from '#runtime/scan/moment.ts';
 import { nodesOfType } from '#runtime/scan/nodes-of-type.ts';
 import { type AuditAction, writeAuditEntry } from '#runtime/tree/audit-store.ts';
 import type { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { makeNodeRecordInSteps, withHeaderInSteps } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
-import { nodeTag } from '#runtime/tree/node-tag.ts';
+import { joinedMark, nodeTag } from '#runtime/tree/node-tag.ts';
 import { renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { type RevisionFacts, writeRevision, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
 import type { DefinitionChange } from '#runtime/tree/revision-record.ts';
@@ -27,6 +28,7 @@ import type { NodePlace } from './read-messages.ts';
 import type { Expected } from './condition-messages.ts';
 import { requireExpected, requireExpectedAbsence, requireExpectedRoot, requireVersion } from './expected.ts';
 import type { CommitInfo } from './commit-messages.ts';
+import { NodeAccess } from './reads/node-access.ts';
 import { seenNodes } from './reads/seen-nodes.ts';
 
 /** A command that is addressed to a node. */
@@ -52,6 +54,8 @@ export class EditScope {
   readonly now: string;
   /** The author, for `created_by` and `updated_by`. */
   readonly who: string;
+  /** What the caller may do. */
+  readonly access: NodeAccess;
   readonly #definitions: DefinitionChange[] = [];
   #workspace: Workspace | undefined;
   #audited = 0;
@@ -61,8 +65,9 @@ export class EditScope {
     this.state = state;
     this.now = new Date(turn.wallMs).toISOString();
     this.who = actorName(turn.caller.principal);
+    this.access = new NodeAccess(turn, turn);
     this.writer = new TreeWriter(turn, (name) => this.schema(name), {
-      sees: (workspace, id) => atOnce(this.#sees(workspace, id)),
+      sees: (workspace, id, property) => this.#seesProperty(workspace, id, property),
       atOnceMax: state.limits.indexedAtOnceMax,
       nodesOfType,
     });
@@ -110,7 +115,7 @@ export class EditScope {
       this.workspace(workspace);
       throw nodeNotFound(place);
     }
-    this.authorize(workspace, operation, record.header, place);
+    this.access.authorize(operation, workspace, record, place);
     return record;
   }
 
@@ -162,36 +167,40 @@ export class EditScope {
   }
 
   /**
-   * The current entity tag of a node, without quotes; yields where the work may pause, which it does only for a node
-   * with relations.
+   * The current entity tag of a node as the caller sees it, without quotes; yields where the work may pause, which it does
+   * only for a node with relations, or for one of which the caller may not read everything.
    *
-   * @param hasChildren if known
+   * @param hasChildren see {@link hasChildrenInSteps}, if known
    */
-  *tagInSteps(
-    workspace: string,
-    record: NodeRecord,
-    hasChildren: boolean = this.head.hasChildren(workspace, record.header.id),
-  ): Generator<undefined, string> {
+  *tagInSteps(workspace: string, stored: NodeRecord, hasChildren?: boolean): Generator<undefined, string> {
+    const { mark, record } = yield* this.access.shownIfReadable(workspace, stored);
     const { nodeType, revision } = record.header;
-    const hidden = (yield* shownRelations(record, this.#sees))?.mark;
-    return nodeTag(revision, this.schema(workspace).nodeType(nodeType), hasChildren, hidden);
+    const relations = yield* shownRelations(record, this.#sees, this.access.marked(record));
+    const isParent = hasChildren ?? (yield* this.hasChildrenInSteps(workspace, record.id));
+    const type = this.schema(workspace).nodeType(nodeType);
+    return nodeTag(revision, type, isParent, joinedMark(relations?.mark, mark));
   }
 
   get #sees(): SeesNode {
-    return seenNodes(this.head, this.turn.caller.policy);
+    return seenNodes(this.head, this.access);
   }
 
-  /**
-   * @param named how the caller named the node; default: by its path
-   * @throws {ServiceError} `NODE_NOT_FOUND`, `PERMISSION_DENIED`
-   */
-  authorize(
-    workspace: string,
-    operation: Operation,
-    { path, nodeType }: Pick<NodeHeader, 'path' | 'nodeType'>,
-    named: NodePlace = { path },
-  ): void {
-    authorize(this.turn.caller.policy, operation, { workspace, path, nodeType }, named);
+  /** Whether a node exists and the caller may read it. */
+  sees(workspace: string, id: string): boolean {
+    return atOnce(this.#sees(workspace, id));
+  }
+
+  /** Whether a node exists and the caller may read one of its properties. */
+  #seesProperty(workspace: string, id: string, property: string): boolean {
+    if (!this.sees(workspace, id)) return false;
+    if (this.access.scope(workspace).fields === undefined) return true;
+    const record = this.head.byId(workspace, id);
+    return record !== undefined && this.access.shownFields(workspace, record).has(property);
+  }
+
+  /** Whether a node has children that the caller may read. Yields where the work may pause. */
+  hasChildrenInSteps(workspace: string, id: string): Generator<undefined, boolean> {
+    return this.access.hasChildren(new Moment(this.turn), workspace, id);
   }
 
   /**
@@ -302,21 +311,19 @@ export class EditScope {
   }
 
   /**
-   * The node object of a record as JSON text; yields where the work may pause, which it does only for a large node or
-   * one with relations.
+   * The node object of a record as JSON text, as the caller sees it; yields where the work may pause, which it does only
+   * for a large node, one with relations, or one of which the caller may not read everything. A caller who may not read
+   * what it has written gets the node without properties.
    *
-   * @param hasChildren looked up by default
+   * @param hasChildren see {@link hasChildrenInSteps}; looked up by default
    */
-  *renderInSteps(
-    workspace: string,
-    record: NodeRecord,
-    hasChildren: boolean = this.head.hasChildren(workspace, record.header.id),
-  ): Generator<undefined, string> {
-    const type = this.schema(workspace).nodeType(record.header.nodeType);
+  *renderInSteps(workspace: string, stored: NodeRecord, hasChildren?: boolean): Generator<undefined, string> {
+    const { record } = yield* this.access.shownIfReadable(workspace, stored);
+    const type = this.schema(workspace).nodeType(record.nodeType);
     const shown = yield* shownRelations(record, this.#sees);
     return yield* renderNodeInSteps(record, {
       workspace,
-      hasChildren,
+      hasChildren: hasChildren ?? (yield* this.hasChildrenInSteps(workspace, record.id)),
       type,
       relations: shown?.relations,
     });

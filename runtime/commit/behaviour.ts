@@ -199,11 +199,11 @@ export interface ActorBehaviour {
   /**
    * Restores a result from its kept part and from the state of the actor, which later commands may have changed.
    *
-   * @param view reads the state; nothing changes it before the end
+   * @param turn reads the state, which nothing changes before the end, and has the caller who repeats the command
    * @returns yields where the work may be suspended
    * @throws {ServiceError} when it cannot be restored; the next repetition tries again
    */
-  recall?(kept: unknown, command: never, view: TableReader): Generator<undefined, unknown>;
+  recall?(kept: unknown, command: never, turn: Turn): Generator<undefined, unknown>;
   /** Called when writes were discarded, so that state cached from them is dropped too. */
   forget?(): void;
   /**

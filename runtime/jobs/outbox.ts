@@ -160,8 +160,8 @@ class OutboxBehaviour implements ActorBehaviour {
     return this.#inner.shorten === undefined ? result : this.#inner.shorten(result, wholeMax);
   }
 
-  *recall(kept: unknown, command: never, view: TableReader): Generator<undefined, unknown> {
-    return this.#inner.recall === undefined ? kept : yield* this.#inner.recall(kept, command, view);
+  *recall(kept: unknown, command: never, turn: Turn): Generator<undefined, unknown> {
+    return this.#inner.recall === undefined ? kept : yield* this.#inner.recall(kept, command, turn);
   }
 
   execute(command: EmptyOutbox | AllowJobs, turn: Turn): unknown {

@@ -2,21 +2,23 @@ import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import type { NodeReader } from './node-reader.ts';
 import type { UniqueClash } from './unique-claims.ts';
 
+/** Whether the caller may read a property of a node. */
+export type SeesProperty = (workspace: string, id: string, property: string) => boolean;
+
 /**
- * The error for a unique value that two nodes have. It names only nodes the caller may read: the existence of a hidden
- * node must not be disclosed.
+ * The error for a unique value that two nodes have. It names only nodes of which the caller may read the property: neither
+ * the existence of a hidden node nor a hidden value must be disclosed.
  *
  * @param tree contains both nodes
- * @param sees whether the caller may read a node
  * @returns `VALIDATION_FAILED`; `details.nodes` has id and path of the nodes it names
  */
 export function duplicateValue(
   tree: NodeReader,
-  sees: (workspace: string, id: string) => boolean,
+  sees: SeesProperty,
   { ids, property, workspace }: Omit<UniqueClash, 'operation'>,
 ): ServiceError {
   const nodes = ids.flatMap((id) => {
-    const path = sees(workspace, id) ? tree.byId(workspace, id)?.path : undefined;
+    const path = sees(workspace, id, property) ? tree.byId(workspace, id)?.path : undefined;
     return path === undefined ? [] : [{ id, path }];
   });
   const [one, other] = nodes.map(({ path }) => `'${path}'`);

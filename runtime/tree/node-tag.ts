@@ -18,12 +18,12 @@ let noTypeMark: string | undefined;
  * The entity tag of a node object, without quotes: `{revision}.{mark}{children}`, then optionally `.{variant}`. The
  * revision is the one that wrote the state of the node; with the node's address it identifies the stored bytes. The
  * mark stands for the fields derived from the node type. `children` is 1 when the node has children, else 0, followed
- * by `-` and a mark when relations are left out.
+ * by `-` and a mark when relations or properties are left out, or could be.
  *
  * Nothing large is hashed.
  *
  * @param type undefined when it has been deleted
- * @param hidden mark of the relations that are left out, from `shownRelations`
+ * @param hidden mark of what is left out, from `shownRelations` or {@link joinedMark}
  * @param variant from {@link variantMark}; absent: the whole node as it is stored
  * @see docs/interface/conditions.md
  */
@@ -42,6 +42,14 @@ export function nodeTag(
 /** A hash of everything that makes an answer differ from the whole node: locales, fields, added nodes. */
 export function variantMark(parts: readonly unknown[]): string {
   return markOf(JSON.stringify(parts));
+}
+
+/** The mark for a tag of two things that are left out of a node. */
+export function joinedMark(
+  relations: string | undefined,
+  properties: string | undefined,
+): string | undefined {
+  return properties === undefined ? relations : variantMark([relations ?? null, properties]);
 }
 
 function typeMark(type: ResolvedNodeType | undefined): string {

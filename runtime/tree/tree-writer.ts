@@ -22,7 +22,7 @@ import {
   pathVersionKey,
 } from '#runtime/shard/key-layout.ts';
 import { changeDetails } from './change-details.ts';
-import { duplicateValue } from './duplicate-value.ts';
+import { duplicateValue, type SeesProperty } from './duplicate-value.ts';
 import { type IndexStep, IndexWriter, type IndexWriterEnvironment, type TypeSource } from './index-writer.ts';
 import {
   type Binding,
@@ -41,8 +41,8 @@ const hadChildren = Uint8Array.of(1);
 
 /** Options of {@link TreeWriter}. */
 export interface TreeWriterOptions {
-  /** Whether an error about another node may name it; default: never. */
-  readonly sees?: (workspace: string, id: string) => boolean;
+  /** Whether an error about a property of another node may name the node; default: never. */
+  readonly sees?: SeesProperty;
   /** See {@link IndexWriterEnvironment}. */
   readonly atOnceMax?: number | undefined;
   readonly nodesOfType?: IndexWriterEnvironment['nodesOfType'];
@@ -74,7 +74,7 @@ export class TreeWriter {
   readonly head: HeadNodeReader;
   readonly #turn: Turn;
   readonly #indexes: IndexWriter;
-  readonly #sees: (workspace: string, id: string) => boolean;
+  readonly #sees: SeesProperty;
   readonly #changes = new Map<string, Noted>();
 
   constructor(turn: Turn, types: TypeSource, { atOnceMax, nodesOfType, sees }: TreeWriterOptions = {}) {

@@ -1,3 +1,4 @@
+import { assert } from '#runtime/base/assert.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { decodeRevisionDescending, REVISION_BYTES, type Revision } from '#runtime/content/revision.ts';
@@ -9,10 +10,11 @@ import { valueInSteps } from '#runtime/shard/value-in-steps.ts';
 import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import { type FoundNode, findNode, foundNode } from '#runtime/tree/found-node.ts';
-import { recordInSteps } from '#runtime/tree/record/node-record.ts';
+import { type NodeRecord, recordInSteps } from '#runtime/tree/record/node-record.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { BranchState } from '../branch-state.ts';
 import { settle } from '../long-answer.ts';
+import { NodeAccess } from '../reads/node-access.ts';
 import type { ReadAudit, ReadHistory } from '../messages.ts';
 import { Moment, restReader } from '#runtime/scan/moment.ts';
 import { StateAt } from '#runtime/tree/state-at.ts';
@@ -60,10 +62,42 @@ function* findKnownNode(
   const id = 'id' in place ? place.id : yield* lastIdAt(past, workspace, place.path);
   const last = id === undefined ? undefined : yield* lastState(past, workspace, id);
   if (last === undefined) throw nodeNotFound(place);
-  const { path, nodeType } = last.header;
+  const access = new NodeAccess(context, view);
   // The error names the node as the caller did and does not reveal its current path.
-  if (!context.caller.policy.allows('read', { workspace, path, nodeType })) throw nodeNotFound(place);
+  if (!access.readsAll(workspace) && !access.mayRead(workspace, yield* wholeState(past, workspace, last)))
+    throw nodeNotFound(place);
   return last;
+}
+
+/**
+ * The last state of a node up to a revision that is not a deletion, whether it may be read or not.
+ *
+ * @returns yields between two large states that are read
+ */
+export function* stateUpTo(
+  view: TableReader,
+  workspace: string,
+  id: string,
+  at: Revision,
+): Generator<undefined, NodeRecord | undefined> {
+  const past: Past = { view, state: new Moment(view, at), moment: at, lineage: new StateAt(view, at) };
+  const last = yield* lastState(past, workspace, id);
+  return last === undefined ? undefined : yield* wholeState(past, workspace, last);
+}
+
+/** A state that was found, with its properties. */
+function* wholeState(
+  past: Past,
+  workspace: string,
+  { header, record }: FoundNode,
+): Generator<undefined, NodeRecord> {
+  if (record !== undefined) return record;
+  const present = yield* past.state.tree.byIdInSteps(workspace, header.id);
+  if (present !== undefined) return present;
+  const earlier = nodeVersionsUpTo(workspace, header.id, past.moment);
+  const value = yield* lastValue(past, BranchTable.nodeVersions, earlier);
+  assert(value !== undefined, 'what was found stays readable');
+  return yield* recordInSteps(value);
 }
 
 function* lastIdAt(past: Past, workspace: string, path: string): Generator<undefined, string | undefined> {

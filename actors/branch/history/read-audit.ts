@@ -1,3 +1,4 @@
+import { assert } from '#runtime/base/assert.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { textBytes } from '#runtime/shard/binary-key.ts';
@@ -5,11 +6,14 @@ import { auditRevision, BranchTable, underParts } from '#runtime/shard/key-layou
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { restReader } from '#runtime/scan/moment.ts';
 import { readAuditEntry } from '#runtime/tree/audit-store.ts';
+import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import { ledgerFilter } from '#runtime/tree/state-at.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
-import { withKnownNode } from './known-node.ts';
-import { answerScan } from '../long-answer.ts';
+import { AuditSight } from './audit-sight.ts';
+import { stateUpTo, withKnownNode } from './known-node.ts';
+import { answerScan, silently } from '../long-answer.ts';
+import { readsWhole } from '../reads/node-access.ts';
 import type { JsonAnswer, ReadAudit } from '../messages.ts';
 
 /**
@@ -26,11 +30,12 @@ export function readAudit(
   const { at, workspace } = query;
   const most = query.limit === undefined ? Number.POSITIVE_INFINITY : Math.max(Math.trunc(query.limit), 0);
   return withKnownNode(state, context, query, ({ header: { id } }) =>
-    answerScan(context, (reader) => auditText(reader, workspace, id, at, most)),
+    answerScan(context, (reader) => auditText(context, reader, workspace, id, at, most)),
   );
 }
 
 function* auditText(
+  context: QueryContext,
   reader: TableReader,
   workspace: string,
   id: string,
@@ -39,12 +44,15 @@ function* auditText(
 ): Generator<string, void> {
   const range = { ...underParts(workspace, textBytes(id)), reverse: true };
   const isShown = ledgerFilter(reader, at);
+  const sight = yield* silently(auditSight(context, reader, workspace, id, at));
   let left = most;
   let opening = '[';
   for (const { key, value } of rowsInBatches(reader, BranchTable.audit, range)) {
     if (left <= 0) break;
-    if (isShown(auditRevision(key))) {
-      yield opening + JSON.stringify(readAuditEntry(value));
+    const entry = isShown(auditRevision(key)) ? readAuditEntry(value) : undefined;
+    const shown = entry === undefined || sight === undefined ? entry : yield* silently(sight.shown(entry));
+    if (shown !== undefined) {
+      yield opening + JSON.stringify(shown);
       opening = ',';
       left -= 1;
     } else {
@@ -53,4 +61,18 @@ function* auditText(
     }
   }
   yield opening === '[' ? '[]' : ']';
+}
+
+/** @returns undefined for a caller who reads everything of the workspace */
+function* auditSight(
+  context: QueryContext,
+  reader: TableReader,
+  workspace: string,
+  id: string,
+  at: Revision | undefined,
+): Generator<undefined, AuditSight | undefined> {
+  if (readsWhole(context.caller.policy, workspace)) return undefined;
+  const last = yield* stateUpTo(reader, workspace, id, at ?? readBranchHead(reader).head);
+  assert(last !== undefined, 'the node was found before');
+  return new AuditSight(context, reader, workspace, last);
 }

@@ -18,8 +18,9 @@ import { readBranchHead, readRevision } from '#runtime/tree/revision-store.ts';
 import { StateAt } from '#runtime/tree/state-at.ts';
 import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
+import { ChangeSight } from './change-sight.ts';
 import { withKnownNode } from './known-node.ts';
-import { answerScan } from '../long-answer.ts';
+import { answerScan, silently } from '../long-answer.ts';
 import type { JsonAnswer, ReadHistory } from '../messages.ts';
 
 /** One past state of a node: the revision that wrote it, and the record; undefined for a deletion. */
@@ -43,14 +44,19 @@ export function readHistory(
   return withKnownNode(state, context, query, ({ header: { id }, record }) =>
     answerScan(
       context,
-      (reader) => historyText(reader, statesOf(reader, workspace, id, at, most)),
+      (reader) => historyText(context, reader, statesOf(reader, workspace, id, at, most)),
       // A large state is not read again in the step that read it.
       record === undefined,
     ),
   );
 }
 
-function* historyText(reader: TableReader, states: Iterable<PastState | undefined>): Generator<string, void> {
+function* historyText(
+  context: QueryContext,
+  reader: TableReader,
+  states: Iterable<PastState | undefined>,
+): Generator<string, void> {
+  const sight = new ChangeSight(context, reader);
   let opening = '[';
   for (const state of states) {
     if (state === undefined) {
@@ -64,7 +70,7 @@ function* historyText(reader: TableReader, states: Iterable<PastState | undefine
       updated_at: record?.updatedAt ?? made?.timestamp ?? null,
       updated_by: record?.updatedBy ?? made?.actor ?? null,
       deleted: record === undefined,
-      message: made?.message ?? null,
+      message: made === undefined ? null : yield* silently(sight.message(made)),
       is_system: made?.isSystem ?? false,
     };
     yield opening + JSON.stringify(entry);

@@ -19,11 +19,12 @@ import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
 import { answerScan, LargePiece, type Piece, settleGrowing, silently } from '../long-answer.ts';
 import type { JsonAnswer, ReadVersions } from '../messages.ts';
+import { readsWhole } from '../reads/node-access.ts';
 import { COPIES, withReadable } from '../reads/read-node.ts';
 import { LARGE_NODE_BYTES, VisibleNodes } from '../reads/visible-nodes.ts';
 
 /**
- * Manual versions of a node, newest first, or one of them.
+ * Manual versions of a node, newest first, or one of them. A version is shown if the caller may read the state that it has.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`; `NOT_FOUND` for a version the node does not have
  * @see messages.ts, ReadVersions
@@ -42,14 +43,21 @@ function versionsOf(
   { at, version, workspace }: ReadVersions,
   { bytes, header: { id, path } }: FoundNode,
 ): JsonAnswer | Promise<JsonAnswer> {
-  const render = (reader: TableReader, kept: ManualVersion): Generator<undefined, string> => {
+  const render = function* (
+    reader: TableReader,
+    kept: ManualVersion,
+  ): Generator<undefined, string | undefined> {
     const nodes = new VisibleNodes(
       state,
       context,
       reader,
       at === undefined ? { workspace } : { workspace, at },
     );
-    return renderManualVersion(kept, workspace, nodes.type(kept.header.nodeType));
+    const type = nodes.type(kept.header.nodeType);
+    if (readsWhole(context.caller.policy, workspace))
+      return yield* renderManualVersion(kept, workspace, type);
+    const shown = yield* nodes.shownVersion(kept);
+    return shown && (yield* renderManualVersion(shown, workspace, type));
   };
   if (version === undefined) {
     return answerScan(
@@ -73,10 +81,10 @@ function versionsOf(
     const stored = findManualVersion(reader, workspace, id, version);
     const kept =
       stored === undefined ? undefined : yield* decodeManualVersion(yield* wholeInSteps(reader, stored));
-    if (kept === undefined || !versionFilter(reader, at)(kept)) {
-      throw new ServiceError('NOT_FOUND', `Node '${path}' has no version ${version}`);
-    }
-    return new JsonText(yield* render(reader, kept));
+    const text =
+      kept === undefined || !versionFilter(reader, at)(kept) ? undefined : yield* render(reader, kept);
+    if (text === undefined) throw new ServiceError('NOT_FOUND', `Node '${path}' has no version ${version}`);
+    return new JsonText(text);
   };
   return settleGrowing(context, work, 'moving');
 }
@@ -91,7 +99,7 @@ function* versionsText(
   workspace: string,
   id: string,
   isShown: (version: ManualVersion) => boolean,
-  render: (version: ManualVersion) => Generator<undefined, string>,
+  render: (version: ManualVersion) => Generator<undefined, string | undefined>,
 ): Generator<Piece, void> {
   // A version that is stored never changes, so those of a batch are the same in each snapshot.
   const range = { ...underParts(workspace, textBytes(id)), reverse: true };
@@ -100,12 +108,13 @@ function* versionsText(
     if (value.length >= LARGE_NODE_BYTES) yield new LargePiece(value.length);
     const bytes = yield* silently(wholeInSteps(reader, value));
     const kept = yield* silently(decodeManualVersion(bytes));
-    if (!isShown(kept)) {
+    const text = isShown(kept) ? yield* silently(render(kept)) : undefined;
+    if (text === undefined) {
       restReader(reader);
       yield '';
       continue;
     }
-    yield opening + (yield* silently(render(kept)));
+    yield opening + text;
     opening = ',';
   }
   yield opening === '[' ? '[]' : ']';

@@ -11,8 +11,9 @@ import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.t
 import { restReader } from '#runtime/scan/moment.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
-import { answerScan } from '../long-answer.ts';
+import { answerScan, silently } from '../long-answer.ts';
 import type { JsonAnswer, ListRevisions, ReadRevision, ReadRevisionChanges } from '../messages.ts';
+import { ChangeSight } from './change-sight.ts';
 
 /** Most revisions in one answer. */
 const REVISIONS_MAX = 1000;
@@ -156,19 +157,20 @@ function briefChange({ node_id, workspace, operation }: NodeChange): unknown {
 class RevisionText {
   readonly #branch: string;
   readonly #lineage: Lineage;
-  readonly #context: QueryContext;
   readonly #reader: TableReader;
+  readonly #sight: ChangeSight;
 
   constructor(state: BranchState, context: QueryContext, reader: TableReader) {
     this.#branch = state.name;
     this.#lineage = readLineage(reader);
-    this.#context = context;
     this.#reader = reader;
+    this.#sight = new ChangeSight(context, reader);
   }
 
   /** The record in its wire form. */
   *record(record: RevisionRecord): Generator<string, void> {
-    const { revision, parent, mergeParent, timestamp, actor, message, isSystem } = record;
+    const { revision, parent, mergeParent, timestamp, actor, isSystem } = record;
+    const message = yield* silently(this.#sight.message(record));
     const head = {
       revision,
       parent,
@@ -194,7 +196,7 @@ class RevisionText {
     let opening = '[';
     for (const part of readChangeParts(this.#reader, record)) {
       for (let start = 0; start < part.length; start += CHANGES_PER_PIECE) {
-        const piece = part.slice(start, start + CHANGES_PER_PIECE).filter((change) => this.#mayRead(change));
+        const piece = yield* silently(this.#seen(record, part.slice(start, start + CHANGES_PER_PIECE)));
         if (piece.length === 0) continue;
         yield opening + JSON.stringify(piece.map(shape)).slice(1, -1);
         opening = ',';
@@ -203,9 +205,14 @@ class RevisionText {
     yield opening === '[' ? '[]' : ']';
   }
 
-  #mayRead({ workspace, path, node_type: nodeType }: NodeChange): boolean {
-    const { policy } = this.#context.caller;
-    return policy.unrestricted || policy.allows('read', { workspace, path, nodeType });
+  *#seen(
+    record: RevisionRecord,
+    changes: readonly NodeChange[],
+  ): Generator<undefined, readonly NodeChange[]> {
+    if (this.#sight.seesAll) return changes;
+    const seen: NodeChange[] = [];
+    for (const change of changes) if (yield* this.#sight.sees(record, change)) seen.push(change);
+    return seen;
   }
 }
 

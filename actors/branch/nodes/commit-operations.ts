@@ -132,6 +132,7 @@ function* mergeProperties(
   { nodeId, properties: given, version }: Extract<CommitOperation, { type: 'update' }>,
 ): Generator<undefined, void> {
   const old = yield* edit.requireNodeOf(workspace, { id: nodeId }, 'update', version);
+  edit.access.authorizeFields('update', workspace, old, Object.keys(given));
   const merged: Record<string, JsonValue> = { ...(yield* old.decode()) };
   for (const key of Object.keys(given)) setKey(merged, key, given[key] as JsonValue);
   const next = yield* changedNode(edit, workspace, old, merged, old.header.archetype, {});

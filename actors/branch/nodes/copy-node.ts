@@ -8,10 +8,13 @@ import {
   rebasePath,
   sanitizeName,
 } from '#runtime/content/path.ts';
+import { translatedDifferently } from '#runtime/content/translations/shown-translations.ts';
+import { prepareProperties, requireArchetype } from '#runtime/content/validation/validate-node.ts';
+import { jsonEquals } from '#runtime/content/values/json-value.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import { withHeaderInSteps } from '#runtime/tree/record/make-record.ts';
+import { makeNodeRecordInSteps, withHeaderInSteps } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
-import { lastOrderKey, type Parent, requireParent, requirePlace } from './create-node.ts';
+import { lastOrderKey, type Parent, requireAllowed, requireFreePath, requireParent } from './create-node.ts';
 import { subtree } from './delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { CopyNode, NodeWritten } from '../messages.ts';
@@ -33,7 +36,7 @@ export function* copyNode(edit: EditScope, command: CopyNode): Generator<undefin
  * Copies a node or a subtree after the last child of the destination, with new ids at every level, new timestamps and
  * authors, and nothing published. Properties, translations, archetype, owner and order among siblings are those of the
  * source. So are references and relations: they point to the same nodes as the source, even inside the copied subtree.
- * Descendants the caller may not read are omitted with their subtrees.
+ * Descendants the caller may not read are omitted with their subtrees, and so are properties that the caller may not read.
  *
  * @returns the copy of the top node
  * @throws {ServiceError} `NODE_NOT_FOUND` for a missing parent; `VALIDATION_FAILED` for a destination inside the
@@ -49,15 +52,18 @@ export function* copySubtree(
 ): Generator<undefined, NodeRecord> {
   const { parent, name } = yield* destination(edit, workspace, source, request);
   const path = edit.newPath(joinPath(parent.path, name));
-  requirePlace(edit, workspace, parent, source.header.nodeType, path);
-  // Listed whole before the first copy is written, so that a copy is never copied.
-  const records = request.tree ? yield* copied(edit, workspace, source) : [source];
-  const top = yield* addCopy(edit, workspace, source, {
+  requireAllowed(edit, workspace, parent, source.header.nodeType);
+  const top = yield* copyOf(edit, workspace, source, {
     name,
     path,
     parentId: parent.id,
     orderKey: lastOrderKey(edit, workspace, parent.id),
   });
+  edit.access.authorize('create', workspace, top);
+  requireFreePath(edit, workspace, parent.id, path);
+  // Listed whole before the first copy is written, so that a copy is never copied.
+  const records = request.tree ? yield* copied(edit, workspace, source) : [source];
+  addCopy(edit, workspace, source, top);
   const ids = new Map([[source.header.id, top.header.id]]);
   for (let index = 1; index < records.length; index++) {
     const record = records[index] as NodeRecord;
@@ -65,8 +71,9 @@ export function* copySubtree(
     const parentId = ids.get(header.parentId);
     assert(parentId !== undefined, 'what is copied comes behind its parent');
     const newPath = edit.newPath(rebasePath(header.path, source.header.path, path));
-    edit.authorize(workspace, 'create', { path: newPath, nodeType: header.nodeType });
-    const copy = yield* addCopy(edit, workspace, record, { path: newPath, parentId });
+    const copy = yield* copyOf(edit, workspace, record, { path: newPath, parentId });
+    edit.access.authorizeBelow('create', workspace, copy, path);
+    addCopy(edit, workspace, record, copy);
     ids.set(header.id, copy.header.id);
     yield;
   }
@@ -83,7 +90,7 @@ function copied(edit: EditScope, workspace: string, source: NodeRecord): Generat
   let nodes = edit.writer.changeCount;
   let bytes = 0;
   return subtree(edit, workspace, source, (record) => {
-    if (record !== source && !isReadable(edit, workspace, record.header)) return false;
+    if (record !== source && !edit.access.mayRead(workspace, record)) return false;
     nodes += 1;
     bytes += record.propertyBytes().text.length;
     edit.checkSize(nodes);
@@ -107,21 +114,16 @@ function* destination(
   return { parent: yield* requireParent(edit, workspace, under), name };
 }
 
-function isReadable(edit: EditScope, workspace: string, { path, nodeType }: NodeHeader): boolean {
-  const { policy } = edit.turn.caller;
-  return policy.unrestricted || policy.allows('read', { workspace, path, nodeType });
-}
-
-function* addCopy(
+/** A copy that is not stored yet. */
+function* copyOf(
   edit: EditScope,
   workspace: string,
   source: NodeRecord,
   place: Pick<NodeHeader, 'path' | 'parentId'> & Partial<NodeHeader>,
 ): Generator<undefined, NodeRecord> {
-  edit.requireType(workspace, source.header.nodeType);
-  yield* edit.writer.prepare(workspace, source);
-  const copy = yield* withHeaderInSteps(source, {
-    ...source.header,
+  const { mark, record: shown } = yield* edit.access.shown(workspace, source);
+  const header: NodeHeader = {
+    ...shown.header,
     id: edit.turn.newId(),
     version: 1,
     createdAt: edit.now,
@@ -134,9 +136,42 @@ function* addCopy(
     operation: 'added',
     changedLocale: null,
     ...place,
-  });
+  };
+  if (mark !== undefined) return yield* partialCopy(edit, workspace, shown, header);
+  yield* edit.writer.prepare(workspace, source);
+  return yield* withHeaderInSteps(source, header);
+}
+
+/**
+ * A copy without the properties that the caller may not read: elsewhere the caller might read them. It is checked as if the
+ * caller had created it.
+ */
+function* partialCopy(
+  edit: EditScope,
+  workspace: string,
+  shown: NodeRecord,
+  header: NodeHeader,
+): Generator<undefined, NodeRecord> {
+  const type = edit.requireType(workspace, header.nodeType);
+  const schema = edit.schema(workspace);
+  const archetype = header.archetype === null ? null : requireArchetype(header.archetype, type, schema);
+  const given = yield* shown.decode();
+  const properties = prepareProperties(type, archetype, given, schema, 'create', edit.turn.budget);
+  const copy = yield* makeNodeRecordInSteps(header, properties);
+  yield* edit.writer.prepare(workspace, copy);
+  return copy;
+}
+
+function addCopy(edit: EditScope, workspace: string, source: NodeRecord, copy: NodeRecord): void {
+  edit.requireType(workspace, source.header.nodeType);
+  edit.access.authorizeFields('create', workspace, copy, propertiesOf(copy));
   edit.writer.add(workspace, copy);
   edit.checkSize();
   edit.audit(workspace, copy, 'Copy', { source_id: source.header.id, source_path: source.header.path });
-  return copy;
+}
+
+/** The properties that a copy has or has translations of. */
+function* propertiesOf(copy: NodeRecord): Generator<string, void> {
+  yield* Object.keys(copy.properties);
+  yield* translatedDifferently(null, copy.header.translations, jsonEquals);
 }

@@ -1,3 +1,5 @@
+import { authorize } from '#runtime/access/policy.ts';
+import { isDerivedName } from '#runtime/content/definitions/derived-names.ts';
 import { isNodeId, NODE_ID_BYTES_MAX, ROOT_ID } from '#runtime/content/content-node.ts';
 import {
   requireAllowedInWorkspace,
@@ -17,6 +19,7 @@ import { makeNodeRecordInSteps } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { CreateNode, NewNode, NodeWritten } from '../messages.ts';
+import { translatedNames } from './field-writes.ts';
 import { requireShortOwner } from './owner-bound.ts';
 import { resolveReferences, valueResolver } from './resolve-references.ts';
 
@@ -91,17 +94,14 @@ export function* addPlanned(
 ): Generator<undefined, void> {
   const path = joinPath(parent.path, planned.name);
   const existing = yield* edit.head.byPathInSteps(workspace, path);
-  const record =
-    existing ??
-    atOnce(
-      addNode(edit, workspace, parent, {
-        name: planned.name,
-        nodeType: planned.node_type,
-        archetype: planned.archetype,
-        properties: planned.properties,
-        translations: planned.translations,
-      }),
-    );
+  const node: NewNode = {
+    name: planned.name,
+    nodeType: planned.node_type,
+    archetype: planned.archetype,
+    properties: planned.properties,
+    translations: planned.translations,
+  };
+  const record = existing ?? atOnce(addNode(edit, workspace, parent, node, 'planned'));
   const self: Parent = { id: record.header.id, path, nodeType: record.header.nodeType };
   for (const child of planned.children) yield* addPlanned(edit, workspace, self, child);
 }
@@ -132,18 +132,16 @@ function* findParent(
   if (path === '/') return rootParent;
   const id = edit.head.idAt(workspace, path);
   if (id === undefined) return undefined;
-  const peeked = edit.head.peekById(workspace, id);
+  const isSeen = edit.access.readsAll(workspace);
+  const peeked = isSeen ? edit.head.peekById(workspace, id) : undefined;
   // Only its type is needed, and the record is valid only until the next read.
-  const { nodeType } =
-    (peeked instanceof LargeValue ? yield* edit.head.byIdInSteps(workspace, id) : peeked) ?? {};
-  if (nodeType === undefined) return undefined;
-  if (
-    !edit.turn.caller.policy.unrestricted &&
-    !edit.turn.caller.policy.allows('read', { workspace, path, nodeType })
-  ) {
-    throw nodeNotFound({ path });
-  }
-  return { id, path, nodeType };
+  const record =
+    peeked === undefined || peeked instanceof LargeValue
+      ? yield* edit.head.byIdInSteps(workspace, id)
+      : peeked;
+  if (record === undefined) return undefined;
+  if (!isSeen && !edit.access.mayRead(workspace, record)) throw nodeNotFound({ path });
+  return { id, path, nodeType: record.nodeType };
 }
 
 /**
@@ -156,10 +154,14 @@ function* makeParents(edit: EditScope, workspace: string, path: string): Generat
   const found = yield* findParent(edit, workspace, path);
   if (found !== undefined) return found;
   let parent = rootParent;
+  let isSeen = true;
   let depth = 0;
   for (const segment of pathSegments(path)) {
     const name = sanitizeName(segment);
     const existing = yield* edit.head.byPathInSteps(workspace, joinPath(parent.path, name));
+    // As with a parent that was named: nothing is created below a node that may not be read.
+    if (existing === undefined && !isSeen) throw nodeNotFound({ path });
+    isSeen = existing === undefined || edit.access.mayRead(workspace, existing);
     const made =
       existing ?? (yield* addNode(edit, workspace, parent, { name, nodeType: FOLDER, properties: {} }));
     parent = { id: made.header.id, path: made.header.path, nodeType: made.header.nodeType };
@@ -167,19 +169,6 @@ function* makeParents(edit: EditScope, workspace: string, path: string): Generat
     if (depth % PARENTS_PER_STEP === 0) yield;
   }
   return parent;
-}
-
-/** All checks of a node at a path, except those of its own content. */
-export function requirePlace(
-  edit: EditScope,
-  workspace: string,
-  parent: Parent,
-  nodeType: string,
-  path: string,
-): void {
-  requireAllowed(edit, workspace, parent, nodeType);
-  edit.authorize(workspace, 'create', { path, nodeType });
-  requireFreePath(edit, workspace, parent.id, path);
 }
 
 /** The workspace and the parent must allow nodes of the type. @throws {ServiceError} `VALIDATION_FAILED` */
@@ -210,11 +199,19 @@ function* addNode(
   workspace: string,
   parent: Parent,
   node: NewNode,
+  origin: 'given' | 'planned' = 'given',
 ): Generator<undefined, NodeRecord> {
   const type = edit.requireType(workspace, node.nodeType);
   const path = edit.newPath(joinPath(parent.path, node.name));
-  requirePlace(edit, workspace, parent, node.nodeType, path);
-  const id = node.id === undefined ? edit.turn.newId() : requireFreeId(edit, workspace, node.id);
+  requireAllowed(edit, workspace, parent, node.nodeType);
+  // Whether a path or an id is taken is told to nobody who may not create the node. Usually its place tells that.
+  const isDecided = edit.access.decidesByPlace('create', workspace);
+  if (isDecided) {
+    authorize(edit.access.policy, 'create', { workspace, path, nodeType: node.nodeType });
+    requireFreePlace(edit, workspace, parent, path, node.id);
+  }
+  const id = node.id ?? edit.turn.newId();
+  if (node.id !== undefined) requireNodeId(node.id);
   const schema = edit.schema(workspace);
   const archetype = node.archetype == null ? null : requireArchetype(node.archetype, type, schema);
   const properties = prepareProperties(type, archetype, node.properties, schema, 'create', edit.turn.budget);
@@ -255,6 +252,9 @@ function* addNode(
     },
     resolveReferences(edit, workspace, properties) as JsonObject,
   );
+  edit.access.authorize('create', workspace, record);
+  if (origin === 'given') edit.access.authorizeFields('create', workspace, record, namesGiven(node));
+  if (!isDecided) requireFreePlace(edit, workspace, parent, path, node.id);
   yield* edit.writer.prepare(workspace, record);
   edit.writer.add(workspace, record);
   edit.checkSize();
@@ -262,14 +262,29 @@ function* addNode(
   return record;
 }
 
-function requireFreeId(edit: EditScope, workspace: string, id: string): string {
-  if (!isNodeId(id)) {
-    throw invalid(`A node id is 1 to ${NODE_ID_BYTES_MAX} bytes without control characters, and not '/'`, {
-      field: 'id',
-    });
-  }
-  if (edit.head.has(workspace, id)) {
+/** The properties that the caller gives a new node; its type may give it others. */
+function* namesGiven({ properties, translations }: NewNode): Generator<string, void> {
+  for (const name of Object.keys(properties)) if (!isDerivedName(name)) yield name;
+  yield* translatedNames(translations);
+}
+
+function requireFreePlace(
+  edit: EditScope,
+  workspace: string,
+  parent: Parent,
+  path: string,
+  id: string | undefined,
+): void {
+  requireFreePath(edit, workspace, parent.id, path);
+  if (id === undefined) return;
+  requireNodeId(id);
+  if (edit.head.has(workspace, id))
     throw new ServiceError('NODE_ALREADY_EXISTS', `A node with id '${id}' already exists`);
-  }
-  return id;
+}
+
+function requireNodeId(id: string): void {
+  if (isNodeId(id)) return;
+  throw invalid(`A node id is 1 to ${NODE_ID_BYTES_MAX} bytes without control characters, and not '/'`, {
+    field: 'id',
+  });
 }

@@ -18,6 +18,7 @@ export function* deleteNode(edit: EditScope, command: DeleteNode): Generator<und
 /**
  * Removes a node and everything below it, children before parents. The cost grows with the subtree.
  *
+ * @param top the caller may delete it
  * @throws {ServiceError} `VALIDATION_FAILED` when a node in it is published, `PERMISSION_DENIED`
  */
 export function* removeSubtree(
@@ -26,10 +27,10 @@ export function* removeSubtree(
   top: NodeRecord,
 ): Generator<undefined, void> {
   const doomed = yield* lastFirst(yield* subtree(edit, workspace, top));
-  for (const record of doomed) {
-    edit.authorize(workspace, 'delete', record.header);
-    requireUnpublished(record, 'delete', top.header.path);
-  }
+  // First, because the errors of the others name nodes.
+  for (const record of doomed)
+    if (record !== top) edit.access.authorizeBelow('delete', workspace, record, top.header.path);
+  for (const record of doomed) requireUnpublished(record, 'delete', top.header.path);
   // Backwards, so that children are removed before parents, and the first sibling first: after the removal of its last
   // child, a parent would have to look up the new last child each time.
   for (let index = doomed.length - 1; index >= 0; index--) {

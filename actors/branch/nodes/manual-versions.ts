@@ -12,6 +12,7 @@ import {
   findManualVersion,
   writeManualVersion,
 } from '#runtime/tree/manual-version-store.ts';
+import { makeNodeRecordInSteps } from '#runtime/tree/record/make-record.ts';
 import { requireAllowed, requireParent } from './create-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { CreateVersion, NodeWritten, RestoreVersion, VersionCreated } from '../messages.ts';
@@ -54,12 +55,16 @@ export function* restoreVersion(edit: EditScope, command: RestoreVersion): Gener
   const { workspace } = command;
   const old = yield* edit.requireTarget(command, 'update');
   const { id, path } = old.header;
+  // It may have other values of properties that are hidden, or that may not be changed.
+  edit.access.authorizeAllFields('update', workspace, old);
   const stored = findManualVersion(edit.turn, workspace, id, command.version);
-  if (stored === undefined) {
-    throw new ServiceError('NOT_FOUND', `Node '${path}' has no version ${command.version}`);
-  }
+  if (stored === undefined) throw noVersion(path, command.version);
   edit.requireMutable(workspace, old);
   const version = yield* decodeManualVersion(yield* wholeInSteps(edit.turn, stored));
+  if (!edit.access.readsAll(workspace)) {
+    const state = yield* makeNodeRecordInSteps(version.header, version.properties);
+    if (!edit.access.mayRead(workspace, state)) throw noVersion(path, command.version);
+  }
   const { nodeType, archetype: archetypeName, translations } = version.header;
   const type = edit.requireType(workspace, nodeType);
   // Types differ only when another node had the id before.
@@ -80,4 +85,8 @@ export function* restoreVersion(edit: EditScope, command: RestoreVersion): Gener
   edit.audit(workspace, next, 'Restore', { version: command.version });
   const revision = edit.finish(command.commit, `Restored version ${command.version}: ${id}`) as string;
   return { node: yield* edit.renderInSteps(workspace, next), nodeId: id, revision };
+}
+
+function noVersion(path: string, version: number): ServiceError {
+  return new ServiceError('NOT_FOUND', `Node '${path}' has no version ${version}`);
 }

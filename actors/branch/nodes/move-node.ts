@@ -9,7 +9,7 @@ import {
 } from '#runtime/content/path.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
-import { lastOrderKey, requireFreePath, requireParent, requirePlace } from './create-node.ts';
+import { lastOrderKey, requireAllowed, requireFreePath, requireParent } from './create-node.ts';
 import { requireUnpublished, subtree } from './delete-node.ts';
 import { type EditScope, unmoved } from '../edit-scope.ts';
 import type { MoveNode, RenameNode, Written } from '../messages.ts';
@@ -43,16 +43,25 @@ export function* renameSubtree(
   newName: string,
 ): Generator<undefined, void> {
   const name = sanitizeName(newName);
-  const { path: from, parentId, nodeType } = node.header;
+  const { path: from, parentId } = node.header;
   if (name === node.header.name) return;
-  const path = joinPath(parentPath(from), name);
+  const path = edit.newPath(joinPath(parentPath(from), name), from);
+  const { access } = edit;
+  access.authorizePath(workspace, node, path);
+  access.authorizeThere('update', workspace, node, path);
   requireFreePath(edit, workspace, parentId, path);
   const records = yield* subtree(edit, workspace, node);
+  for (const record of records) {
+    if (record === node) continue;
+    const there = rebasePath(record.header.path, from, path);
+    access.authorizeBelow('update', workspace, record, from);
+    access.authorizePath(workspace, record, there);
+    access.authorizeBelow('update', workspace, record, path, there);
+  }
   for (const record of records) {
     requireUnpublished(record, 'rename', from);
     edit.newPath(rebasePath(record.header.path, from, path), record.header.path);
   }
-  edit.authorize(workspace, 'update', { path, nodeType });
   yield* rebase(edit, workspace, records, { name, path }, 'Rename');
 }
 
@@ -81,17 +90,22 @@ export function* moveSubtree(
   if (name === node.header.name && parentPath(targetPath) === parentPath(from)) return;
   const parent = yield* requireParent(edit, workspace, parentPath(targetPath));
   const path = edit.newPath(joinPath(parent.path, name), from);
-  requirePlace(edit, workspace, parent, nodeType, path);
+  const { access } = edit;
+  requireAllowed(edit, workspace, parent, nodeType);
+  access.authorize('create', workspace, node, { path }, path);
+  access.authorizePath(workspace, node, path);
+  requireFreePath(edit, workspace, parent.id, path);
   const records = yield* subtree(edit, workspace, node);
   for (const record of records) {
-    requireUnpublished(record, 'move', from);
     if (record === node) continue;
-    const { header } = record;
-    edit.authorize(workspace, 'delete', header);
-    edit.authorize(workspace, 'create', {
-      ...header,
-      path: edit.newPath(rebasePath(header.path, from, path), header.path),
-    });
+    const there = rebasePath(record.header.path, from, path);
+    access.authorizeBelow('delete', workspace, record, from);
+    access.authorizeBelow('create', workspace, record, path, there);
+    access.authorizePath(workspace, record, there);
+  }
+  for (const record of records) {
+    requireUnpublished(record, 'move', from);
+    edit.newPath(rebasePath(record.header.path, from, path), record.header.path);
   }
   const isNewParent = parent.id !== parentId;
   const place = isNewParent

@@ -24,7 +24,8 @@ export function* publishNode(edit: EditScope, command: PublishNode): Generator<u
   const { workspace, publish, tree } = command;
   const top = yield* edit.requireTarget(command, 'update');
   const records = tree ? yield* subtree(edit, workspace, top) : [top];
-  for (const { header } of records) edit.authorize(workspace, 'update', header);
+  for (const record of records)
+    if (record !== top) edit.access.authorizeBelow('update', workspace, record, top.header.path);
   const by = command.commit?.actor ?? edit.who;
   for (const record of records) {
     if (publish) yield* publishOne(edit, workspace, record, by, tree);

@@ -7,6 +7,7 @@ import { StateAt } from '#runtime/tree/state-at.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { EditScope } from '../edit-scope.ts';
+import { stateUpTo } from '../history/known-node.ts';
 import type { AddRelation, RelationRemoved, RemoveRelation, Written } from '../messages.ts';
 
 /** Most outgoing relations of one node; they are stored in the node and rewritten with every write of it. */
@@ -89,7 +90,7 @@ export function* removeRelation(
 ): Generator<undefined, RelationRemoved> {
   const { workspace, targetWorkspace, targetPath, relationType } = command;
   const source = yield* edit.requireTarget(command, 'unrelate');
-  const target = targetId(edit, targetWorkspace, targetPath);
+  const target = yield* targetId(edit, targetWorkspace, targetPath);
   const { relations } = source.header;
   const kept = relations.filter(
     (relation) =>
@@ -131,10 +132,22 @@ function requireRelationType(relationType: string): void {
   }
 }
 
-/** Id of the node at a path, or of the deleted one that was there last. */
-function targetId(edit: EditScope, workspace: string, path: string): string | undefined {
-  const present = edit.head.idAt(workspace, path);
-  if (present !== undefined) return present;
+/**
+ * Id of the node at a path, or of the deleted one that was there last. One that the caller may not read counts as missing:
+ * the answer must not tell that it exists.
+ */
+function* targetId(
+  edit: EditScope,
+  workspace: string,
+  path: string,
+): Generator<undefined, string | undefined> {
+  const id = edit.head.idAt(workspace, path) ?? deletedAt(edit, workspace, path);
+  if (id === undefined || edit.access.readsAll(workspace)) return id;
+  const last = yield* stateUpTo(edit.turn, workspace, id, readBranchHead(edit.turn).head);
+  return last !== undefined && edit.access.mayRead(workspace, last) ? id : undefined;
+}
+
+function deletedAt(edit: EditScope, workspace: string, path: string): string | undefined {
   const line = new StateAt(edit.turn, readBranchHead(edit.turn).head);
   for (const { key, value } of edit.turn.range(
     BranchTable.pathVersions,

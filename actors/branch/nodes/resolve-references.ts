@@ -5,7 +5,8 @@ import { rewriteReferences, rewriteReferencesIn } from '#runtime/content/values/
 import type { EditScope } from '../edit-scope.ts';
 
 /**
- * Turns references that name a path into references by id; a reference to a path without a node stays as given.
+ * Turns references that name a path into references by id; a reference to a path without a node that the caller may read
+ * stays as given.
  *
  * @see docs/interface/nodes.md#references
  */
@@ -22,5 +23,6 @@ function idAt(edit: EditScope, workspace: string, path: string): string | undefi
   // The text comes from the caller and becomes part of a key.
   if (!isWorkspaceName(workspace)) return undefined;
   const id = edit.head.idAt(workspace, path);
-  return id === ROOT_ID ? undefined : id;
+  // The id of a node that may not be read is not told: the reference stays as one to a path without a node.
+  return id === undefined || id === ROOT_ID || !edit.sees(workspace, id) ? undefined : id;
 }

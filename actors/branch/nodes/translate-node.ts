@@ -9,6 +9,7 @@ import {
   unhideOverlay,
   withOverlay,
 } from '#runtime/content/translations/translation.ts';
+import { propertyOfPointer } from '#runtime/content/translations/shown-translations.ts';
 import type { TranslationRules } from '#runtime/content/translations/translation-check.ts';
 import { acknowledgeStaleness as acknowledged } from '#runtime/content/translations/translation-staleness.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
@@ -17,6 +18,7 @@ import type { EditScope } from '../edit-scope.ts';
 import { countHashed } from '../reads/translations-info.ts';
 import type { AcknowledgeStaleness, ChangeLocale, Translated, TranslateNode, Written } from '../messages.ts';
 import type { CommitInfo } from '../commit-messages.ts';
+import { keptTranslations, translatedNames } from './field-writes.ts';
 import { valueResolver } from './resolve-references.ts';
 
 /**
@@ -31,6 +33,7 @@ export function* translateNode(edit: EditScope, command: TranslateNode): Generat
   const { workspace, translations } = command;
   const locale = parseLocale(command.locale);
   const node = yield* edit.requireTarget(command, 'translate');
+  edit.access.authorizeFields('translate', workspace, node, translatedNames({ [locale]: translations }));
   edit.requireMutable(workspace, node);
   requireSupported(edit, locale);
   const rules = rulesOf(edit, workspace, node);
@@ -80,9 +83,10 @@ export function* acknowledgeStaleness(
   edit: EditScope,
   command: AcknowledgeStaleness,
 ): Generator<undefined, Written> {
-  const { pointer } = command;
+  const { pointer, workspace } = command;
   const locale = parseLocale(command.locale);
   const node = yield* edit.requireTarget(command, 'translate');
+  edit.access.authorizeFields('translate', workspace, node, [propertyOfPointer(pointer)]);
   const present = overlayOf(node.header.translations, locale);
   const count = countHashed(edit.turn.budget);
   const overlay = yield* acknowledged(present, pointer, yield* node.decode(), edit.now, count);
@@ -114,7 +118,8 @@ function* written(
   message: string,
 ): Generator<undefined, Translated> {
   const { workspace } = command;
-  const translations: JsonObject | null = withOverlay(node.header.translations, locale, overlay);
+  const changed: JsonObject | null = withOverlay(node.header.translations, locale, overlay);
+  const translations = keptTranslations(edit, 'translate', workspace, node, changed);
   const next = yield* edit.nextInSteps(node, { translations, changedLocale: locale });
   yield* edit.replaceInSteps(workspace, node, next);
   edit.audit(workspace, next, 'Update', { locale });

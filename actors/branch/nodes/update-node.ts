@@ -20,6 +20,7 @@ import type {
   UpdateNode,
   Written,
 } from '../messages.ts';
+import { keptTranslations, propertyAt, replacedProperties, translatedNames } from './field-writes.ts';
 import { requireShortOwner } from './owner-bound.ts';
 import { resolveReferences, valueResolver } from './resolve-references.ts';
 import { requireFewValues } from './values-bound.ts';
@@ -39,7 +40,11 @@ export function* updateNode(edit: EditScope, command: UpdateNode): Generator<und
     throw invalid('Cannot change node_type after creation', { field: 'node_type' });
   }
   const archetype = command.archetype === undefined ? old.header.archetype : command.archetype;
-  const given = command.properties ?? (yield* old.decode());
+  edit.access.authorizeFields('update', workspace, old, translatedNames(command.translations));
+  const given =
+    command.properties === undefined
+      ? yield* old.decode()
+      : yield* replacedProperties(edit, workspace, old, command.properties);
   const next = yield* changedNode(edit, workspace, old, given, archetype, command);
   yield* edit.replaceInSteps(workspace, old, next);
   edit.audit(workspace, next, 'Update');
@@ -51,6 +56,8 @@ export function* patchNode(edit: EditScope, command: PatchNode): Generator<undef
   const { properties: patch, translations: translated, workspace } = command;
   const old = yield* edit.requireTarget(command, 'update');
   const { header } = old;
+  edit.access.authorizeFields('update', workspace, old, Object.keys(patch ?? {}));
+  edit.access.authorizeFields('update', workspace, old, translatedNames(translated));
   const stored = yield* old.decode();
   const given = patch === undefined ? stored : ((yield* mergePatch(stored, patch)) as JsonObject);
   const translations = translated && (yield* patchedTranslations(header.translations, translated));
@@ -70,7 +77,7 @@ function* nodeWritten(
 ): Generator<undefined, NodeWritten> {
   const { id: nodeId } = next.header;
   const revision = edit.finish(commit, `Updated node: ${nodeId}`) as string;
-  const hasChildren = edit.head.hasChildren(workspace, nodeId);
+  const hasChildren = yield* edit.hasChildrenInSteps(workspace, nodeId);
   const node = yield* edit.renderInSteps(workspace, next, hasChildren);
   return { node, nodeId, revision, tag: yield* edit.tagInSteps(workspace, next, hasChildren) };
 }
@@ -80,6 +87,7 @@ export function* removeNodeProperty(edit: EditScope, command: RemoveProperty): G
   const { property, workspace } = command;
   const old = yield* edit.requireTarget(command, 'update');
   const stored = yield* old.decode();
+  edit.access.authorizeFields('update', workspace, old, [propertyAt(stored, property)]);
   requireStorable(stored, property);
   const properties = removeProperty(stored, property);
   const name = property.join('.');
@@ -97,6 +105,7 @@ export function* setNodeProperty(edit: EditScope, command: SetProperty): Generat
   const { workspace } = command;
   const old = yield* edit.requireTarget(command, 'update');
   const stored = yield* old.decode();
+  edit.access.authorizeFields('update', workspace, old, [propertyAt(stored, command.property)]);
   requireStorable(stored, command.property);
   const properties = setProperty(stored, command.property, command.value);
   const next = yield* changedNode(edit, workspace, old, properties, old.header.archetype, {});
@@ -150,6 +159,8 @@ export function* changedNode(
     const node = { properties, now: edit.now, resolve: valueResolver(edit, workspace), rules };
     translations = yield* storedTranslations(node, more.translations, edit.state.languages(), translations);
   } else if (more.translations === null) translations = null;
+  if (more.translations !== undefined)
+    translations = keptTranslations(edit, 'update', workspace, old, translations);
   const { ownerId: present } = old.header;
   const ownerId = more.ownerId === undefined ? present : requireShortOwner(more.ownerId, present);
   return yield* edit.nextInSteps(

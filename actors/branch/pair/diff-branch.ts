@@ -13,6 +13,7 @@ import { type DefinitionDiffEntry, type DiffEntries, type DiffEntry, operations 
 import type { BranchState } from '../branch-state.ts';
 import { settle, settleLarge } from '../long-answer.ts';
 import type { DiffBranch, JsonAnswer } from '../messages.ts';
+import { NodeAccess } from '../reads/node-access.ts';
 import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 
 /** Entries rendered between two pauses; a difference with no more entries is answered as one text. */
@@ -55,7 +56,7 @@ function* compared(
   reader: TableReader,
   { base, at, baseAt, detail }: DiffBranch,
 ): Generator<undefined, Difference> {
-  const { policy } = context.caller;
+  const access = new NodeAccess(context, reader);
   const pair = yield* BranchPair.of(state, reader, base, { own: new Moment(reader, at).at, other: baseAt });
   const nodes: DiffEntry[] = [];
   for (const change of pair.changes('own')) {
@@ -64,13 +65,14 @@ function* compared(
       continue;
     }
     const { workspace, nodeId, operation } = change;
-    const { path, nodeType } = shownState(change).header;
-    if (!policy.unrestricted && !policy.allows('read', { workspace, path, nodeType })) continue;
+    const shown = shownState(change);
+    if (!access.mayRead(workspace, shown)) continue;
+    const { path } = shown;
     nodes.push({ node_id: nodeId, workspace, path, operation });
   }
   const sorted = yield* sortInSlices(nodes, byPlace);
   const entries = { nodes: sorted, definitions: yield* changedDefinitions(pair) };
-  const details = detail === undefined ? undefined : yield* diffDetails(pair, policy, entries);
+  const details = detail === undefined ? undefined : yield* diffDetails(pair, access, entries);
   return { commonAncestor: formatRevision(pair.commonAncestor), entries, details };
 }
 

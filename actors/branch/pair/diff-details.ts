@@ -1,4 +1,3 @@
-import type { Policy } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
 import type { Relation } from '#runtime/content/content-node.ts';
 import type { NetChange } from '#runtime/tree/net-change.ts';
@@ -7,6 +6,8 @@ import type { BranchPair } from './branch-pair.ts';
 import { ANSWER_CHARACTERS_MAX, ChangeTexts } from './change-texts.ts';
 import { definitionOfId } from './definition-names.ts';
 import type { DefinitionDiffEntry, DiffEntries, DiffEntry } from './diff-entries.ts';
+import type { NodeAccess } from '../reads/node-access.ts';
+import { shownNode } from '../reads/shown-node.ts';
 import { definitionChanges, nodeChanges, type SeesTarget } from './node-changes.ts';
 
 /** Most memory for the details of one answer, in bytes: a text with two bytes a character. */
@@ -29,7 +30,7 @@ export interface DiffDetails {
  */
 export function* diffDetails(
   pair: BranchPair,
-  policy: Policy,
+  access: NodeAccess,
   { definitions, nodes }: DiffEntries,
 ): Generator<undefined, DiffDetails> {
   const writer = new ChangeTexts();
@@ -39,11 +40,9 @@ export function* diffDetails(
     const addresses = listed.map(({ node_id: id, workspace }) => ({ workspace, id }));
     yield* inOrder(pair.changesOf('own', addresses), listed, writer, function* (change, entry) {
       assert(change.nodeId === entry.node_id, 'the changes come in the order of their entries');
-      const isShown = maySeeBoth(policy, change);
-      texts.set(
-        entry,
-        isShown ? yield* writer.of(nodeChanges(change, targetsOf(pair, policy))) : writer.cutOff(),
-      );
+      const shown = yield* shownChange(access, change);
+      const sees = targetsOf(pair, access);
+      texts.set(entry, shown === undefined ? writer.cutOff() : yield* writer.of(nodeChanges(shown, sees)));
     });
   };
   yield* ofNodes('modified');
@@ -76,27 +75,33 @@ function* inOrder<Change, Entry>(
 }
 
 /**
- * Whether the caller may read a node in both states. If it was moved from a path the caller may not read, its earlier
- * state is not shown.
+ * A change as the caller may see it. A property that is hidden in one of the states is hidden in both.
+ *
+ * @returns undefined when one of the states may not be read: if the node was moved from a path the caller may not read, its
+ *   earlier state is not shown. Yields where the work may pause
  */
-function maySeeBoth(policy: Policy, { after, before, workspace }: NetChange): boolean {
-  if (policy.unrestricted) return true;
-  return [before, after].every((state) => state === undefined || maySee(policy, workspace, state));
-}
-
-function maySee(policy: Policy, workspace: string, { header: { nodeType, path } }: NodeRecord): boolean {
-  return policy.allows('read', { workspace, path, nodeType });
+function* shownChange(access: NodeAccess, change: NetChange): Generator<undefined, NetChange | undefined> {
+  const { after, before, workspace } = change;
+  const states = [before, after].filter((state) => state !== undefined);
+  if (!states.every((state) => access.mayRead(workspace, state))) return undefined;
+  const filters = states.map((state) => access.shownFields(workspace, state));
+  const shown = function* (state: NodeRecord | undefined): Generator<undefined, NodeRecord | undefined> {
+    let left = state;
+    for (const filter of filters) left = left && (yield* shownNode(left, filter)).record;
+    return left;
+  };
+  return { ...change, before: yield* shown(before), after: yield* shown(after) };
 }
 
 /**
  * A relation is shown if the caller may read its target: its current state, or its state in the base if it was deleted.
  */
-function targetsOf(pair: BranchPair, policy: Policy): SeesTarget {
+function targetsOf(pair: BranchPair, access: NodeAccess): SeesTarget {
   return function* ({ target: id, workspace }: Relation) {
-    if (policy.unrestricted) return true;
+    if (access.readsAll(workspace)) return true;
     const [after] = yield* pair.states('own', [{ workspace, id }]);
     const [before] = yield* pair.baseStates([{ workspace, id }]);
     const state = after ?? before;
-    return state !== undefined && maySee(policy, workspace, state);
+    return state !== undefined && access.mayRead(workspace, state);
   };
 }

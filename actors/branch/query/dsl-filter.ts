@@ -96,6 +96,25 @@ export interface DslQuery {
   readonly window: QueryWindow;
 }
 
+/** Names of the top-level properties that a query may read: of `a.b` these are `a` and `a.b`. */
+export function propertiesNamed({ filter, order }: Pick<DslQuery, 'filter' | 'order'>): readonly string[] {
+  return [...fieldsOf(filter), ...order.map(({ field }) => field)].flatMap((field) =>
+    field.kind === 'property' ? [field.keys[0] as string, field.keys.join('.')] : [],
+  );
+}
+
+function fieldsOf(condition: Condition): readonly Field[] {
+  switch (condition.kind) {
+    case 'and':
+    case 'or':
+      return condition.parts.flatMap(fieldsOf);
+    case 'not':
+      return fieldsOf(condition.part);
+    case 'term':
+      return [condition.field];
+  }
+}
+
 /** Keys of the body that are not part of the filter. */
 const pagingKeys: ReadonlySet<string> = new Set(['order_by', 'limit', 'offset']);
 

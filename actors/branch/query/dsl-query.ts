@@ -4,9 +4,10 @@ import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { valuesPart } from '#runtime/index/index-condition.ts';
 import type { ScanSource } from '#runtime/scan/scan.ts';
 import { compoundColumns } from '#runtime/tree/index-name.ts';
+import type { RecordView } from '#runtime/tree/record/record-view.ts';
 import { BestMatches, type Sortable } from './best-matches.ts';
 import type { BranchState } from '../branch-state.ts';
-import { type DslQuery, parseDslQuery } from './dsl-filter.ts';
+import { type DslQuery, parseDslQuery, propertiesNamed } from './dsl-filter.ts';
 import { type FilterWeight, filterWeight, matchesInSlices } from './dsl-match.ts';
 import { compareSortKeys, DslRow, keyCharacters, type SortKeys, sortKeys } from './dsl-row.ts';
 import { answerScan, type Piece, silently } from '../long-answer.ts';
@@ -48,17 +49,21 @@ class NodeFilter {
   readonly dsl: DslQuery;
   readonly budget: RequestBudget;
   readonly #weight: FilterWeight;
+  /** Whether it compares or sorts by a property that may be hidden in some nodes: there it counts as absent. */
+  readonly #namesHidden: boolean;
 
   constructor(nodes: VisibleNodes, dsl: DslQuery) {
     this.nodes = nodes;
     this.dsl = dsl;
     this.budget = nodes.budget;
     this.#weight = filterWeight(dsl.filter);
+    this.#namesHidden = nodes.hidesSome && propertiesNamed(dsl).some((name) => nodes.hides(name));
   }
 
   /** The visible nodes of a source that may match. */
   candidates(source: ScanSource): Generator<VisibleRow | undefined, string | undefined> {
-    const where = storedFilter(this.dsl.filter, this.#weight, this.budget);
+    const shown = this.#namesHidden ? (view: RecordView) => this.nodes.shownInPlace(view) : undefined;
+    const where = storedFilter(this.dsl.filter, this.#weight, this.budget, shown);
     return this.nodes.rows(source, where === undefined ? {} : { where });
   }
 
@@ -74,7 +79,8 @@ class NodeFilter {
   *find({ record }: VisibleNode): Generator<undefined, DslRow | undefined> {
     // An index has nodes of every depth.
     if (record.parentId !== ROOT_ID) return undefined;
-    const row = new DslRow(record, () => this.nodes.type(record.nodeType));
+    const shown = this.#namesHidden ? this.nodes.shownFields(record) : undefined;
+    const row = new DslRow(record, () => this.nodes.type(record.nodeType), shown);
     const { length } = record.bytes;
     const isMatch = yield* matchesInSlices(this.dsl.filter, this.#weight, row, length, this.budget);
     return isMatch ? row : undefined;

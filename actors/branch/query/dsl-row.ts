@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { allFields, type FieldFilter } from '#runtime/access/field-filter.ts';
 import { isNumber } from '#runtime/base/text/exact-number.ts';
 import {
   isJsonArray,
@@ -40,11 +41,14 @@ export type FilteredNode = Pick<
 export class DslRow {
   readonly #node: FilteredNode;
   readonly #type: () => ResolvedNodeType | undefined;
+  readonly #shown: FieldFilter;
   #properties: Map<string, JsonValue | undefined> | undefined;
 
-  constructor(node: FilteredNode, type: () => ResolvedNodeType | undefined) {
+  /** @param shown the properties that the caller may read: others count as absent */
+  constructor(node: FilteredNode, type: () => ResolvedNodeType | undefined, shown: FieldFilter = allFields) {
     this.#node = node;
     this.#type = type;
+    this.#shown = shown;
   }
 
   /** The value of a field; undefined when a property is missing, null when a column is not set. */
@@ -67,7 +71,8 @@ export class DslRow {
     this.#properties ??= new Map();
     if (!this.#properties.has(name)) {
       const derived = name.startsWith('$') ? derivedProperty(this.#type(), name) : undefined;
-      this.#properties.set(name, derived ?? this.#node.property(name));
+      const stored = this.#shown.has(name) ? this.#node.property(name) : undefined;
+      this.#properties.set(name, derived ?? stored);
     }
     return this.#properties.get(name);
   }

@@ -3,7 +3,8 @@ import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
 import type { ScanSource } from '#runtime/scan/scan.ts';
 import { nodesIn } from '#runtime/scan/changed-nodes.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { readTypeCount } from '#runtime/tree/index-catalog.ts';
+import { type IndexFields, readTypeCount } from '#runtime/tree/index-catalog.ts';
+import { propertiesOf } from '#runtime/tree/index-name.ts';
 import { indexSize } from '#runtime/tree/index-statistics.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
@@ -86,7 +87,8 @@ export function* planQuery(
   const fields = nodeType === undefined ? commonIndexes(reader, workspace) : catalog?.fields;
   const walks: Walk[] = [];
   let indexes = 0;
-  for (const use of fields === undefined ? [] : indexUses({ workspace, nodeType, terms, order }, fields)) {
+  const usable = fields === undefined ? undefined : withoutHidden(fields, nodes);
+  for (const use of usable === undefined ? [] : indexUses({ workspace, nodeType, terms, order }, usable)) {
     const changed = yield* nodes.changedFor(use.source);
     if (changed !== undefined) walks.push({ use, changed });
     indexes += 1;
@@ -115,6 +117,27 @@ export function* planQuery(
   const isAllCheaper = nodesIn(reader, workspace) <= looked * ROWS_PER_LOOK_UP;
   const unordered = isAllCheaper ? { unordered: { kind: 'nodes', workspace } as const } : {};
   return { kind: 'candidates', source, isInPathOrder: true, ...unordered };
+}
+
+/**
+ * The indexes that have no values which are hidden from the caller in some nodes. Such a value must not decide which nodes are
+ * looked at, in which order, or how long it takes.
+ */
+function withoutHidden(fields: IndexFields, nodes: VisibleNodes): IndexFields {
+  if (!nodes.hidesSome) return fields;
+  const { pending, properties, uniques } = fields;
+  const isUsable = (index: string): boolean => !valuesOf(index).some((name) => nodes.hides(name));
+  const kept = { uniques, properties: properties.filter(isUsable) };
+  if (pending === undefined) return kept;
+  return { ...kept, pending: { ...pending, upgrading: pending.upgrading.filter(isUsable) } };
+}
+
+/** Columns of indexes that are no properties. */
+const columnNames: ReadonlySet<string> = new Set(['__node_type', '__created_at', '__updated_at']);
+
+/** The properties whose values are in an index. */
+function valuesOf(index: string): readonly string[] {
+  return propertiesOf(index).filter((name) => !columnNames.has(name));
 }
 
 /** The index that has most of the order; of several the one that has fewer rows to pass. */

@@ -1,6 +1,7 @@
-import type { Policy } from '#runtime/access/policy.ts';
+import type { FieldFilter } from '#runtime/access/field-filter.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
+import { propertyOfPointer } from '#runtime/content/translations/shown-translations.ts';
 import { Moment } from '#runtime/scan/moment.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { FoundNode } from '#runtime/tree/found-node.ts';
@@ -18,6 +19,7 @@ import {
   type NodeName,
 } from './incoming-edges.ts';
 import { type CursorBinding, formatBoundCursor, parseBoundCursor } from './listing-cursor.ts';
+import { NodeAccess } from './node-access.ts';
 import { withReadable } from './read-node.ts';
 
 /** Most entries on a page. */
@@ -52,7 +54,7 @@ function referencesTo(
     const moment = new Moment(reader, at);
     // A large node was looked up just now, and the first row may be large.
     if (record === undefined) yield '';
-    const sources = new Sources(moment, context.caller.policy);
+    const sources = new Sources(moment, new NodeAccess(context, reader));
     const find: FindSource = function* (source) {
       return (yield* sources.find(source))?.record;
     };
@@ -68,18 +70,20 @@ function referencesTo(
 interface Source {
   readonly record: NodeRecord;
   readonly text: string;
+  /** The properties that are shown: references in others are not told. */
+  readonly fields: FieldFilter;
 }
 
 /** The source nodes of edges. Edges of one node are adjacent, so the last node is cached. */
 class Sources {
   readonly moment: Moment;
-  readonly #policy: Policy;
+  readonly #access: NodeAccess;
   #last: NodeName | undefined;
   #found: Source | undefined;
 
-  constructor(moment: Moment, policy: Policy) {
+  constructor(moment: Moment, access: NodeAccess) {
     this.moment = moment;
-    this.#policy = policy;
+    this.#access = access;
   }
 
   /** @returns undefined for a node that does not exist or may not be read */
@@ -93,10 +97,10 @@ class Sources {
 
   *#read({ id, workspace }: NodeName): Generator<undefined, Source | undefined> {
     const record = yield* this.moment.tree.byIdInSteps(workspace, id);
-    if (record === undefined) return undefined;
+    if (record === undefined || !this.#access.mayRead(workspace, record)) return undefined;
     const { name, nodeType, path } = record;
-    if (!this.#policy.allows('read', { workspace, path, nodeType })) return undefined;
-    return { record, text: JSON.stringify({ id, workspace, path, name, node_type: nodeType }) };
+    const text = JSON.stringify({ id, workspace, path, name, node_type: nodeType });
+    return { record, text, fields: this.#access.shownFields(workspace, record) };
   }
 }
 
@@ -122,12 +126,17 @@ function* pageText(
     last = edge.place;
     const source = yield* silently(sources.find(edge.source));
     sources.moment.rest();
-    yield source === undefined ? '' : opening + entryText(edge, source);
-    if (source !== undefined) opening = ',';
+    const isShown = source !== undefined && isShownEdge(edge, source);
+    yield isShown ? opening + entryText(edge, source) : '';
+    if (isShown) opening = ',';
   }
   const next = step.done === true ? step.value : last;
   const cursor = next === undefined ? null : formatBoundCursor(binding, next);
   yield `${opening === ',' ? ']' : `${opening}]`},"next_cursor":${JSON.stringify(cursor)},"total":null}`;
+}
+
+function isShownEdge(edge: IncomingEdge, { fields }: Source): boolean {
+  return edge.kind === 'relation' || fields.isAll || fields.has(propertyOfPointer(edge.pointer));
 }
 
 function entryText(edge: IncomingEdge, { text }: Source): string {

@@ -1,4 +1,4 @@
-import { authorize } from '#runtime/access/policy.ts';
+import type { Policy } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
@@ -12,7 +12,7 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { type FoundNode, findNode } from '#runtime/tree/found-node.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
-import { nodeTag, variantMark } from '#runtime/tree/node-tag.ts';
+import { joinedMark, nodeTag, variantMark } from '#runtime/tree/node-tag.ts';
 import { derivedProperty, derivedTypeText, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { shownRelations } from '#runtime/tree/shown-relations.ts';
 import { Moment, restReader } from '#runtime/scan/moment.ts';
@@ -22,7 +22,9 @@ import { LargePiece, settle, settleGrowing, settleLarge } from '../long-answer.t
 import { isHidden, localeChain, localizedProperties } from './localize.ts';
 import { schemaAt } from './moment-readers.ts';
 import type { ReadNode, ReadProperty } from '../read-messages.ts';
+import { NodeAccess, readsWhole } from './node-access.ts';
 import { seenNodes } from './seen-nodes.ts';
+import type { ShownNode } from './shown-node.ts';
 import { VisibleNodes } from './visible-nodes.ts';
 import { treeAt } from '#runtime/tree/past-node-reader.ts';
 
@@ -54,8 +56,12 @@ export function* findReadable(
     state.workspace(workspace);
     throw nodeNotFound(place);
   }
-  const { path, nodeType } = found.header;
-  authorize(context.caller.policy, 'read', { workspace, path, nodeType }, place);
+  const access = new NodeAccess(context, view);
+  if (!access.readsAll(workspace)) {
+    // What conditions look at of a large node was not kept.
+    const record = found.record ?? (yield* tree.byIdInSteps(workspace, found.header.id));
+    if (record === undefined || !access.mayRead(workspace, record)) throw nodeNotFound(place);
+  }
   return found;
 }
 
@@ -76,8 +82,8 @@ export function withReadable<T>(
 }
 
 /**
- * One node. This is the hot path: at the head, without a locale and without restrictions, it takes two lookups and
- * three copies of stored text.
+ * One node. This is the hot path: at the head, without a locale and for a caller who reads everything, it takes two
+ * lookups and three copies of stored text.
  *
  * @see messages.ts, ReadNode
  */
@@ -86,8 +92,9 @@ export function readNode(
   context: QueryContext,
   query: ReadNode,
 ): JsonText | Unchanged | Promise<JsonText | Unchanged> {
-  if (isPlain(query) && context.caller.policy.unrestricted) {
-    const found = presentNode(state, context.view, query);
+  const { policy } = context.caller;
+  if (isPlain(query) && readsWhole(policy, query.workspace)) {
+    const found = presentNode(state, context.view, query, policy);
     if (found instanceof JsonText) return found;
     if (found !== undefined)
       return settleLarge(
@@ -95,7 +102,8 @@ export function readNode(
         found * COPIES,
         function* (view) {
           const begun = atMoment(view, query);
-          return yield* renderedNode(state, context, view, begun, yield* readAgain(view, begun));
+          const record = yield* readAgain(view, begun);
+          return yield* renderedNode(state, context, view, begun, { record, mark: undefined });
         },
         'moving',
       );
@@ -140,7 +148,9 @@ interface InspectedNode {
 }
 
 /**
- * @returns yields where the work may pause, which it does only for a node with relations
+ * @param shownMark see `ShownNode.mark`
+ * @returns yields where the work may pause, which it does only for a node with relations, or with children of which the
+ *   caller may not read all
  * @throws {ServiceError} `NODE_NOT_FOUND` if the node is hidden in the locale
  */
 function* inspected(
@@ -149,21 +159,26 @@ function* inspected(
   view: TableReader,
   query: ReadNode | ReadProperty,
   header: NodeHeader,
+  shownMark: string | undefined,
 ): Generator<undefined, InspectedNode> {
   const { at, lang, place, workspace } = query;
   const type = schemaAt(state, view, workspace, at).nodeType(header.nodeType);
-  const tree = treeAt(view, at);
-  const hasChildren = tree.hasChildren(workspace, header.id);
+  const access = new NodeAccess(context, view);
+  const moment = new Moment(view, at);
+  const hasChildren = yield* access.hasChildren(moment, workspace, header.id);
   const chain = lang === undefined ? [] : localeChain(state, lang);
   if (isHidden({ header }, chain)) throw nodeNotFound(place);
   const variant = variantOf(chain, 'fields' in query ? query.fields : undefined);
+  const related = { header, hasRelations: header.relations.length > 0 };
   const shown = yield* shownRelations(
-    { header, hasRelations: header.relations.length > 0 },
-    seenNodes(tree, context.caller.policy),
+    related,
+    (name, id) => seenNodes(moment.tree, access)(name, id),
+    access.marked(related),
   );
-  const tag = nodeTag(header.revision, type, hasChildren, shown?.mark, variant);
+  const hidden = joinedMark(shown?.mark, shownMark);
+  const tag = nodeTag(header.revision, type, hasChildren, hidden, variant);
   restReader(view);
-  return { type, hasChildren, chain, relations: shown?.relations, hidden: shown?.mark, tag };
+  return { type, hasChildren, chain, relations: shown?.relations, hidden, tag };
 }
 
 /** Renders a node with only some of its properties, or with references expanded. */
@@ -172,13 +187,14 @@ function* renderedPart(
   context: QueryContext,
   view: TableReader,
   query: ReadNode,
-  record: NodeRecord,
+  { mark, record }: ShownNode,
 ): Generator<undefined, JsonText | Unchanged> {
   const { header } = record;
-  const { chain, hasChildren, hidden, tag, type } = yield* inspected(state, context, view, query, header);
+  const found = yield* inspected(state, context, view, query, header, mark);
+  const { chain, hasChildren, hidden, tag, type } = found;
   if (query.expand === undefined && namesTag(query.unless, tag)) return { unchanged: tag };
   const nodes = new VisibleNodes(state, context, view, query);
-  const text = yield* nodes.textInSteps({ record });
+  const text = yield* nodes.textInSteps({ record, hasChildren });
   if (query.expand === undefined) return new JsonText(text, query.tagged && tag);
   const variant = variantOf(chain, query.fields, nodes.expandedMarks);
   const whole = nodeTag(record.revision, type, hasChildren, hidden, variant);
@@ -190,11 +206,11 @@ function* renderedNode(
   context: QueryContext,
   view: TableReader,
   query: ReadNode,
-  record: NodeRecord,
+  { mark, record }: ShownNode,
 ): Generator<undefined, JsonText | Unchanged> {
   const { unless, workspace } = query;
-  const { header } = record;
-  const { chain, hasChildren, relations, tag, type } = yield* inspected(state, context, view, query, header);
+  const found = yield* inspected(state, context, view, query, record.header, mark);
+  const { chain, hasChildren, relations, tag, type } = found;
   if (namesTag(unless, tag)) return { unchanged: tag };
   const properties = yield* localizedProperties(record, chain);
   const shown = properties === undefined ? {} : { properties };
@@ -204,12 +220,13 @@ function* renderedNode(
 
 /**
  * @returns the text of a node; for a large one the length of its record, in bytes; undefined when there is none, or
- *   when some of its relations are not shown or it has too many to check here
+ *   when some of its relations may not be shown or it has too many to check here
  */
 function presentNode(
   state: BranchState,
   view: TableReader,
   { place, tagged, workspace }: ReadNode,
+  policy: Policy,
 ): JsonText | number | undefined {
   const reader = new HeadNodeReader(view);
   const id = 'path' in place ? reader.idAt(workspace, place.path) : place.id;
@@ -226,7 +243,7 @@ function presentNode(
   if (peeked === undefined) return undefined;
   if (peeked instanceof LargeValue) return peeked.length;
   if (peeked.isLarge) return peeked.bytes.length;
-  const record = peeked.hasRelations ? relatedNode(reader, peeked) : peeked;
+  const record = peeked.hasRelations ? relatedNode(reader, peeked, policy) : peeked;
   if (record === undefined) return undefined;
   const revision = tagged === true ? record.revision : undefined;
   const text = record.render({ workspace, hasChildren, typeText });
@@ -239,25 +256,25 @@ const QUICK_RELATIONS = 64;
 /**
  * A node with relations, over its own copy of the bytes.
  *
- * @returns undefined if it has many relations, or a relation whose target does not exist
+ * @returns undefined if it has many relations, or one whose target does not exist or has to be looked at
  */
-function relatedNode(reader: HeadNodeReader, peeked: NodeRecord): NodeRecord | undefined {
+function relatedNode(reader: HeadNodeReader, peeked: NodeRecord, policy: Policy): NodeRecord | undefined {
   const { header } = peeked;
   if (header.relations.length > QUICK_RELATIONS) return undefined;
   const { bytes } = peeked;
   const record = new NodeRecord(Buffer.from(bytes.subarray(0, bytes.length)), header);
-  return header.relations.every(({ target, workspace }) => reader.has(workspace, target))
-    ? record
-    : undefined;
+  const isShown = ({ target, workspace }: Relation): boolean =>
+    (policy.unrestricted || policy.readScope(workspace).isAll) && reader.has(workspace, target);
+  return header.relations.every(isShown) ? record : undefined;
 }
 
-/** Computes a result from one record, in steps. */
+/** Computes a result from one node, in steps. */
 type RecordSteps<Query, T> = (
   state: BranchState,
   context: QueryContext,
   view: TableReader,
   query: Query,
-  record: NodeRecord,
+  shown: ShownNode,
 ) => Generator<undefined, T>;
 
 /**
@@ -272,16 +289,22 @@ function settleFound<Query extends ReadNode | ReadProperty, T>(
 ): T | Unchanged | Promise<T | Unchanged> {
   const work = function* (view: TableReader): Generator<LargePiece | undefined, T | Unchanged> {
     const { bytes, header, record } = yield* findReadable(state, context, view, query);
-    if (record !== undefined) return yield* steps(state, context, view, query, record);
+    const { workspace } = query;
+    const access = new NodeAccess(context, view);
+    if (record !== undefined)
+      return yield* steps(state, context, view, query, yield* access.shown(workspace, record));
     const isExpanded = 'expand' in query && query.expand !== undefined;
-    if (query.unless !== undefined && !isExpanded) {
-      const { tag } = yield* inspected(state, context, view, query, header);
+    // Where properties may be hidden, the tag depends on them.
+    const isTagged = access.scope(workspace).fields === undefined;
+    if (query.unless !== undefined && !isExpanded && isTagged) {
+      const { tag } = yield* inspected(state, context, view, query, header, undefined);
       if (namesTag(query.unless, tag)) return { unchanged: tag };
     }
     restReader(view);
     yield new LargePiece(bytes * COPIES);
     const begun = atMoment(view, query);
-    return yield* steps(state, context, view, begun, yield* readAgain(view, begun));
+    const again = yield* readAgain(view, begun);
+    return yield* steps(state, context, view, begun, yield* access.shown(workspace, again));
   };
   return settleGrowing(context, work, 'moving');
 }
@@ -325,9 +348,9 @@ function* foundValue(
   context: QueryContext,
   view: TableReader,
   query: ReadProperty,
-  record: NodeRecord,
+  { mark, record }: ShownNode,
 ): Generator<undefined, TaggedValue | Unchanged> {
-  const { chain, tag, type } = yield* inspected(state, context, view, query, record.header);
+  const { chain, tag, type } = yield* inspected(state, context, view, query, record.header, mark);
   const shown = (yield* localizedProperties(record, chain)) ?? (yield* record.decode());
   const value = valueAt(shown, type, query.property);
   if (value !== undefined) return namesTag(query.unless, tag) ? { unchanged: tag } : { value, tag };

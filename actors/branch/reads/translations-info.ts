@@ -9,6 +9,7 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import type { BranchState } from '../branch-state.ts';
 import { settle } from '../long-answer.ts';
 import type { ListTranslations, ReadStaleness } from '../messages.ts';
+import { NodeAccess } from './node-access.ts';
 import { readAgain, withReadable } from './read-node.ts';
 import { schemaAt } from './moment-readers.ts';
 
@@ -54,13 +55,14 @@ export function readStaleness(
 ): Staleness | Promise<Staleness> {
   const { at, workspace } = query;
   const locale = parseLocale(query.locale);
-  return withReadable(state, context, query, ({ header: { nodeType, translations }, record }) => {
+  return withReadable(state, context, query, ({ header: { nodeType }, record }) => {
     const type = schemaAt(state, context.view, workspace, at).nodeType(nodeType) ?? null;
     const work = function* (view: TableReader): Generator<undefined, Staleness> {
       const source = record ?? (yield* readAgain(view, query));
+      const { record: shown } = yield* new NodeAccess(context, view).shown(workspace, source);
       restReader(view);
-      const overlay = overlayOf(translations, locale);
-      return yield* translationStaleness(yield* source.decode(), overlay, type, countHashed(context.budget));
+      const overlay = overlayOf(shown.header.translations, locale);
+      return yield* translationStaleness(yield* shown.decode(), overlay, type, countHashed(context.budget));
     };
     return settle(context, work, 'moving');
   });

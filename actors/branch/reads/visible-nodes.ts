@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
-import type { Policy } from '#runtime/access/policy.ts';
+import { allFields, type FieldFilter } from '#runtime/access/field-filter.ts';
+import type { ReadScope } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
 import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
@@ -20,13 +21,15 @@ import {
   type ScanRequest,
   type ScanRow,
   type ScanSource,
-  scan,
 } from '#runtime/scan/scan.ts';
 import { HeadNodeReader, type NodeReader } from '#runtime/tree/node-reader.ts';
+import type { ManualVersion } from '#runtime/tree/manual-version-store.ts';
+import { makeNodeRecordInSteps } from '#runtime/tree/record/make-record.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
-import type { RowPredicate } from '#runtime/scan/row-filter.ts';
+import type { RecordView } from '#runtime/tree/record/record-view.ts';
+import { ReadableRow, type RowPredicate } from '#runtime/scan/row-filter.ts';
 import { AddedFields, writeRecord } from '#runtime/tree/record/write-record.ts';
-import { nodeTag } from '#runtime/tree/node-tag.ts';
+import { joinedMark, nodeTag } from '#runtime/tree/node-tag.ts';
 import { derivedTypeText, type RenderFacts, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { type SeesNode, shownRelations } from '#runtime/tree/shown-relations.ts';
 import type { BranchState } from '../branch-state.ts';
@@ -34,6 +37,7 @@ import { LargePiece, type Piece, silently } from '../long-answer.ts';
 import { type ExpandedNode, Expansion } from './expansion.ts';
 import { isHidden, localeChain, localizedProperties } from './localize.ts';
 import { schemaAt } from './moment-readers.ts';
+import { NodeAccess } from './node-access.ts';
 import { seenNodes } from './seen-nodes.ts';
 import { selectedText } from './selected-text.ts';
 
@@ -80,7 +84,8 @@ export class VisibleNodes {
   readonly #state: BranchState;
   readonly #context: QueryContext;
   readonly #reader: TableReader;
-  readonly #policy: Policy;
+  readonly #access: NodeAccess;
+  readonly #scope: ReadScope;
   readonly #chain: readonly string[];
   readonly #lang: string | undefined;
   readonly #sees: SeesNode;
@@ -97,7 +102,8 @@ export class VisibleNodes {
     this.#context = context;
     this.#reader = reader;
     this.#moment = new Moment(reader, selection.at);
-    this.#policy = context.caller.policy;
+    this.#access = new NodeAccess(context, reader);
+    this.#scope = this.#access.scope(selection.workspace);
     this.#chain = selection.lang === undefined ? [] : localeChain(state, selection.lang);
     this.#fields = selection.fields === undefined ? undefined : new PropertySelection(selection.fields);
     this.#expansion =
@@ -108,7 +114,7 @@ export class VisibleNodes {
           );
     this.#lang = selection.lang;
     this.workspace = selection.workspace;
-    this.#sees = (name, id) => seenNodes(this.tree, this.#policy)(name, id);
+    this.#sees = (name, id) => seenNodes(this.tree, this.#access)(name, id);
   }
 
   /** The tree of the state that is read. Do not keep it across a pause. */
@@ -126,14 +132,13 @@ export class VisibleNodes {
     source: ScanSource,
     { where, ...bounds }: RowBounds & { readonly where?: RowPredicate } = {},
   ): Generator<VisibleRow | undefined, string | undefined> {
-    const scope = this.#policy.readScope(source.workspace);
     const chain = this.#chain;
     const isShown: RowPredicate | undefined =
       chain.length === 0 ? undefined : (row) => !row.hasTranslations || !isHidden(row.record(), chain);
     const predicate: RowPredicate | undefined =
       where === undefined || isShown === undefined ? (where ?? isShown) : (row) => where(row) && isShown(row);
     const wanted = predicate === undefined ? {} : { predicate };
-    return yield* scan(this.#moment, { source, scope, budget: this.budget, ...wanted, ...bounds });
+    return yield* this.#access.rows(this.#moment, { source, budget: this.budget, ...wanted, ...bounds });
   }
 
   /** The remaining budget of the request. */
@@ -143,7 +148,32 @@ export class VisibleNodes {
 
   /** Whether every stored node is visible, so that nodes can be counted without reading them. */
   get seesAll(): boolean {
-    return this.#policy.unrestricted && this.#chain.length === 0;
+    return this.#scope.isAll && this.#chain.length === 0;
+  }
+
+  /** Whether a property may be hidden in some nodes: then nothing may depend on its stored values. */
+  hides(property: string): boolean {
+    return this.#scope.hides?.(property) === true;
+  }
+
+  /** Whether some properties of some nodes are hidden. */
+  get hidesSome(): boolean {
+    return this.#scope.fields !== undefined;
+  }
+
+  /**
+   * The properties of a row in place that are shown.
+   *
+   * @returns undefined where the row does not tell
+   */
+  shownInPlace(row: RecordView): FieldFilter | undefined {
+    const { fields } = this.#scope;
+    return fields === undefined ? allFields : fields(new ReadableRow(row));
+  }
+
+  /** The properties of a node that are shown. */
+  shownFields(record: NodeRecord): FieldFilter {
+    return this.#access.shownFields(this.workspace, record);
   }
 
   /** Whether another state is read than the present one of the store, so that counters of the head are of no use. */
@@ -189,12 +219,25 @@ export class VisibleNodes {
 
   /** A stored node, or undefined when it is not visible. @param id if it is known */
   visible(record: NodeRecord, id?: string): VisibleNode | undefined {
-    if (!this.#policy.unrestricted) {
-      const { path, nodeType } = record;
-      if (!this.#policy.allows('read', { workspace: this.workspace, path, nodeType })) return undefined;
-    }
+    if (!this.#access.mayRead(this.workspace, record)) return undefined;
     if (record.hasTranslations && isHidden(record, this.#chain)) return undefined;
     return id === undefined ? { record } : { record, id };
+  }
+
+  /**
+   * A manual version as the caller sees it. Yields where the work may pause.
+   *
+   * @returns undefined when its state may not be read
+   */
+  *shownVersion(version: ManualVersion): Generator<undefined, ManualVersion | undefined> {
+    const { header: stored, properties } = version;
+    const state = yield* makeNodeRecordInSteps(stored, properties);
+    if (!this.#access.mayRead(this.workspace, state)) return undefined;
+    const { record } = yield* this.#access.shown(this.workspace, state);
+    const relations = (yield* shownRelations(record, this.#sees))?.relations ?? record.header.relations;
+    const hasChildren = version.hasChildren && (yield* this.#hasChildren(stored.id));
+    const header = { ...record.header, relations };
+    return { ...version, hasChildren, header, properties: yield* record.decode() };
   }
 
   /** The type of a node; undefined when it has been deleted. */
@@ -225,13 +268,13 @@ export class VisibleNodes {
     source: ScanSource,
     bounds: Pick<ScanRequest, 'after' | 'limit' | 'placesMax' | 'skip'> = {},
   ): Generator<VisibleRow | undefined, string | undefined> {
-    return this.rows(source, { ...bounds, isPassing: this.#isPlain });
+    return this.rows(source, { ...bounds, isPassing: this.#isPlain && !this.hidesSome });
   }
 
   /**
    * Adds a text and the object of a node behind it to an answer, if that needs no pause: most nodes of most answers.
    *
-   * @returns whether it did; else it has read nothing
+   * @returns whether it did; else the record is still what it was
    */
   writeAtOnce({ hasChildren, id, record }: VisibleRow, before: string, text: TextBytes): boolean {
     if (!this.#isPlain || record.bytes.length >= LARGE_NODE_BYTES || record.hasRelations) return false;
@@ -240,6 +283,9 @@ export class VisibleNodes {
     if (added === undefined) return false;
     // A record that something else would replace comes with what is known of its children.
     const isParent = hasChildren ?? this.tree.hasChildren(this.workspace, id);
+    // Which of the children may be read is found out in steps.
+    if (isParent && !this.#scope.isAll) return false;
+    if (this.hidesSome && !this.shownFields(record).isAll) return false;
     text.add(before);
     writeRecord(record, added, isParent, text);
     return true;
@@ -287,13 +333,14 @@ export class VisibleNodes {
   }
 
   *#text(
-    { hasChildren, id, record }: VisibleNode,
+    { hasChildren, id, record: stored }: VisibleNode,
     children: string | undefined,
   ): Generator<undefined, string> {
+    const { record } = yield* this.#access.shown(this.workspace, stored);
     const type = this.type(record.nodeType);
     const facts: RenderFacts = {
       workspace: this.workspace,
-      hasChildren: hasChildren ?? this.tree.hasChildren(this.workspace, id ?? record.id),
+      hasChildren: hasChildren !== false && (yield* this.#hasChildren(id ?? record.id, hasChildren)),
       type,
       // A node with selected fields has no relations.
       relations:
@@ -302,6 +349,12 @@ export class VisibleNodes {
       ...(children === undefined ? {} : { children }),
     };
     return yield* renderNodeInSteps(record, facts);
+  }
+
+  /** @param known whether the node has children at all, if that is known */
+  *#hasChildren(id: string, known?: boolean): Generator<undefined, boolean> {
+    if (known === true && this.#scope.isAll) return true;
+    return yield* this.#access.hasChildren(this.#moment, this.workspace, id);
   }
 
   /** The properties shown in place of the stored ones, if any. */
@@ -328,10 +381,20 @@ export class VisibleNodes {
     const record = yield* targetIn(peer, ref, bytesMax);
     if (peer === undefined || record === undefined) return undefined;
     if (peer.visible(record) === undefined) return undefined;
-    const hidden = (yield* shownRelations(record, peer.#sees))?.mark;
-    const type = peer.type(record.nodeType);
-    const tag = nodeTag(record.revision, type, peer.tree.hasChildren(peer.workspace, ref), hidden);
+    const tag = yield* peer.#tag(record);
     return { text: yield* peer.#text({ record, id: ref }, undefined), tag, bytes: record.bytes.length };
+  }
+
+  *#tag(stored: NodeRecord): Generator<undefined, string> {
+    const { mark, record } = yield* this.#access.shown(this.workspace, stored);
+    const relations = yield* shownRelations(record, this.#sees, this.#access.marked(record));
+    const hasChildren = yield* this.#hasChildren(record.id);
+    return nodeTag(
+      record.revision,
+      this.type(record.nodeType),
+      hasChildren,
+      joinedMark(relations?.mark, mark),
+    );
   }
 
   #peer(workspace: string): VisibleNodes | undefined {

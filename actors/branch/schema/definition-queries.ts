@@ -24,7 +24,7 @@ import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import { listDefinitions as listStored, readDefinition as readStored } from '#runtime/tree/schema-store.ts';
 import type { BranchState } from '../branch-state.ts';
 import { uniqueHolder } from '../pair/pair-queries.ts';
-import { seenNodes } from '../reads/seen-nodes.ts';
+import { NodeAccess } from '../reads/node-access.ts';
 import { builtInsPending } from './built-ins.ts';
 import { definitionNotFound, isOfKind, storedKind } from './definitions.ts';
 import type {
@@ -140,21 +140,25 @@ export function validateNode(
   return { valid: errors.length === 0, errors };
 }
 
-/** The node that already has a unique value, as far as the caller may see it; undefined when none has it. */
+/**
+ * The node that already has a unique value. Nobody is told of a value that may not be read: the write says that it is taken,
+ * to those who may write.
+ */
 function holderOf(
-  { caller, view }: QueryContext,
+  context: QueryContext,
   { node: { nodeType }, workspace }: ValidateNode,
   property: string,
   given: JsonValue,
 ): string | undefined {
+  const { view } = context;
   const value = uniqueValue(given);
   const id = value === undefined ? undefined : uniqueHolder(view, { workspace, nodeType, property, value });
   if (id === undefined) return undefined;
   const tree = new HeadNodeReader(view);
-  const path = atOnce(seenNodes(tree, caller.policy)(workspace, id))
-    ? tree.byId(workspace, id)?.header.path
-    : undefined;
-  return path === undefined ? 'another node' : `'${path}'`;
+  const holder = atOnce(tree.byIdInSteps(workspace, id));
+  const access = new NodeAccess(context, view);
+  if (holder === undefined || !access.mayRead(workspace, holder)) return undefined;
+  return access.shownFields(workspace, holder).has(property) ? `'${holder.path}'` : undefined;
 }
 
 /** The state of the branch. @see messages.ts, ReadBranchState */

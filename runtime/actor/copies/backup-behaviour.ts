@@ -2,7 +2,6 @@ import { CommonTable, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
 import type { ActorBehaviour, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { decodeEntry } from '#runtime/log/entry-codec.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
 import type { ShardCopy } from './copy-shard.ts';
 import { type ImportRows, rowsImported } from './import-rows.ts';
 
@@ -44,12 +43,8 @@ export class BackupBehaviour implements ActorBehaviour {
     return this.#inner.shorten === undefined ? result : this.#inner.shorten(result, wholeMax);
   }
 
-  *recall(
-    kept: unknown,
-    command: { readonly type: string },
-    view: TableReader,
-  ): Generator<undefined, unknown> {
-    return this.#inner.recall === undefined ? kept : yield* this.#inner.recall(kept, command as never, view);
+  *recall(kept: unknown, command: { readonly type: string }, turn: Turn): Generator<undefined, unknown> {
+    return this.#inner.recall === undefined ? kept : yield* this.#inner.recall(kept, command as never, turn);
   }
 
   forget(): void {

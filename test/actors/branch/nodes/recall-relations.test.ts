@@ -5,8 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { branchActor } from '#actors/branch/branch-actor.ts';
 import type { BranchCommand, NodeWritten } from '#actors/branch/messages.ts';
 import { repositoryActor } from '#actors/repository/repository-actor.ts';
-import type { ActorBehaviour, ActorKind } from '#runtime/commit/behaviour.ts';
-import type { TableReader } from '#runtime/shard/shard.ts';
+import type { ActorBehaviour, ActorKind, Turn } from '#runtime/commit/behaviour.ts';
 import { Engine, engineUser } from '#test/support/engine.ts';
 import { BRANCH, CONTENT, TestBranch } from '#test/support/test-branch.ts';
 
@@ -26,7 +25,10 @@ const watched: ActorKind = {
     const recall = behaviour.recall?.bind(behaviour);
     behaviour.recall = function* (kept, command, view) {
       let reads = 0;
-      const counted: TableReader = {
+      const { budget, caller } = view;
+      const counted: Pick<Turn, 'budget' | 'caller' | 'get' | 'range'> = {
+        budget,
+        caller,
         get: (...row) => {
           reads += 1;
           return view.get(...row);
@@ -36,7 +38,7 @@ const watched: ActorKind = {
           return view.range(...rows);
         },
       };
-      const answer = recall?.(kept, command, counted) as Generator<undefined, unknown>;
+      const answer = recall?.(kept, command, counted as Turn) as Generator<undefined, unknown>;
       for (;;) {
         reads = 0;
         const step = answer.next();

@@ -6,6 +6,7 @@ import { BranchFamily, type Difference, WORKSPACE } from '#test/support/branch-f
 import { callers } from '#test/support/host-fixture.ts';
 import { withoutChanges } from '../workload/changes-model.ts';
 import { policyThat } from '#test/support/policy-that.ts';
+import { roleCaller } from '#test/support/role-caller.ts';
 
 const workspace = WORKSPACE;
 
@@ -101,6 +102,31 @@ describe('the changes of a difference', () => {
     // It may be known by those who could read it when the two met.
     expect(await seen(readerOf((path) => path !== '/secret'))).toEqual(['/relations']);
     expect(await seen(readerOf((path) => path === '/a'))).toEqual([]);
+  });
+
+  it('show no property that is hidden in one of the states, and no node that a condition hides [BR-048]', async () => {
+    const [main, fork] = await pair();
+    const set = (at: string, path: string, name: string, value: string): Promise<unknown> =>
+      family.command(at, {
+        type: 'SetProperty',
+        workspace,
+        place: { path },
+        property: [name],
+        value,
+      });
+    await set(fork, '/a', 'title', 'A2');
+    await set(fork, '/a', 'secret', 'classified');
+    await set(fork, '/b', 'title', 'B2');
+    await set(fork, '/b', 'state', 'hidden');
+    const read = { path: '**', operations: ['read'], except_fields: ['secret'] };
+    const caller = roleCaller([{ ...read, condition: "node.state != 'hidden'" }]);
+    const found = await family.detailedDiff(fork, main, caller);
+    expect(changesOf(found)).toEqual([['/a', ['/properties/title']]]);
+    const titles = { path: '**', operations: ['read'], fields: ['title'], condition: "node.title == 'A2'" };
+    const states = { path: '**', operations: ['read'], fields: ['secret'] };
+    // The title is shown after the change, and the secret before it.
+    const both = await family.detailedDiff(fork, main, roleCaller([titles, states]));
+    expect(both.modified.find(({ path }) => path === '/a')?.changes).toEqual([]);
   });
 
   it('are those of modified nodes first where there is not room for all, in the order of the answer [BR-047]', async () => {

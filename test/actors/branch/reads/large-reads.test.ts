@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { BranchQuery } from '#actors/branch/messages.ts';
 import { EXPANDED_BYTES_MAX } from '#actors/branch/reads/expansion.ts';
-import type { Policy } from '#runtime/access/policy.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { callers } from '#test/support/host-fixture.ts';
 import { LargeRows, largeText as large } from '#test/support/large-rows.ts';
+import { policyThat } from '#test/support/policy-that.ts';
 
 const rows = new LargeRows();
 const workspace = WORKSPACE;
@@ -15,7 +15,7 @@ const workspace = WORKSPACE;
 /** May read everything, but everything is asked about. */
 const restricted = {
   ...callers.admin,
-  policy: { unrestricted: false, allows: () => true } as unknown as Policy,
+  policy: policyThat(() => true),
 };
 
 const place = { path: '/a' };
@@ -122,7 +122,7 @@ describe('large nodes', () => {
     await createAs('one', callers.admin);
     expect(rows.longestPart).toBeLessThan(PART_MAX);
     const allows = (operation: string, { path }: { path: string }) => operation !== 'read' || path !== '/a';
-    const policy = { unrestricted: false, allows } as unknown as Policy;
+    const policy = policyThat(allows);
     await expect(createAs('two', { ...callers.admin, policy })).rejects.toMatchObject({
       code: 'NODE_NOT_FOUND',
     });

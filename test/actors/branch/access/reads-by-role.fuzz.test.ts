@@ -1,0 +1,191 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { BranchQuery } from '#actors/branch/messages.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
+import {
+  type BranchFixture,
+  type NodeObject,
+  openBranch,
+  WORKSPACE as workspace,
+} from '#test/support/branch-fixture.ts';
+import { readableNode } from '#test/support/readable-node.ts';
+import { workloadCount } from '#test/support/workload-count.ts';
+import { policyOf } from '#test/runtime/access/roles/access-fixture.ts';
+import { decidePlainly, type PlainWorld } from '#test/runtime/access/roles/plain-policy.ts';
+
+const types = ['t:A', 't:B'];
+const conditions = ['own', 'draft', 'in a or b', 'always', 'never'];
+const names = ['title', 'secret', 'status'];
+
+const definitions: readonly JsonObject[] = types.map((name) => ({
+  name,
+  properties: [
+    { name: 'title', type: 'String' },
+    { name: 'secret', type: 'String', index: ['Property'] },
+    { name: 'status', type: 'String', index: ['Property'] },
+  ],
+}));
+
+const some = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 2 });
+
+const permission = fc
+  .record({
+    path: fc.constantFrom('**', '/a/**', '/a', '/b/*', '/*', '/*/x/**', '/b'),
+    operations: fc.constant(['read']),
+    node_types: some(fc.array(fc.constantFrom(...types), { minLength: 1, maxLength: 2 })),
+    fields: some(fc.array(fc.constantFrom(...names), { maxLength: 2 })),
+    except_fields: some(fc.array(fc.constantFrom(...names), { maxLength: 2 })),
+    condition: some(fc.constantFrom(...conditions)),
+  })
+  .map((each) => Object.fromEntries(Object.entries(each).filter(([, value]) => value !== undefined)));
+
+/** What is stored of a node, for the reference. */
+interface Stored {
+  readonly id: string;
+  readonly path: string;
+  readonly nodeType: string;
+  readonly createdBy: string;
+  readonly properties: JsonObject;
+}
+
+const me: Caller['principal'] = {
+  kind: 'identity',
+  tenant: 'acme',
+  identityId: 'me',
+  sessionId: 's',
+  email: 'me@example.org',
+};
+
+describe('reads under permissions', () => {
+  let branch: BranchFixture;
+  const stored: Stored[] = [];
+
+  beforeAll(async () => {
+    branch = await openBranch({ nodeTypes: definitions });
+    const paths = ['a', 'b', 'c'].flatMap((top) => [
+      `/${top}`,
+      ...['x', 'y'].flatMap((name) => [
+        `/${top}/${name}`,
+        ...['x', 'z'].map((leaf) => `/${top}/${name}/${leaf}`),
+      ]),
+    ]);
+    for (const [index, path] of paths.entries()) {
+      const slash = path.lastIndexOf('/');
+      const nodeType = types[index % 2] as string;
+      const createdBy = index % 3 === 0 ? 'me' : 'you';
+      const properties = {
+        title: `title ${index}`,
+        secret: `secret ${index % 4}`,
+        status: index % 5 < 2 ? 'draft' : 'live',
+      };
+      const principal = { ...me, identityId: createdBy } as Caller['principal'];
+      const node = { id: `n${index}`, name: path.slice(slash + 1), nodeType, properties };
+      const parentPath = path.slice(0, slash) || '/';
+      await branch.command(
+        { type: 'CreateNode', workspace, parentPath, node, deep: false },
+        { principal, policy: policyOf([{ path: '**', operations: ['create', 'read'] }]) },
+      );
+      stored.push({ id: `n${index}`, path, nodeType, createdBy, properties });
+    }
+  });
+  afterAll(() => branch.close());
+
+  it('show what the rules say, in every form', async () => {
+    const seen = { none: 0, some: 0, all: 0, cut: 0 };
+    await fc.assert(
+      fc.asyncProperty(fc.array(permission, { minLength: 1, maxLength: 4 }), async (permissions) => {
+        const world: PlainWorld = {
+          identity: 'me',
+          isAnonymous: false,
+          through: 'rest',
+          branch: 'main',
+          user: { id: 'my-node', path: '/users/me', roles: ['mine'] },
+          roles: [{ role_id: 'mine', permissions }],
+          groups: [],
+          configs: [],
+        };
+        const shown = new Map<string, JsonObject>();
+        for (const { path, properties, ...rest } of stored) {
+          const node = readableNode({ path, properties, ...rest });
+          const { nodeType } = rest;
+          const { isPermitted, shows } = decidePlainly(world, 'read', { workspace, path, nodeType, node });
+          if (!isPermitted) continue;
+          const kept = Object.entries(properties).filter(([name]) => shows(name));
+          if (kept.length < names.length) seen.cut += 1;
+          shown.set(path, Object.fromEntries(kept));
+        }
+        seen[shown.size === 0 ? 'none' : shown.size === stored.length ? 'all' : 'some'] += 1;
+        const caller: Caller = { principal: me, policy: policyOf(permissions as JsonValue) };
+        await expectReads(shown, caller);
+      }),
+      { numRuns: workloadCount(120) },
+    );
+    expect(Math.min(seen.none, seen.some, seen.cut)).toBeGreaterThan(0);
+  });
+
+  async function expectReads(shown: ReadonlyMap<string, JsonObject>, caller: Caller): Promise<void> {
+    const list = async (query: BranchQuery): Promise<readonly NodeObject[]> => {
+      const answer = await branch.query(query, caller);
+      return (Array.isArray(answer) ? answer : (answer as { items: unknown }).items) as readonly NodeObject[];
+    };
+    const expectNodes = (
+      found: readonly NodeObject[],
+      paths: readonly string[],
+      query: BranchQuery,
+    ): void => {
+      expect([query, found.map(({ path }) => path)]).toEqual([query, paths]);
+      for (const { has_children: hasChildren, path, properties } of found) {
+        const { $supertypes: _, $mixins: __, ...rest } = properties;
+        expect([query, path, rest]).toEqual([query, path, shown.get(path)]);
+        const children = [...shown.keys()].filter((each) => each.slice(0, each.lastIndexOf('/')) === path);
+        expect([query, path, hasChildren]).toEqual([query, path, children.length > 0]);
+      }
+    };
+    const root = { workspace, place: { path: '/' } };
+    const atRoot = [...shown.keys()].filter((path) => path.lastIndexOf('/') === 0);
+    for (const query of [
+      { type: 'ListChildren', ...root, scope: 's' },
+      { type: 'ListChildren', ...root, scope: 's', limit: 100 },
+      { type: 'RunQuery', workspace, selector: { parent: '/' } },
+      { type: 'RunDslQuery', workspace, filter: {} },
+    ] as const)
+      expectNodes(await list(query), atRoot, query);
+    const isReached = (path: string): boolean => {
+      const parent = path.slice(0, path.lastIndexOf('/'));
+      return shown.has(path) && (parent === '' || isReached(parent));
+    };
+    const tree = { type: 'ReadTree', ...root, levels: 4, form: 'flat' } as const;
+    expectNodes(await list(tree), [...shown.keys()].filter(isReached), tree);
+    for (const nodeType of types) {
+      const query = { type: 'RunQuery', workspace, selector: { nodeType } } as const;
+      const ofType = stored.filter((each) => each.nodeType === nodeType && shown.has(each.path));
+      expectNodes(await list(query), ofType.map(({ path }) => path).sort(), query);
+    }
+    for (const name of names) {
+      const filter = { [`properties.${name}`]: { exists: true } };
+      const query = { type: 'RunDslQuery', workspace, filter } as const;
+      const having = atRoot.filter((path) => Object.hasOwn(shown.get(path) as JsonObject, name));
+      expectNodes(await list(query), having, query);
+    }
+    for (const secret of ['secret 0', 'secret 3']) {
+      const filter = {
+        'properties.secret': { ne: secret },
+        order_by: { 'properties.secret': 'desc' },
+      } as const;
+      const query = { type: 'RunDslQuery', workspace, filter } as const;
+      const values = (path: string): JsonValue | undefined => shown.get(path)?.secret;
+      const found = atRoot.filter((path) => values(path) !== secret);
+      const absentFirst = found.filter((path) => values(path) === undefined);
+      const present = found.filter((path) => values(path) !== undefined);
+      present.sort((a, b) => ((values(a) as string) > (values(b) as string) ? -1 : 1));
+      expectNodes(await list(query), [...absentFirst, ...present], query);
+    }
+    for (const { path } of stored) {
+      const query = { type: 'ReadNode', workspace, place: { path } } as const;
+      const answer = await branch.query(query, caller).catch(({ code }: { code: string }) => code);
+      if (shown.has(path)) expectNodes([answer as NodeObject], [path], query);
+      else expect(answer).toBe('NODE_NOT_FOUND');
+    }
+  }
+});

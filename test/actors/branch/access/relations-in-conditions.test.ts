@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import {
+  type BranchFixture,
+  type NodeObject,
+  openBranch,
+  WORKSPACE as workspace,
+} from '#test/support/branch-fixture.ts';
+import { roleCaller } from '#test/support/role-caller.ts';
+import { operations } from './hidden-world.ts';
+
+const ACCESS = 'svc:access_control';
+
+describe('a condition that follows relations', () => {
+  let branch: BranchFixture;
+
+  beforeAll(async () => {
+    const anything = { allowed_node_types: [], allowed_root_node_types: [] };
+    branch = await openBranch({ workspaces: { [ACCESS]: anything, other: anything } });
+    for (const name of ['ada', 'bob', 'cleo', 'dan']) {
+      await create(ACCESS, `/${name}`, `user-${name}`, 'svc:User', {
+        user_id: name,
+        email: `${name}@example.org`,
+        display_name: name,
+      });
+      await create(workspace, `/of-${name}`, `of-${name}`, 'svc:Folder', {}, name);
+    }
+    await relate(ACCESS, '/ada', ACCESS, '/bob', 'KNOWS');
+    await relate(ACCESS, '/bob', ACCESS, '/cleo', 'KNOWS');
+    await relate(ACCESS, '/dan', ACCESS, '/ada', 'TRUSTS');
+    await relate(workspace, '/of-dan', ACCESS, '/ada', 'SHOWN_TO');
+  });
+  afterAll(() => branch.close());
+
+  async function create(
+    at: string,
+    path: string,
+    id: string,
+    nodeType: string,
+    properties: JsonObject,
+    identity = 'ada',
+  ): Promise<void> {
+    const caller = roleCaller([{ path: '**', operations }], { identity });
+    const node = { id, name: path.slice(1), nodeType, properties };
+    await branch.command({ type: 'CreateNode', workspace: at, parentPath: '/', node, deep: false }, caller);
+  }
+
+  function relate(from: string, path: string, to: string, target: string, type: string): Promise<unknown> {
+    return branch.command({
+      type: 'AddRelation',
+      workspace: from,
+      place: { path },
+      targetWorkspace: to,
+      targetPath: target,
+      relationType: type,
+      weight: null,
+    });
+  }
+
+  const callerWith = (condition: string, identity = 'ada'): Caller =>
+    roleCaller([{ path: '**', operations, condition }], { identity });
+
+  async function readable(condition: string, identity?: string): Promise<readonly string[]> {
+    const caller = callerWith(condition, identity);
+    const place = { path: '/' };
+    const listed = (await branch.query(
+      { type: 'ListChildren', workspace, place, scope: 's' },
+      caller,
+    )) as readonly NodeObject[];
+    const names = listed.map(({ name }) => name).filter((name) => name.startsWith('of-'));
+    for (const name of ['of-ada', 'of-bob', 'of-cleo', 'of-dan']) {
+      const read = branch.query({ type: 'ReadNode', workspace, place: { id: name } }, caller);
+      const isRead = await read.then(
+        () => true,
+        () => false,
+      );
+      expect([condition, name, isRead]).toEqual([condition, name, names.includes(name)]);
+    }
+    return names;
+  }
+
+  it.each([
+    ["node.created_by RELATES auth.local_user_id VIA 'KNOWS'", ['of-bob']],
+    ["node.created_by RELATES auth.local_user_id VIA 'KNOWS' DEPTH 1..2", ['of-ada', 'of-bob', 'of-cleo']],
+    [
+      "node.created_by RELATES auth.local_user_id VIA 'KNOWS' DEPTH 1..2 DIRECTION INCOMING",
+      ['of-bob', 'of-cleo'],
+    ],
+    ["node.created_by RELATES auth.local_user_id VIA 'TRUSTS' DIRECTION OUTGOING", ['of-dan']],
+    ["node.created_by RELATES auth.local_user_id VIA 'TRUSTS' DIRECTION INCOMING", []],
+    ["node.created_by RELATES auth.user_id VIA ['KNOWS', 'TRUSTS']", ['of-bob', 'of-dan']],
+    ["node.id RELATES auth.local_user_id VIA 'SHOWN_TO'", ['of-dan']],
+    ["!(node.created_by RELATES auth.local_user_id VIA 'KNOWS')", ['of-ada', 'of-cleo', 'of-dan']],
+    ["node.owner_id RELATES auth.local_user_id VIA 'KNOWS'", []],
+  ])('decides reads and listings: %s [REL-008]', async (condition, expected) => {
+    expect(await readable(condition)).toEqual(expected);
+  });
+
+  it('decides writes', async () => {
+    const caller = callerWith(
+      "node.created_by RELATES auth.local_user_id VIA 'KNOWS' || node.name == 'of-ada'",
+    );
+    const patch = (path: string): Promise<unknown> =>
+      branch.command({ type: 'PatchNode', workspace, place: { path }, properties: { x: 1 } }, caller);
+    await patch('/of-bob');
+    await expect(patch('/of-cleo')).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' });
+  });
+
+  it('does not take a node with a chosen id for a user', async () => {
+    const condition = "node.created_by RELATES auth.local_user_id VIA 'KNOWS'";
+    // Dan makes nodes with the ids of the user and of the identity of cleo, and relates them to himself.
+    for (const id of ['user-cleo', 'cleo']) {
+      const at = id === 'cleo' ? ACCESS : workspace;
+      await create(at, `/forged-${id}`, id, 'svc:Folder', {}, 'dan');
+      await relate(at, `/forged-${id}`, ACCESS, '/dan', 'KNOWS');
+    }
+    expect(await readable(condition, 'dan')).not.toContain('of-cleo');
+  });
+
+  it('follows the relations of the head, at every revision', async () => {
+    const condition = "node.created_by RELATES auth.local_user_id VIA 'KNOWS'";
+    const { head } = (await branch.query({ type: 'ReadBranchState' })) as { head: string };
+    const [ms, counter] = head.split('-').map(Number) as [number, number];
+    await branch.command({
+      type: 'RemoveRelation',
+      workspace: ACCESS,
+      place: { path: '/ada' },
+      targetWorkspace: ACCESS,
+      targetPath: '/bob',
+    });
+    expect(await readable(condition)).toEqual([]);
+    const read = branch.query(
+      { type: 'ReadNode', workspace, place: { path: '/of-bob' }, at: { ms, counter } },
+      callerWith(condition),
+    );
+    await expect(read).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' });
+  });
+
+  it('does not hold where too many relations would have to be followed', async () => {
+    await create(ACCESS, '/known', 'user-known', 'svc:Folder', {});
+    const fans = Array.from({ length: 450 }, (_, index) => `fan-${index}`);
+    await Promise.all(fans.map((id) => create(ACCESS, `/${id}`, id, 'svc:Folder', {})));
+    await Promise.all(fans.map((id) => relate(ACCESS, `/${id}`, ACCESS, '/known', 'FOLLOWS')));
+    const at = (depth: number): string =>
+      `'user-known' RELATES auth.local_user_id VIA 'FOLLOWS' DEPTH ${depth}`;
+    expect(await readable(`!(${at(1)})`)).toHaveLength(4);
+    expect(await readable(`!(${at(3)})`)).toEqual([]);
+  });
+});

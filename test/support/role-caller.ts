@@ -4,6 +4,7 @@ import { byId, grantsOfUser } from '#runtime/access/roles/grants.ts';
 import { RolePolicy } from '#runtime/access/roles/role-policy.ts';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
+import { adminOf } from './host-fixture.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 
 /** Who a caller with a role is. */
@@ -16,7 +17,10 @@ export interface RoleCallerSetup {
   readonly tenant?: string;
 }
 
-/** A caller with one role that has some permissions, whose conditions are texts of the condition language. */
+/**
+ * A caller with one role that has some permissions, whose conditions are texts of the condition language. The principal is
+ * one whose policy the branch takes as it is given, and the author of its writes is the identity.
+ */
 export function roleCaller(permissions: JsonValue, setup: RoleCallerSetup = {}): Caller {
   const { identity = 'ada', tenant = 'acme' } = setup;
   const properties = { role_id: 'mine', permissions };
@@ -31,12 +35,5 @@ export function roleCaller(permissions: JsonValue, setup: RoleCallerSetup = {}):
     administers: false,
     locks: false,
   });
-  const principal = {
-    kind: 'identity',
-    tenant,
-    identityId: identity,
-    sessionId: 's1',
-    email: `${identity}@example.org`,
-  } as const;
-  return { principal, policy };
+  return { principal: { ...adminOf(tenant, identity), username: identity }, policy };
 }

@@ -144,6 +144,12 @@ export const querySurfaces: QuerySurfaces = {
   },
   ReadStatistics: { kind: 'refused', attempt: { type: 'ReadStatistics' } },
   ReadBuiltIns: { kind: 'refused', attempt: { type: 'ReadBuiltIns' } },
+  FindUsers: { kind: 'refused', attempt: { type: 'FindUsers', by: { userId: 'ada' } } },
+  ReadGrants: {
+    kind: 'refused',
+    attempt: { type: 'ReadGrants', principal: { kind: 'anonymous', tenant: 'acme' } },
+  },
+  ReadOwnAccess: { kind: 'elsewhere', test: 'test/actors/branch/access/caller-permissions.test.ts' },
   ReadGraph: { kind: 'refused', attempt: { type: 'ReadGraph', revision: '1-0' } },
   ReadChanged: {
     kind: 'refused',

@@ -10,6 +10,7 @@ import {
   WORKSPACE as workspace,
 } from '#test/support/branch-fixture.ts';
 import { readableNode } from '#test/support/readable-node.ts';
+import { adminOf } from '#test/support/host-fixture.ts';
 import { workloadCount } from '#test/support/workload-count.ts';
 import { policyOf } from '#test/runtime/access/roles/access-fixture.ts';
 import { decidePlainly, type PlainWorld } from '#test/runtime/access/roles/plain-policy.ts';
@@ -49,13 +50,7 @@ interface Stored {
   readonly properties: JsonObject;
 }
 
-const me: Caller['principal'] = {
-  kind: 'identity',
-  tenant: 'acme',
-  identityId: 'me',
-  sessionId: 's',
-  email: 'me@example.org',
-};
+const me: Caller['principal'] = { ...adminOf('acme', 'me'), username: 'me' };
 
 describe('reads under permissions', () => {
   let branch: BranchFixture;

@@ -1,8 +1,10 @@
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
-import { recordKey } from '#runtime/commit/record-store.ts';
+import { readRecord, recordKey } from '#runtime/commit/record-store.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import {
+  accessIndexName,
+  type AccessRow,
   agendaBefore,
   agendaKey,
   type AgendaKind,
@@ -77,10 +79,16 @@ function dropFirst(turn: Turn, kind: AgendaKind, count: number, beforeMs?: numbe
   }
   for (const { key, name } of found) {
     turn.remove(IdentitiesTable.agenda, key);
+    if (kind === 'access') dropAccessIndex(turn, name);
     turn.remove(agendaTables[kind], recordKey(...name));
     if (kind === 'token') dropRow(turn, IdentitiesTable.tokenHashes, name.at(-1) as string);
     if (kind === 'other-attempts') countOther(turn, -1);
   }
+}
+
+function dropAccessIndex(turn: Turn, name: readonly string[]): void {
+  const row = readRecord<AccessRow>(turn, IdentitiesTable.access, ...name);
+  if (row !== undefined) dropRow(turn, IdentitiesTable.accessIndex, ...accessIndexName(row));
 }
 
 function makeRoom(turn: Turn): void {

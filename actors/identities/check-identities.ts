@@ -16,6 +16,8 @@ import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { otherAttempts, otherAttemptsRow } from './agenda.ts';
 import {
+  accessIndexName,
+  type AccessRow,
   agendaKey,
   type AgendaKind,
   agendaKindOf,
@@ -29,6 +31,7 @@ import {
   type TokenRow,
 } from './identities-tables.ts';
 import { kindOf } from './login-attempts.ts';
+import type { StatusChange } from './people-messages.ts';
 import { isPassing } from './restored-rows.ts';
 
 const tableNames = [...commonTableNames, ...identitiesTableNames];
@@ -82,6 +85,22 @@ export function* checkIdentities(reader: TableReader, tell: OnDamage): Generator
     const name = decodeJsonRow(value) as readonly string[];
     if (readRecord(reader, IdentitiesTable.tokens, ...name) === undefined)
       throw damagedRow('there is no such token');
+  });
+  yield* eachRow(reader, IdentitiesTable.access, 'access', tell, ({ key, value }) => {
+    const row = decodeJsonRow(value) as AccessRow;
+    requirePlanned(reader, 'access', row.forget_ms, namesIn(key));
+    const led = readRecord<readonly string[]>(reader, IdentitiesTable.accessIndex, ...accessIndexName(row));
+    if (led === undefined || recordKey(...led) !== key) throw damagedRow('its index does not lead to it');
+  });
+  yield* eachRow(reader, IdentitiesTable.accessIndex, 'access_index', tell, ({ key, value }) => {
+    const name = decodeJsonRow(value) as readonly string[];
+    const row = readRecord<AccessRow>(reader, IdentitiesTable.access, ...name);
+    if (row === undefined || recordKey(...accessIndexName(row)) !== key)
+      throw damagedRow('there is no such request');
+  });
+  yield* eachRow(reader, IdentitiesTable.statusChanges, 'status_changes', tell, ({ key, value }) => {
+    const { identityId } = decodeJsonRow(value) as StatusChange;
+    if (recordKey(identityId) !== key) throw damagedRow(`it holds a change of ${identityId}`);
   });
   let others = 0;
   yield* eachRow(reader, IdentitiesTable.attempts, 'attempts', tell, ({ key, value }) => {

@@ -45,6 +45,15 @@ import type {
 } from './messages.ts';
 import { dropAllTokens, dropLoginTokens, issueToken, useToken } from './one-time-tokens.ts';
 import {
+  decideAccess,
+  dropAccessOf,
+  findAccess,
+  findInvitation,
+  inviteToRepository,
+  listAccess,
+  requestAccess,
+} from './repository-access.ts';
+import {
   endSessions,
   listSessions,
   noteActivity,
@@ -52,6 +61,7 @@ import {
   removeSessions,
   revokeSession,
 } from './sessions.ts';
+import { beginStatusChange, endStatusChange, listStatusChanges, noteStatusChange } from './status-changes.ts';
 
 const authenticationConfigured: AuthenticationConfigured = Object.freeze({
   type: 'AuthenticationConfigured',
@@ -107,6 +117,18 @@ class IdentitiesActor implements ActorBehaviour {
         return useToken(turn, command.kind, command.tokenHash);
       case 'ConfigureAuthentication':
         return configure(turn, command);
+      case 'RequestAccess':
+        sweep(turn);
+        return requestAccess(turn, command);
+      case 'DecideAccess':
+        return decideAccess(turn, command);
+      case 'InviteToRepository':
+        sweep(turn);
+        return inviteToRepository(turn, command);
+      case 'NoteStatusChange':
+        return noteStatusChange(turn, command);
+      case 'EndStatusChange':
+        return endStatusChange(turn, command);
       default:
         return unknownMessage(command);
     }
@@ -131,6 +153,14 @@ class IdentitiesActor implements ActorBehaviour {
         };
       case 'IsReplaceable':
         return isReplaceable(view);
+      case 'FindAccess':
+        return findAccess(view, query, clock.wallMs());
+      case 'FindInvitation':
+        return findInvitation(view, query, clock.wallMs());
+      case 'ListAccess':
+        return listAccess(query, context);
+      case 'ListStatusChanges':
+        return listStatusChanges(view, query);
       default:
         return unknownMessage(query);
     }
@@ -187,6 +217,8 @@ function update(turn: Turn, { changes, identityId }: UpdateIdentity): Identity {
     updated_at: timestampOf(turn),
   };
   saveIdentity(turn, changed);
+  if (changed.is_active !== identity.is_active)
+    beginStatusChange(turn, identityId, changed.is_active ? 'active' : 'inactive');
   tellChanged(turn, identityId);
   return shownIdentity(changed);
 }
@@ -197,7 +229,9 @@ function remove(turn: Turn, { identityId }: DeleteIdentity): Identity {
   removeSessions(turn, identityId);
   dropAllTokens(turn, key);
   new LoginAttempts(turn, key, true, turn.wallMs).forget(turn);
+  dropAccessOf(turn, identityId);
   removeIdentity(turn, identity);
+  beginStatusChange(turn, identityId, 'deleted');
   tellChanged(turn, identityId);
   return shownIdentity(identity);
 }
@@ -225,6 +259,8 @@ export const identitiesActor: ActorKind = Object.freeze({
     'DeleteIdentity',
     'UpdateIdentity',
     'SetPassword',
+    'NoteStatusChange',
+    'EndStatusChange',
   ]),
   create: () => new IdentitiesActor(),
 });

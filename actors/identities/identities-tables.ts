@@ -4,6 +4,7 @@ import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { sortableUint48 } from '#runtime/shard/binary-key.ts';
 import { encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { LinkedProvider, SessionEnd } from './messages.ts';
+import type { AccessEntry } from './people-messages.ts';
 
 /** Own tables of the identities of a tenant. Values are JSON with a checksum. */
 export const IdentitiesTable = {
@@ -25,6 +26,12 @@ export const IdentitiesTable = {
   agenda: FIRST_OWN_TABLE + 7,
   /** {@link AUTHENTICATION} → AuthConfiguration, once it was stored */
   settings: FIRST_OWN_TABLE + 8,
+  /** {@link AccessName} → {@link AccessRow} */
+  access: FIRST_OWN_TABLE + 9,
+  /** {@link accessIndexName} → {@link AccessName} */
+  accessIndex: FIRST_OWN_TABLE + 10,
+  /** identity id → StatusChange */
+  statusChanges: FIRST_OWN_TABLE + 11,
 } as const;
 
 /** Names of the tables, in the order of their numbers. */
@@ -38,6 +45,9 @@ export const identitiesTableNames: readonly string[] = Object.freeze([
   'attempts',
   'agenda',
   'settings',
+  'access',
+  'access_index',
+  'status_changes',
 ]);
 
 /** Name of the only record in `settings`. */
@@ -114,14 +124,29 @@ export interface AttemptsRow {
   readonly is_account: boolean;
 }
 
+/** A request for access, or an invitation, as stored. */
+export interface AccessRow extends AccessEntry {
+  /** When the row is removed; an invitation ends then. */
+  readonly forget_ms: number;
+}
+
+/** Name of a row: whose it is, the id of the identity or the key of the address, the repository. */
+export type AccessName = readonly [subject: 'identity' | 'email', of: string, repository: string];
+
+/** Name in the index of a repository: ids sort by their time. */
+export function accessIndexName({ id, repository, status }: AccessRow): readonly string[] {
+  return [repository, status, id];
+}
+
 /** What an entry of the agenda removes; attempts at addresses without an account are apart, so that they can be bounded. */
-export type AgendaKind = 'session' | 'token' | 'account-attempts' | 'other-attempts';
+export type AgendaKind = 'session' | 'token' | 'account-attempts' | 'other-attempts' | 'access';
 
 const letters: Readonly<Record<AgendaKind, string>> = {
   session: 's',
   token: 't',
   'account-attempts': 'a',
   'other-attempts': 'o',
+  access: 'r',
 };
 
 /** Every kind of entry. */
@@ -133,6 +158,7 @@ export const agendaTables: Readonly<Record<AgendaKind, number>> = Object.freeze(
   token: IdentitiesTable.tokens,
   'account-attempts': IdentitiesTable.attempts,
   'other-attempts': IdentitiesTable.attempts,
+  access: IdentitiesTable.access,
 });
 
 /** Key of an entry: its kind, its time, the name of the row. */

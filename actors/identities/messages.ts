@@ -4,6 +4,7 @@ import type {
 } from '#runtime/access/identity/auth-configuration.ts';
 import type { ActorEvent } from '#runtime/commit/behaviour.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import type { PeopleCommand, PeopleQuery } from './people-messages.ts';
 
 /**
  * Commands and queries of the identities of a tenant: people who log in with a password, a link or a provider, their
@@ -377,7 +378,8 @@ export type IdentitiesCommand =
   | DeleteIdentity
   | IssueOneTimeToken
   | UseOneTimeToken
-  | ConfigureAuthentication;
+  | ConfigureAuthentication
+  | PeopleCommand;
 
 /** An identity by id or address. Answer: {@link Identity} or undefined. For an administrator or the engine. */
 export interface FindIdentity {
@@ -453,7 +455,8 @@ export type IdentitiesQuery =
   | ListSessions
   | ListIdentities
   | ReadAuthentication
-  | IsReplaceable;
+  | IsReplaceable
+  | PeopleQuery;
 
 /**
  * An identity was changed or removed by an administrator, or its password was set: what was read of it before, to

@@ -60,6 +60,19 @@ beforeAll(async () => {
     tokenHash: 'invitation',
     payload: {},
   });
+  const { identityId } = await real.register('cat@example.org');
+  const repository = 'site~0123456789';
+  await real.send({ type: 'RequestAccess', repository, identityId, message: null, roles: ['viewer'] });
+  await real.send({
+    type: 'InviteToRepository',
+    repository,
+    email: 'dan@example.org',
+    roles: ['viewer'],
+    message: null,
+    days: 7,
+    by: 'admin',
+  });
+  await real.send({ type: 'UpdateIdentity', identityId, changes: { is_active: false } });
   rows = await real.reading((file) =>
     tableNames.flatMap((_, table) =>
       [...file.rows(table)].map(({ key, value }) => ({ table, key, value: Buffer.from(value) })),
@@ -107,7 +120,11 @@ describe('a check of identities', () => {
       (row) => isOwn(row) && findingsOf(rows.filter((each) => each !== row)).length === 0,
     );
     // Without it the defaults are in force.
-    expect(unnoticed.map(({ table }) => table)).toEqual([IdentitiesTable.settings]);
+    expect(unnoticed.map(({ table }) => table)).toEqual([
+      IdentitiesTable.settings,
+      // Then the status of the user nodes is set when the identity is changed the next time.
+      IdentitiesTable.statusChanges,
+    ]);
   });
 
   it('finds each row that was changed or has another key', () => {

@@ -1,5 +1,6 @@
 import { AdminAccess } from '#protocols/admin/admin-access.ts';
 import { IdentityCallers } from '#protocols/identity/identity-callers.ts';
+import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
 import type { AccountNews } from '#runtime/access/account-news.ts';
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { IdentityNewsroom } from '#runtime/access/identity/identity-news.ts';
@@ -20,6 +21,7 @@ import { backupFolder } from '#server/host/backup-folder.ts';
 import { memberConsumers } from '#server/feed/own-consumers.ts';
 import { MemberFeeds } from '#server/feed/member-feeds.ts';
 import { MemberJobs } from '#server/jobs/member-jobs.ts';
+import { UserStatusChanges } from '#server/jobs/user-status-changes.ts';
 import { MemberLocks } from '#server/provisioning/branch-locks.ts';
 import { MemberBranches } from '#server/provisioning/branch-provisioning.ts';
 import { LazyUpgrades } from '#server/provisioning/built-in-upgrades.ts';
@@ -32,6 +34,7 @@ import type { MemberResources } from './open-resources.ts';
 /** Services that use the actors of an engine for the routes. */
 export interface MemberServices {
   readonly upgrades: LazyUpgrades;
+  readonly statusChanges: UserStatusChanges;
   readonly jobs: MemberJobs;
   readonly feeds: MemberFeeds;
   readonly backups: MemberBackups;
@@ -101,8 +104,13 @@ export function openServices(
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random, previous);
   const unknownRemovals = new UnknownRemovals(router, clock, random);
   closers.add(() => unknownRemovals.close());
+  const upgrades = new LazyUpgrades(router, clock, log);
+  const directory = new RepositoryDirectory(router, upgrades, engine.nearby);
+  const statusChanges = new UserStatusChanges({ router, directory, clock, random, log });
+  closers.add(() => statusChanges.close());
   return {
-    upgrades: new LazyUpgrades(router, clock, log),
+    upgrades,
+    statusChanges,
     jobs,
     feeds,
     backups,

@@ -147,6 +147,7 @@ function engineEnvironment(
     onJobsEnqueued: (actor) => void parts.services?.jobs.deliver(actor),
     onJobsWaiting: (actor, ids) => parts.services?.jobs.waiting(actor, ids),
     onOpened: (actor) => parts.services?.feeds.opened(actor),
+    onUserStatusChanging: (identities) => parts.services?.statusChanges.notice(identities),
   });
   return {
     options,
@@ -169,6 +170,7 @@ function engineEnvironment(
     onOwned: (isMine) => {
       parts.services?.jobs.takeUp(isMine);
       parts.services?.feeds.takeUp(isMine);
+      void parts.services?.statusChanges.takeUp(isMine);
     },
     ...(registryTimes === undefined ? {} : { registryTimes }),
   };
@@ -213,6 +215,7 @@ async function start(
   }
   services.jobs.start(engine.mode === 'embedded');
   if (engine.mode === 'embedded') services.feeds.takeUp(() => true);
+  if (engine.mode === 'embedded') void services.statusChanges.takeUp(() => true);
   http.open();
   return { port, url };
 }
@@ -220,13 +223,14 @@ async function start(
 async function drain(
   { clock, log }: MemberEnvironment,
   engine: MemberEngine,
-  { backups, feeds, jobs, locks }: MemberServices,
+  { backups, feeds, jobs, locks, statusChanges }: MemberServices,
   http: HttpServer,
   closers: Closers,
   graceMs: number,
 ): Promise<void> {
   // Otherwise a client that waits for a lock would delay the restart of the others, and be cut off in the end.
   locks.stop();
+  statusChanges.close();
   engine.endWaits();
   const closeMs = Math.max(CLOSE_MS_MIN, graceMs / 4);
   const requestsMs = (graceMs * 3) / 4;

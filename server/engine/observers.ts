@@ -1,4 +1,5 @@
 import { isAuthenticationConfigured, isIdentityChanged } from '#actors/identities/messages.ts';
+import { isUserStatusChanging } from '#actors/identities/people-messages.ts';
 import {
   type AuditEntry,
   isAccountChanged,
@@ -47,6 +48,8 @@ export interface HostListeners {
   readonly onJobsWaiting: (actor: ActorId, ids: readonly string[]) => void;
   /** Something has changed in the identities of a tenant. */
   readonly onIdentityNews: (news: IdentityNews) => void;
+  /** A change of the status of user nodes has to be carried to repositories. */
+  readonly onUserStatusChanging: (identities: ActorId) => void;
 }
 
 /** Counts batches and logs events of actors for operators. */
@@ -75,6 +78,7 @@ export function hostObserver(metrics: Metrics, log: Log, listeners: HostListener
       }
       if (happened.includes(jobEnqueued)) onJobsEnqueued(actor);
       for (const event of happened) if (isIndexesPending(event)) onIndexesPending(actor, event.since);
+      if (happened.some(isUserStatusChanging)) listeners.onUserStatusChanging(actor);
       const waiting = happened.filter(isJobWaiting);
       for (const event of happened) {
         if (isIdentityChanged(event))

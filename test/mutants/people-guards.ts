@@ -1,10 +1,32 @@
 import type { GuardMutant } from './guard-mutant.ts';
 
+const statusTest = ['test/server/jobs/user-status-changes.test.ts'];
 const originsTest = ['test/protocols/rest/origins/allowed-origins.test.ts'];
 const forwardedTest = ['test/protocols/http/requests/forwarded.test.ts'];
 
-/** The safety guards of what a page or a proxy may say. */
+/** The safety guards of the status of people, and of what a page or a proxy may say. */
 export const peopleGuards: readonly GuardMutant[] = [
+  {
+    guard: 'a change of a status goes back before a repository that was not reached',
+    file: 'server/jobs/user-status-changes.ts',
+    from: 'if (!hasFailed) {',
+    to: 'if (true) {',
+    tests: statusTest,
+  },
+  {
+    guard: 'an older change does not end a newer one',
+    file: 'actors/identities/status-changes.ts',
+    from: 'return change?.changeId === changeId ? change : undefined;',
+    to: 'return change;',
+    tests: ['test/actors/identities/status-changes.test.ts'],
+  },
+  {
+    guard: 'the node of a person who was removed does not come back',
+    file: 'protocols/rest/people/user-nodes.ts',
+    from: " || current === 'deleted'",
+    to: '',
+    tests: statusTest,
+  },
   {
     guard: 'names that do not exist displace no list of origins',
     file: 'protocols/rest/origins/allowed-origins.ts',

@@ -9,6 +9,8 @@ import { OperatorAccess } from '#protocols/rest/access/operator-access.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
 import type { MemberStatus } from '#protocols/rest/management/system.ts';
 import { AllowedOrigins } from '#protocols/rest/origins/allowed-origins.ts';
+import { RepositoryMembers } from '#protocols/rest/people/repository-members.ts';
+import { TenantPeople } from '#protocols/rest/people/tenant-people.ts';
 import { hashLargeBody } from '#protocols/rest/rest-context.ts';
 import { defaultLoginThrottle, LoginThrottle } from '#runtime/access/login-throttle.ts';
 import { type Principal, principalKey } from '#runtime/access/principal.ts';
@@ -67,6 +69,8 @@ export function openHttp(
     clock,
     byDefault: server.anonymousEnabled,
   });
+  const people = new TenantPeople(router);
+  const users = new MemberRepositoryUsers(router, directory, people);
   const routes = memberRoutes({
     ...served,
     router,
@@ -75,7 +79,9 @@ export function openHttp(
     random,
     throttle,
     logins,
-    users: new MemberRepositoryUsers(router, directory, (tenant) => logins.configuration(tenant)),
+    users,
+    people,
+    members: new RepositoryMembers(router, directory, users),
     onUserFailure: (facts, error) =>
       log.warn('the node of a person in a repository could not be found or made; the login goes on', {
         ...facts,

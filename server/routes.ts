@@ -28,6 +28,8 @@ import { refusingFields, refusingMisplaced } from '#protocols/rest/unknown-field
 import { withPermission } from '#protocols/rest/access/permission.ts';
 import { withConsistency } from '#protocols/rest/reads/read-consistency.ts';
 import { refusingParameters } from '#protocols/rest/reads/refused-parameters.ts';
+import { type AccessRequestsContext, accessRequestRoutes } from '#protocols/rest/people/access-requests.ts';
+import { type IdentityUsersContext, identityUserRoutes } from '#protocols/rest/people/identity-users.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
 import { type StatisticsContext, statisticsRoutes } from '#protocols/rest/management/statistics.ts';
 import { type SystemContext, systemRoutes } from '#protocols/rest/management/system.ts';
@@ -39,7 +41,8 @@ import type { DefinitionsContext } from '#protocols/rest/schema/definitions.ts';
 import { workspaceRoutes } from '#protocols/rest/schema/workspaces.ts';
 
 /** Dependencies of a member's routes. */
-export type RoutesContext = AdminAuthContext &
+export type RoutesContext = AccessRequestsContext &
+  AdminAuthContext &
   AuthConfigurationContext &
   AdminUsersContext &
   ApiKeysContext &
@@ -50,6 +53,7 @@ export type RoutesContext = AdminAuthContext &
   BranchesContext &
   ClusterContext &
   DefinitionsContext &
+  IdentityUsersContext &
   JobsContext &
   StatisticsContext &
   TenantsContext &
@@ -71,6 +75,8 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...adminUserRoutes(context),
     ...apiKeyRoutes(context),
     ...auditRoutes(context),
+    ...identityUserRoutes(context),
+    ...accessRequestRoutes(context),
     ...withAdmission(
       context,
       withIdempotency(

@@ -3,6 +3,8 @@ export const interfaceTags: Readonly<Record<string, string>> = {
   System: 'Liveness, readiness, metrics and state of a member and of its cluster.',
   Admin: 'Logging in as an administrator, and the own account.',
   Identities: 'People who use content: registration, logins, sessions, and how they are configured.',
+  'Identity users': 'Accounts of people, for administrators of the tenant.',
+  'Access to repositories': 'Requests for access to a repository, invitations to it, and its members.',
   Tenants: 'Tenants of the server, for administrators of the system.',
   Repositories: 'Repositories of a tenant, and their languages.',
   'System updates': 'Newer versions of the built-in types and workspaces, for repositories that change them.',

@@ -41,6 +41,7 @@ const rows = {
   ],
   INVALID_PATH: [400, '22023', 'give-up', 'The path cannot be read; check its percent-encoding.'],
   ENCODING_ERROR: [400, '22021', 'give-up', 'The bytes are not valid UTF-8.'],
+  NOT_A_USER_NODE: [400, '22023', 'give-up', 'The node is no user.'],
   INVALID_EMAIL: [400, '22023', 'give-up', 'The email address is not valid.'],
   CANNOT_DELETE_SELF: [
     400,
@@ -114,6 +115,7 @@ const rows = {
   NODE_ALREADY_EXISTS: [409, '23505', 'give-up', 'A node is there already.'],
   BRANCH_ALREADY_EXISTS: [409, '42P04', 'give-up', 'A branch or tag of this name exists already.'],
   TAG_ALREADY_EXISTS: [409, '42710', 'give-up', 'A tag or branch of this name exists already.'],
+  IDENTITY_ALREADY_LINKED: [409, '23505', 'give-up', 'The node or the identity is linked already.'],
   EMAIL_EXISTS: [409, '23505', 'give-up', 'An account with this email exists already.'],
   REPOSITORY_ALREADY_EXISTS: [409, '42P04', 'give-up', 'A repository of this name exists already.'],
   TENANT_ALREADY_EXISTS: [409, '42P04', 'give-up', 'A tenant of this name exists already.'],

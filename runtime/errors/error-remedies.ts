@@ -18,6 +18,7 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   INVALID_PATH:
     'Percent-encode each segment by itself and leave the `/` between segments as it is. A segment cannot be `.`, `..` or hold a `/`.',
   ENCODING_ERROR: 'Encode the body as UTF-8.',
+  NOT_A_USER_NODE: 'Name a node of type `svc:User` in workspace `svc:access_control` of branch `main`.',
   INVALID_EMAIL: 'Send one address with an `@` between two parts, at most 254 characters.',
   CANNOT_DELETE_SELF: 'Ask another administrator of the tenant to delete the account, or deactivate it.',
   WEAK_PASSWORD: 'Choose a password that meets every rule the message lists.',
@@ -79,6 +80,8 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   NODE_ALREADY_EXISTS: 'Choose another name or id, or change the node that is there with `PUT`.',
   BRANCH_ALREADY_EXISTS: 'Choose another name: branches and tags share one set of names.',
   TAG_ALREADY_EXISTS: 'Choose another name: branches and tags share one set of names.',
+  IDENTITY_ALREADY_LINKED:
+    'Read `user_id` of the node. To give the node to another person, remove its `user_id` first; a person has one node in a repository.',
   EMAIL_EXISTS: 'Log in with the address, or register another one.',
   REPOSITORY_ALREADY_EXISTS: 'Choose another `repo_id`, or use the repository that is there.',
   TENANT_ALREADY_EXISTS: 'Choose another id for the tenant.',

@@ -11,7 +11,9 @@ import {
 } from '#protocols/identity/ports.ts';
 import type { FoundBranch } from '#protocols/rest/access/found-branch.ts';
 import type { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
-import type { AuthConfiguration } from '#runtime/access/identity/auth-configuration.ts';
+import type { Admitting } from '#protocols/rest/people/repository-members.ts';
+import type { TenantPeople } from '#protocols/rest/people/tenant-people.ts';
+import { isOvertaken, patchUserNode } from '#protocols/rest/people/user-nodes.ts';
 import { localPartOf } from '#runtime/access/identity/email-address.ts';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { IdentityPrincipal } from '#runtime/access/principal.ts';
@@ -31,6 +33,12 @@ const INTERNAL = '/users/internal';
 
 /** Role of everybody with a node, besides the default roles. */
 const EVERYBODY = 'authenticated_user';
+
+/** Message of the revisions that give access. */
+const GRANTED = 'Access granted';
+
+/** Attempts at a node that others change at the same time. */
+const ATTEMPTS_MAX = 5;
 
 /** Type and workspace of the settings of a repository. */
 const SETTINGS_TYPE = 'svc:RepoAuthConfig';
@@ -62,20 +70,20 @@ const open: Admission = Object.freeze({
  * - A node of another identity is never given away.
  * - Of two logins at once one makes the node, and the other finds it: the path and the address are unique in the branch.
  */
-export class MemberRepositoryUsers implements RepositoryUsers {
+export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
   readonly #router: Router;
   readonly #directory: Pick<RepositoryDirectory, 'branch'>;
-  readonly #configurationOf: (tenant: string) => Promise<AuthConfiguration>;
+  readonly #people: Pick<TenantPeople, 'configuration' | 'invitationFor' | 'useInvitation'>;
 
-  /** @param configurationOf reads how people authenticate in a tenant */
+  /** @param people how people authenticate in tenants, and who is invited */
   constructor(
     router: Router,
     directory: Pick<RepositoryDirectory, 'branch'>,
-    configurationOf: (tenant: string) => Promise<AuthConfiguration>,
+    people: Pick<TenantPeople, 'configuration' | 'invitationFor' | 'useInvitation'>,
   ) {
     this.#router = router;
     this.#directory = directory;
-    this.#configurationOf = configurationOf;
+    this.#people = people;
   }
 
   async find(tenant: string, repository: string, identityId: string): Promise<RepositoryUser | undefined> {
@@ -105,6 +113,7 @@ export class MemberRepositoryUsers implements RepositoryUsers {
   ): Promise<RepositoryUser | undefined> {
     const branch = await this.#branchOf(tenant, repository);
     if (branch === undefined) return undefined;
+    await this.#acceptInvitation(branch, identity);
     const known = await this.#ofIdentity(branch, identity.identity_id);
     if (known.length > 0) return alone(known);
     const admission = await this.#admissionTo(branch);
@@ -112,9 +121,75 @@ export class MemberRepositoryUsers implements RepositoryUsers {
     if (admission.needsVerifiedEmail && !identity.email_verified) return undefined;
     const [withAddress] = await this.#find(branch, { email: identity.email });
     if (withAddress !== undefined) return await this.#claim(branch, withAddress, identity);
-    const roles =
-      admission.defaultRoles ?? (await this.#configurationOf(tenant)).access_settings.default_roles;
-    return await this.#make(branch, identity, roles);
+    return await this.#make(branch, identity, await this.#defaultRoles(tenant, admission));
+  }
+
+  async admit(
+    tenant: string,
+    repository: string,
+    identity: Identity,
+    roles: readonly string[] | undefined,
+    by: string,
+  ): Promise<void> {
+    const branch = await this.#directory.branch(tenant, repository, BRANCH, 'write');
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const known = await this.#ofIdentity(branch, identity.identity_id);
+        if (known.length > 1) throw new ServiceError('CONFLICT', 'Several user nodes name the person');
+        const node = known[0] ?? (await this.#free(branch, identity));
+        if (node !== undefined) await this.#readmit(branch, node, identity, roles ?? [], by);
+        else {
+          const given = roles ?? (await this.#defaultRoles(tenant, await this.#admissionTo(branch)));
+          await this.#make(branch, identity, given, by);
+        }
+        return;
+      } catch (error) {
+        if (!isOvertaken(error) || attempt === ATTEMPTS_MAX) throw error;
+      }
+    }
+  }
+
+  async #defaultRoles(tenant: string, { defaultRoles }: Admission): Promise<readonly string[]> {
+    return defaultRoles ?? (await this.#people.configuration(tenant)).access_settings.default_roles;
+  }
+
+  /** Whoever is invited gets in, also where people do not get in by themselves. */
+  async #acceptInvitation({ repository }: FoundBranch, identity: Identity): Promise<void> {
+    const { name, part, tenant } = repository;
+    const invitation = await this.#people.invitationFor(tenant, part, identity);
+    if (invitation === undefined) return;
+    const { decided_by: by, id, requested_roles: roles } = invitation;
+    await this.admit(tenant, name, identity, roles, by ?? 'system');
+    await this.#people.useInvitation(tenant, part, id);
+  }
+
+  /** A node with the address of a person that may be given to the person. @throws {ServiceError} `CONFLICT` */
+  async #free(
+    branch: FoundBranch,
+    { email, email_verified: isVerified }: Identity,
+  ): Promise<UserNode | undefined> {
+    const [found] = await this.#find(branch, { email });
+    // It may have roles that were meant for the owner of the address.
+    if (found !== undefined && (found.userId !== null || !isVerified))
+      throw new ServiceError('CONFLICT', `The user node '${found.path}' has the address of the person`);
+    return found;
+  }
+
+  async #readmit(
+    branch: FoundBranch,
+    node: UserNode,
+    identity: Identity,
+    roles: readonly string[],
+    by: string,
+  ): Promise<void> {
+    const properties = {
+      user_id: identity.identity_id,
+      status: 'active',
+      can_login: true,
+      roles: [...new Set([...node.roles, ...roles])],
+    };
+    const place = { actor: branch.actor, tenant: branch.repository.tenant };
+    await patchUserNode(this.#router, place, node, properties, { message: GRANTED, actor: by });
   }
 
   /** Gives a node without an identity to the person whose address it has. */
@@ -135,6 +210,7 @@ export class MemberRepositoryUsers implements RepositoryUsers {
     branch: FoundBranch,
     identity: Identity,
     roles: readonly string[],
+    by?: string,
   ): Promise<RepositoryUser | undefined> {
     const { email, identity_id: identityId } = identity;
     const properties: JsonObject = {
@@ -150,6 +226,7 @@ export class MemberRepositoryUsers implements RepositoryUsers {
         parentPath: INTERNAL,
         deep: true,
         node: { name, nodeType: USER_TYPE, properties },
+        ...(by === undefined ? {} : { commit: { message: GRANTED, actor: by } }),
       };
       try {
         await this.#command(branch, command);

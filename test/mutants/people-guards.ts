@@ -1,11 +1,41 @@
 import type { GuardMutant } from './guard-mutant.ts';
 
+const accessTest = ['test/actors/identities/repository-access.test.ts'];
 const statusTest = ['test/server/jobs/user-status-changes.test.ts'];
 const originsTest = ['test/protocols/rest/origins/allowed-origins.test.ts'];
 const forwardedTest = ['test/protocols/http/requests/forwarded.test.ts'];
+const scenario = ['test/scenarios/access-requests.test.ts'];
 
-/** The safety guards of the status of people, and of what a page or a proxy may say. */
+/** The safety guards of access to repositories and of what a page or a proxy may say. */
 export const peopleGuards: readonly GuardMutant[] = [
+  {
+    guard: 'an invitation is for whoever has proven the address',
+    file: 'actors/identities/repository-access.ts',
+    from: ' || !identity.email_verified',
+    to: '',
+    tests: accessTest,
+  },
+  {
+    guard: 'an invitation ends at its time',
+    file: 'actors/identities/repository-access.ts',
+    from: "return row?.status === 'invited' && row.forget_ms > nowMs",
+    to: "return row?.status === 'invited'",
+    tests: accessTest,
+  },
+  {
+    guard: 'a request that was decided is not decided otherwise',
+    file: 'actors/identities/repository-access.ts',
+    from: "if (found.status !== 'pending' && found.status !== 'invited')",
+    to: 'if (false)',
+    tests: accessTest,
+  },
+  {
+    guard: 'the requests of a repository are bounded',
+    file: 'actors/identities/repository-access.ts',
+    from: "if (open.length >= most) throw new ServiceError('RATE_LIMITED', message);",
+    to: '',
+    tests: accessTest,
+  },
   {
     guard: 'a change of a status goes back before a repository that was not reached',
     file: 'server/jobs/user-status-changes.ts',
@@ -26,6 +56,34 @@ export const peopleGuards: readonly GuardMutant[] = [
     from: " || current === 'deleted'",
     to: '',
     tests: statusTest,
+  },
+  {
+    guard: 'only those who decide on access give it',
+    file: 'protocols/rest/people/deciders.ts',
+    from: 'return roles.includes(EVERYTHING);',
+    to: 'return roles.length > 0;',
+    tests: scenario,
+  },
+  {
+    guard: 'roles that somebody asks for are not given without a decision',
+    file: 'protocols/rest/people/access-requests.ts',
+    from: 'roles.length === 0 && !settings.require_approval',
+    to: '!settings.require_approval',
+    tests: scenario,
+  },
+  {
+    guard: 'roles that are given exist',
+    file: 'protocols/rest/people/repository-members.ts',
+    from: 'if (unknown.length > 0)',
+    to: 'if (false)',
+    tests: scenario,
+  },
+  {
+    guard: 'a node of another person is not given away',
+    file: 'protocols/rest/people/repository-members.ts',
+    from: "(owner !== undefined && owner !== null && owner !== '') || ",
+    to: '',
+    tests: ['test/scenarios/identity-users.test.ts'],
   },
   {
     guard: 'names that do not exist displace no list of origins',

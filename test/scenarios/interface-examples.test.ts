@@ -109,6 +109,7 @@ const ofIdentity: ReadonlySet<string> = new Set([
   'logOutIdentity',
   'readOwnIdentity',
   'readOwnIdentityInRepository',
+  'requestAccess',
   'revokeOwnSession',
 ]);
 

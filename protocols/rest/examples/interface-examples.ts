@@ -8,6 +8,7 @@ import { identityExamples } from './identity-examples.ts';
 import { lockExamples } from './lock-examples.ts';
 import { managementExamples } from './management-examples.ts';
 import { nodeExamples } from './node-examples.ts';
+import { peopleExamples } from './people-examples.ts';
 import { queryExamples } from './query-examples.ts';
 import { repositoryExamples } from './repository-examples.ts';
 import { replacementExamples, schemaExamples } from './schema-examples.ts';
@@ -36,6 +37,7 @@ export const interfaceExamples: readonly Exchange[] = [
   ...lockExamples,
   ...managementExamples,
   ...identityExamples,
+  ...peopleExamples,
   ...replacementExamples,
   ...closingExamples,
 ];

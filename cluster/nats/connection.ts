@@ -126,7 +126,7 @@ function readUrls(urls: readonly string[], hasAuthorities: boolean): Addresses {
   const hosts: string[] = [];
   const schemes = new Set<string>();
   const servers = urls.map((text, index) => {
-    const url = URL.canParse(text) ? new URL(text) : undefined;
+    const url = URL.parse(text) ?? undefined;
     // The message omits the address itself, because it may contain a password.
     if (url === undefined || !/^(nats|tls):$/.test(url.protocol) || url.hostname === '') {
       problems.push(`address ${index + 1} of SVC_NATS_URL is not of the form nats://host:4222`);

@@ -147,9 +147,9 @@ export function redirected(
   const { host, isSecure, url } = from.target;
   // Bytes that are not ASCII are UTF-8, which Node reads as Latin 1.
   const text = Buffer.from(location, 'latin1').toString('utf8');
-  if (!URL.canParse(text, url.href))
-    throw unacceptable(`The server '${host}' redirects to something that is not a URL`);
-  const target = checkedUrl(new URL(text, url.href), allowance);
+  const next = URL.parse(text, url.href);
+  if (next === null) throw unacceptable(`The server '${host}' redirects to something that is not a URL`);
+  const target = checkedUrl(next, allowance);
   if (isSecure && !target.isSecure)
     throw refused('redirect', `The server '${host}' redirects from https to http, which is never followed`);
   const becomesGet =

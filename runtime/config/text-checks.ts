@@ -13,7 +13,7 @@ const masterKeyBytes = 32;
  * @throws {OptionError} when it is anything else
  */
 export function checkOrigin(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = URL.parse(text) ?? undefined;
   const isBare =
     url !== undefined &&
     (url.protocol === 'http:' || url.protocol === 'https:') &&
@@ -129,14 +129,14 @@ const memberIdCharactersMax = 200;
  * The address of a NATS server. The message does not contain it, because it may hold a password. @throws {OptionError}
  */
 export function checkNatsUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = URL.parse(text) ?? undefined;
   if (url !== undefined && /^(?:nats|tls):$/.test(url.protocol) && url.hostname !== '') return text;
   throw new OptionError(['must be addresses like nats://host:4222 or tls://host:4222']);
 }
 
 /** An HTTP or HTTPS URL. @throws {OptionError} */
 export function checkHttpUrl(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = URL.parse(text) ?? undefined;
   if (url !== undefined && /^https?:$/.test(url.protocol)) return text.replace(/\/+$/, '');
   throw new OptionError(['must be an address like http://host:8222']);
 }
@@ -163,8 +163,8 @@ export function checkAllowedHost(text: string): string {
   const bare = text.replace(/^\[(.*)\]$/, '$1');
   // A name with a port is not an IPv6 address, so it is refused.
   const authority = bare.includes(':') ? `[${bare}]` : bare;
-  if (/^[^/\\?#@*\s]+$/.test(bare) && URL.canParse(`https://${authority}`))
-    return new URL(`https://${authority}`).hostname.replace(/^\[|\]$|\.$/g, '');
+  const url = /^[^/\\?#@*\s]+$/.test(bare) ? URL.parse(`https://${authority}`) : null;
+  if (url !== null) return url.hostname.replace(/^\[|\]$|\.$/g, '');
   throw new OptionError([
     `must be host names or IP addresses without scheme, port and path, not '${text.slice(0, 80)}'`,
   ]);

@@ -273,8 +273,9 @@ export function isWrittenOnlyBy(
 
 /** @returns origin of an address on this machine; undefined for any other text */
 function loopbackOrigin(text: string): string | undefined {
-  if (!URL.canParse(text)) return undefined;
-  const { hostname, origin, protocol } = new URL(text);
+  const url = URL.parse(text);
+  if (url === null) return undefined;
+  const { hostname, origin, protocol } = url;
   if (protocol !== 'http:' && protocol !== 'https:') return undefined;
   const isLoopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
   return isLoopback ? origin : undefined;

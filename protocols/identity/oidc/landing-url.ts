@@ -36,7 +36,7 @@ export function landingUrl(text: string, allowed: AllowedLandings): string {
 }
 
 function ownPath(text: string): string {
-  const url = URL.canParse(text, RELATIVE_TO) ? new URL(text, RELATIVE_TO) : undefined;
+  const url = URL.parse(text, RELATIVE_TO) ?? undefined;
   // `//host` leads elsewhere, and so does `/.//host` once its dots are resolved.
   const isOwn =
     url !== undefined &&
@@ -48,7 +48,7 @@ function ownPath(text: string): string {
 }
 
 function allowedUrl(text: string, { origins, ownOrigin }: AllowedLandings): string {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const url = URL.parse(text) ?? undefined;
   if (url === undefined || (url.protocol !== 'https:' && url.protocol !== 'http:')) throw notAllowed();
   if (url.username !== '' || url.password !== '') throw notAllowed();
   if (url.origin !== ownOrigin && !origins.includes(url.origin)) throw notAllowed();

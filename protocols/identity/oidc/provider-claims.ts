@@ -130,7 +130,6 @@ function isText(value: JsonValue | undefined): value is string {
 /** The address of a picture, which pages show: only of a kind that cannot run as a script. */
 function httpUrlOf(value: JsonValue | undefined): string | null {
   const text = textOf(value);
-  if (text === null || !URL.canParse(text)) return null;
-  const { protocol } = new URL(text);
+  const protocol = text === null ? undefined : URL.parse(text)?.protocol;
   return protocol === 'https:' || protocol === 'http:' ? text : null;
 }

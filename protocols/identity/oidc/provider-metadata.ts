@@ -71,13 +71,13 @@ async function discovered(provider: OidcProvider, fetch: CustomFetch): Promise<S
     throw providerFailure(id, error);
   }
   // The library leaves this check out for some hosts and for addresses of documents.
-  if (!URL.canParse(metadata.issuer) || new URL(metadata.issuer).href !== new URL(issuer).href)
+  if (URL.parse(metadata.issuer)?.href !== new URL(issuer).href)
     throw notAccepted(id, 'its discovery document is of another issuer than issuer_url');
   return metadata;
 }
 
 function urlOf(value: unknown): string | undefined {
-  return typeof value === 'string' && value.length <= URL_CHARACTERS_MAX && URL.canParse(value)
+  return typeof value === 'string' && value.length <= URL_CHARACTERS_MAX && URL.parse(value) !== null
     ? value
     : undefined;
 }

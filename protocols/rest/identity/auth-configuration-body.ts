@@ -250,7 +250,7 @@ function optionalUrl(fields: BodyFields, name: string): string | null {
 /** An address of a provider. Whether it may be called is decided when it is. */
 function httpUrl(fields: BodyFields, name: string, value: string): string {
   const bounded = text(fields, name, value, URL_CHARACTERS_MAX);
-  const url = URL.canParse(bounded) ? new URL(bounded) : undefined;
+  const url = URL.parse(bounded) ?? undefined;
   const isPlain =
     url !== undefined &&
     (url.protocol === 'https:' || url.protocol === 'http:') &&

@@ -280,7 +280,11 @@ it('what decides whether tokens count is told when it has changed, once it is du
   expect(await told(set)).toEqual(changed);
   // It is refused, as the password is another one now.
   expect(await told(set)).toEqual([]);
-  expect(await told({ type: 'DeleteIdentity', identityId })).toEqual(changed);
+  // What the nodes of the person say follows in the background.
+  expect(await told({ type: 'DeleteIdentity', identityId })).toEqual([
+    { type: 'UserStatusChanging' },
+    ...changed,
+  ]);
   expect(await told({ type: 'ConfigureAuthentication', change: {} })).toEqual([
     { type: 'AuthenticationConfigured' },
   ]);

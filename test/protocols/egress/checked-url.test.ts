@@ -15,6 +15,11 @@ function refusal(url: string, allowance: EgressAllowance = strict): ServiceError
 }
 
 describe('a URL for requests', () => {
+  it('is accepted however often one was looked at before', () => {
+    for (let count = 0; count < 50_000; count += 1)
+      expect(checkedUrl('https://b\u00fccher.example.com/', strict).port).toBe(443);
+  });
+
   it.each([
     ['https://Example.COM./a?b#c', 'https://example.com/a?b', 'example.com', 443],
     ['https://bücher.example.com/', 'https://xn--bcher-kva.example.com/', 'xn--bcher-kva.example.com', 443],

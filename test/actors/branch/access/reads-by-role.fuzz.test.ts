@@ -74,7 +74,7 @@ describe('reads under permissions', () => {
         secret: `secret ${index % 4}`,
         status: index % 5 < 2 ? 'draft' : 'live',
       };
-      const principal = { ...me, identityId: createdBy } as Caller['principal'];
+      const principal = { ...me, username: createdBy } as Caller['principal'];
       const node = { id: `n${index}`, name: path.slice(slash + 1), nodeType, properties };
       const parentPath = path.slice(0, slash) || '/';
       await branch.command(

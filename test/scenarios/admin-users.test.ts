@@ -262,6 +262,13 @@ describe('the audit trail', () => {
     expect(next.json.items[0]).toMatchObject({ action: 'account_created', subject: 'traced' });
     expect(next.json.items.at(-1)).toMatchObject({ sequence: 1, actor: { username: 'system' } });
     expect(next.json.next_cursor).toBeNull();
+    expect((await server.admin('PUT', `/api/repositories/${repository}`, { description: 'x' })).status).toBe(
+      204,
+    );
+    const changed = await server.admin('GET', '/api/svc/sys/default/audit?limit=1');
+    expect(changed.json.items).toMatchObject([
+      { action: 'repository_changed', subject: repository, details: { settings: ['description'] } },
+    ]);
     const bad = await server.admin('GET', '/api/svc/sys/default/audit?cursor=x');
     expect([bad.status, bad.json.code]).toEqual([400, 'INVALID_CURSOR']);
     expect(server.logLines).toContainEqual(

@@ -3,7 +3,7 @@ import type { Exchange } from '#protocols/http/openapi/openapi-examples.ts';
 const at = '2027-03-14T15:09:26.000Z';
 
 const cleo = {
-  id: '01a44700-0000-7000-8000-0000000000f1',
+  id: '01a44700-0000-7000-8000-0000000001f1',
   email: 'cleo@example.org',
   display_name: 'Cleo',
   avatar_url: null,
@@ -28,8 +28,8 @@ const bo = {
   avatar_url: null,
 } as const;
 
-const request = '01a44700-0000-7000-8000-0000000000f2';
-const invitation = '01a44700-0000-7000-8000-0000000000f3';
+const request = '01a44700-0000-7000-8000-0000000001f2';
+const invitation = '01a44700-0000-7000-8000-0000000001f3';
 
 const ofCleo = { id: cleo.id } as const;
 

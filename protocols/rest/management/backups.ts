@@ -2,6 +2,7 @@ import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { backupJson, backupSchema, restoreJson, restoreSchema } from './backup-info.ts';
 import type { Backups, NamedRepository, RestoreInfo } from './backup-ports.ts';
+import { recordAdminAction } from '../access/admin-actions.ts';
 import { requireSystemAdministrator } from '../access/permission.ts';
 import { forbidden } from './management-operations.ts';
 import type { RestContext } from '../rest-context.ts';
@@ -54,7 +55,8 @@ function repositoryNamed(text: string | null | undefined, field: string): NamedR
   throw invalid(`'${text}' is no repository; write {tenant}/{name}`, { field });
 }
 
-function startRoute({ backups }: BackupsContext): RestRoute {
+function startRoute(context: BackupsContext): RestRoute {
+  const { backups } = context;
   return {
     method: 'POST',
     pattern: '/api/management/backups',
@@ -90,6 +92,7 @@ function startRoute({ backups }: BackupsContext): RestRoute {
       const fields = request.body === undefined ? undefined : bodyFields(request.body);
       const repository = repositoryNamed(fields?.optionalString('repository'), 'repository');
       const backup = await backups.start({ name: fields?.optionalString('name') ?? undefined, repository });
+      await recordAdminAction(context, request, { action: 'backup_started', subject: backup.name });
       return { status: 202, json: backupJson(backup) };
     },
   };
@@ -144,7 +147,8 @@ function readRoute({ backups }: BackupsContext): RestRoute {
   };
 }
 
-function restoreRoute({ backups }: BackupsContext): RestRoute {
+function restoreRoute(context: BackupsContext): RestRoute {
+  const { backups } = context;
   return {
     method: 'POST',
     pattern: '/api/management/restores',
@@ -192,6 +196,11 @@ function restoreRoute({ backups }: BackupsContext): RestRoute {
         repository: repositoryNamed(fields.optionalString('repository'), 'repository'),
         target: repositoryNamed(fields.optionalString('as'), 'as'),
         acceptForeign: fields.optionalBoolean('accept_foreign') ?? false,
+      });
+      await recordAdminAction(context, request, {
+        action: 'restore_started',
+        subject: fields.string('from'),
+        details: { id: restore.id },
       });
       return { status: 202, json: restoreJson(restore) };
     },

@@ -13,6 +13,7 @@ import { type JsonValue, jsonEquals } from '#runtime/content/values/json-value.t
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { readOnly } from '#protocols/http/requests/body-shape.ts';
+import { recordAdminAction } from '../access/admin-actions.ts';
 import { repositoryOf } from '../access/branch-access.ts';
 import { listEntryError } from '../list-entry-error.ts';
 import type { NewRepository, Provisioning } from '../ports.ts';
@@ -252,6 +253,12 @@ function updateRoute(context: RepositoriesContext): RestRoute {
       const repository = await repositoryOf(context, request);
       await requireSameElse(fields, config, () => readRepositoryState(context, request, repository));
       await context.router.command(repository.actor, command, deliveryOf(request));
+      const { type: _type, ...settings } = command;
+      await recordAdminAction(context, request, {
+        action: 'repository_changed',
+        subject: repository.name,
+        details: { settings: Object.keys(settings) },
+      });
       return { status: 204 };
     },
   };
@@ -361,9 +368,14 @@ function patchLanguagesRoute(context: RepositoriesContext): RestRoute {
       },
     },
     async handler(request) {
-      const { actor } = await repositoryOf(context, request);
+      const { actor, name: subject } = await repositoryOf(context, request);
       const command: UpdateTranslationConfig = { type: 'UpdateTranslationConfig', patch: request.body };
       await context.router.command(actor, command, deliveryOf(request));
+      await recordAdminAction(context, request, {
+        action: 'repository_changed',
+        subject,
+        details: { settings: ['translations'] },
+      });
       return { status: 204 };
     },
   };

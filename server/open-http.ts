@@ -4,9 +4,12 @@ import type { ShareHolder } from '#protocols/http/in-flight-shares.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
 import { IdentityLogins } from '#protocols/identity/identity-logins.ts';
 import { sealClientSecret } from '#protocols/identity/oidc/client-secret.ts';
+import { OidcLogins } from '#protocols/identity/oidc/oidc-logins.ts';
 import { createAuthenticate } from '#protocols/rest/access/authenticate.ts';
 import { OperatorAccess } from '#protocols/rest/access/operator-access.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
+import type { UserFailure } from '#protocols/rest/identity/identity-context.ts';
+import { repositoryScope } from '#protocols/rest/identity/login-routes.ts';
 import type { MemberStatus } from '#protocols/rest/management/system.ts';
 import { AllowedOrigins } from '#protocols/rest/origins/allowed-origins.ts';
 import { RepositoryMembers } from '#protocols/rest/people/repository-members.ts';
@@ -44,7 +47,7 @@ export function openHttp(
   const { localAccess, metrics, slices } = resources;
   const { router } = engine;
   const { limits, server } = options;
-  const { identityTokens, secretBox, upgrades, ...served } = services;
+  const { identityTokens, oidcEgress, secretBox, upgrades, ...served } = services;
   const operators = new OperatorAccess(server.metricsToken);
   const directory = new RepositoryDirectory(router, upgrades, engine.nearby);
   const throttle = new LoginThrottle(clock, defaultLoginThrottle, engine.logins);
@@ -71,6 +74,24 @@ export function openHttp(
   });
   const people = new TenantPeople(router);
   const users = new MemberRepositoryUsers(router, directory, people);
+  const userNodes = {
+    users,
+    onUserFailure: (facts: UserFailure, error: unknown) =>
+      log.warn('the node of a person in a repository could not be found or made; the login goes on', {
+        ...facts,
+        error,
+      }),
+  };
+  const oidc = new OidcLogins({
+    logins,
+    egress: oidcEgress,
+    box: secretBox,
+    clock,
+    random,
+    baseUrl: server.baseUrl,
+    serverOrigins: server.corsAllowedOrigins,
+    scopeOf: (tenant, repository) => repositoryScope(userNodes, tenant, repository),
+  });
   const routes = memberRoutes({
     ...served,
     router,
@@ -79,14 +100,10 @@ export function openHttp(
     random,
     throttle,
     logins,
-    users,
+    oidc,
+    ...userNodes,
     people,
     members: new RepositoryMembers(router, directory, users),
-    onUserFailure: (facts, error) =>
-      log.warn('the node of a person in a repository could not be found or made; the login goes on', {
-        ...facts,
-        error,
-      }),
     sealClientSecret: (tenant, providerId, secret) => sealClientSecret(secretBox, tenant, providerId, secret),
     anonymousByDefault: server.anonymousEnabled,
     metrics,

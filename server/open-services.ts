@@ -1,4 +1,6 @@
 import { AdminAccess } from '#protocols/admin/admin-access.ts';
+import { oidcAllowance } from '#protocols/egress/allowance.ts';
+import { EgressGuard } from '#protocols/egress/egress-guard.ts';
 import { IdentityCallers } from '#protocols/identity/identity-callers.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
 import type { AccountNews } from '#runtime/access/account-news.ts';
@@ -50,6 +52,8 @@ export interface MemberServices {
   readonly callers: IdentityCallers;
   readonly secretBox: SecretBox;
   readonly admins: AdminAccess;
+  /** Sends the requests of logins at OpenID providers. */
+  readonly oidcEgress: EgressGuard;
 }
 
 /** Creates the services of a member over its engine. {@link MemberJobs.start} starts taking jobs. */
@@ -99,6 +103,8 @@ export function openServices(
   closers.add(() => scheduled.stop());
   const identityTokens = new IdentityTokens(secrets.jwtSecret.reveal(), clock, random);
   const identityNews = new IdentityNewsroom(engine.identityNews);
+  const oidcEgress = new EgressGuard(oidcAllowance(options.egress), { clock, log });
+  closers.add(() => oidcEgress.close());
   const requireNew = (actor: string): Promise<void> => engine.requireNew?.(actor) ?? Promise.resolve();
   const previous = options.server.jwtSecretPrevious?.reveal();
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random, previous);
@@ -126,6 +132,7 @@ export function openServices(
     identityNews,
     callers: new IdentityCallers({ router, tokens: identityTokens, news: identityNews, clock }),
     secretBox: new SecretBox(secrets.masterKey.bytes(), { random }),
+    oidcEgress,
   };
 }
 

@@ -16,6 +16,7 @@ import {
   authConfigurationRoutes,
 } from '#protocols/rest/identity/auth-configuration.ts';
 import { loginRoutes } from '#protocols/rest/identity/login-routes.ts';
+import { type OidcLoginContext, oidcLoginRoutes } from '#protocols/rest/identity/oidc-login.ts';
 import { ownIdentityRoutes } from '#protocols/rest/identity/own-identity.ts';
 import { providerRoutes } from '#protocols/rest/identity/providers.ts';
 import { sessionRoutes } from '#protocols/rest/identity/session-routes.ts';
@@ -46,6 +47,7 @@ export type RoutesContext = AccessRequestsContext &
   AuthConfigurationContext &
   AdminUsersContext &
   ApiKeysContext &
+  OidcLoginContext &
   PasswordResetContext &
   RepositoriesContext &
   BackupsContext &
@@ -71,6 +73,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...ownIdentityRoutes(context),
     ...sessionRoutes(context),
     ...providerRoutes(context),
+    ...oidcLoginRoutes(context),
     ...withIdempotency(authConfigurationRoutes(context)),
     ...adminUserRoutes(context),
     ...apiKeyRoutes(context),

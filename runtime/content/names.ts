@@ -21,6 +21,8 @@ export const reservedRepositoryNames: ReadonlySet<string> = new Set([
   'management',
   'mcp',
   'mcp-connections',
+  // `/auth/oidc/{provider}` would hide `/auth/{repo}/me` and its siblings.
+  'oidc',
   'packages',
   // `/api/management/registry/tenants/…` would hide the definitions of its branch `tenants`.
   'registry',

@@ -16,6 +16,8 @@ import { until } from '#test/support/until.ts';
 /** Not sent, with the reason. */
 const unsent: ReadonlyMap<string, string> = new Map([
   ['takeSnapshots', 'a single member has no snapshots'],
+  ['startOidcLogin', 'the provider of the examples does not exist'],
+  ['finishOidcLogin', 'nobody can log in at a provider that does not exist'],
   ['cancelJob cancelled', 'a job of so little data is over before it can be cancelled'],
 ]);
 

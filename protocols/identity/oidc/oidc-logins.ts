@@ -11,7 +11,6 @@ import {
   fetchUserInfo,
   None,
 } from 'openid-client';
-import type { Identity } from '#actors/identities/messages.ts';
 import type { AuthConfiguration, OidcProvider } from '#runtime/access/identity/auth-configuration.ts';
 import { verifiedIdToken } from '#runtime/access/identity/id-token.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
@@ -32,9 +31,6 @@ import type { ProviderMetadata } from './provider-metadata.ts';
 /** Random bytes of a nonce and of a PKCE verifier (RFC 7636, section 7.1). */
 const SECRET_BYTES = 32;
 
-/** Finds or makes the user node of a person in a repository. */
-export type HomeOf = (tenant: string, repository: string, identity: Identity) => Promise<string | undefined>;
-
 /** Dependencies of logins at providers. */
 export interface OidcLoginsContext {
   readonly logins: Pick<IdentityLogins, 'configuration' | 'open'>;
@@ -47,7 +43,8 @@ export interface OidcLoginsContext {
   readonly baseUrl: string | undefined;
   /** Origins of the server, for tenants that have no origins of their own. */
   readonly serverOrigins: readonly string[];
-  readonly homeOf: HomeOf;
+  /** A login in a repository, which may not exist. */
+  readonly scopeOf: (tenant: string, repository: string) => LoginScope;
 }
 
 /** What a login is started with. */
@@ -147,7 +144,7 @@ export class OidcLogins {
    *   `UPSTREAM_INVALID`, `UPSTREAM_UNREACHABLE`, `UPSTREAM_TIMEOUT` and the other errors of outgoing requests
    */
   async finish(answer: ProviderAnswer, client: LoginClient, signal: AbortSignal): Promise<FinishedLogin> {
-    const { homeOf, logins } = this.#context;
+    const { logins, scopeOf } = this.#context;
     const state = this.#states.open(answer.state);
     if (state === undefined || state.providerId !== answer.providerId) throw notUnderWay();
     const { repository, tenant } = state;
@@ -159,10 +156,7 @@ export class OidcLogins {
       state.landing === null ? null : landingUrl(state.landing, this.#landingsOf(configuration));
     if (!this.#states.use(state)) throw notUnderWay();
     const proof = proofOf(await this.#claimsOf(answer, state, provider, signal), provider);
-    const scope: LoginScope =
-      repository === null
-        ? { tenant }
-        : { tenant, repository, homeOf: (identity) => homeOf(tenant, repository, identity) };
+    const scope = repository === null ? { tenant } : scopeOf(tenant, repository);
     const pair = await logins.open(scope, proof, client, false);
     return { pair, landing };
   }

@@ -157,6 +157,19 @@ export const identityExamples: readonly Exchange[] = [
     },
   },
   {
+    operation: 'startOidcLogin',
+    summary: 'The browser is sent on to the provider.',
+    parameters: { provider: 'example', repo: 'magazine', redirect_uri: '/app' },
+    status: 302,
+  },
+  {
+    operation: 'finishOidcLogin',
+    summary: 'The provider has sent the browser back, for a login without a landing URL.',
+    parameters: { provider: 'example', code: 'c2VjcmV0', state: 'v1.c2VhbGVk' },
+    status: 200,
+    answer: pair({ ...ada, email_verified: true, linked_providers: ['oidc:example'] }),
+  },
+  {
     operation: 'registerIdentity',
     summary: 'For the tenant: there is no home.',
     body: { email: 'ada@example.org', password: 'Walks-in-march', display_name: 'Ada' },

@@ -5,6 +5,8 @@ import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { requireRepositoryName, requireTenantName } from '#runtime/content/names.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
+import { clientOf } from './identity-context.ts';
+import { tenantParameter, tokenPairSchema } from './token-answer.ts';
 
 /** Dependencies of the routes of logins at OpenID providers. */
 export interface OidcLoginContext {
@@ -63,7 +65,7 @@ function startRoute({ oidc }: OidcLoginContext): RestRoute {
           in: 'query',
           description: 'The tenant, for links, which cannot set `X-Tenant-Id`; default: `default`.',
         },
-        { name: 'X-Tenant-Id', in: 'header', description: 'The tenant; default: `default`.' },
+        tenantParameter,
       ],
       responses: {
         302: { description: 'On to the provider.' },
@@ -126,8 +128,7 @@ function callbackRoute({ oidc }: OidcLoginContext): RestRoute {
       },
     },
     async handler(request) {
-      const client = { address: request.remoteAddress, userAgent: request.header('user-agent') };
-      const { landing, pair } = await oidc.finish(answerOf(request), client, request.signal);
+      const { landing, pair } = await oidc.finish(answerOf(request), clientOf(request), request.signal);
       if (landing !== null) return onTo(`${landing}#${fragmentOf(pair)}`);
       return { status: 200, headers: privateHeaders, json: pair };
     },
@@ -139,17 +140,6 @@ const upstreamResponses = {
   502: { description: 'The provider cannot be reached, or its response is not accepted.' },
   503: { description: 'The provider is not configured completely, or there are too many requests at once.' },
   504: { description: 'The provider did not answer in time.' },
-} as const;
-
-const tokenPairSchema = {
-  type: 'object',
-  properties: {
-    access_token: { type: 'string' },
-    refresh_token: { type: 'string' },
-    token_type: { type: 'string', enum: ['Bearer'] },
-    expires_at: { type: 'integer', description: 'Of the access token, Unix timestamp in seconds.' },
-    identity: { type: 'object' },
-  },
 } as const;
 
 /** @throws {ServiceError} `VALIDATION_FAILED`; `TENANT_MISMATCH` when header and parameter name two tenants */

@@ -1,5 +1,6 @@
 import type { HttpReply } from '#protocols/http/route.ts';
 import type { AuthConfiguration, OidcProvider } from '#runtime/access/identity/auth-configuration.ts';
+import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { requireRepositoryName } from '#runtime/content/names.ts';
 import { compareTexts } from '#runtime/base/text/text-order.ts';
@@ -66,8 +67,9 @@ function providersRoute(
     },
     async handler(request): Promise<HttpReply> {
       const repository = repositoryOf(request);
-      const configuration = await logins.configuration(namedTenant(request));
-      return { status: 200, json: waysToLogIn(configuration, repository) };
+      const tenant = namedTenant(request);
+      const configuration = await logins.configuration(tenant);
+      return { status: 200, json: waysToLogIn(configuration, tenant, repository) };
     },
   };
 }
@@ -75,9 +77,16 @@ function providersRoute(
 /** @param repository in which people get a node; undefined: none */
 function waysToLogIn(
   { local_auth: local, magic_link: link, oidc_providers: providers }: AuthConfiguration,
+  tenant: string,
   repository: string | undefined,
 ): JsonObject {
-  const query = repository === undefined ? '' : `?repo=${encodeURIComponent(repository)}`;
+  // A browser that follows the address sends no header that names the tenant.
+  const named = tenant === SYSTEM_TENANT ? {} : { tenant };
+  const parameters = new URLSearchParams({
+    ...named,
+    ...(repository === undefined ? {} : { repo: repository }),
+  });
+  const query = parameters.size === 0 ? '' : `?${parameters}`;
   return {
     providers: providers
       .filter(({ enabled }) => enabled)

@@ -22,7 +22,16 @@ describe('names', () => {
   });
 
   it('refuses repository names that are routes of the interface', () => {
-    for (const name of ['sql', 'svc', 'repository', 'management', 'functions', 'workspaces', 'triggers']) {
+    for (const name of [
+      'sql',
+      'svc',
+      'repository',
+      'management',
+      'functions',
+      'oidc',
+      'workspaces',
+      'triggers',
+    ]) {
       expect(reservedRepositoryNames.has(name)).toBe(true);
       expect(() => requireRepositoryName(name)).toThrowError(/reserved/);
     }

@@ -97,7 +97,11 @@ export class OidcFixture {
       random: systemRandom,
       baseUrl,
       serverOrigins,
-      homeOf: (tenant, repository) => Promise.resolve(this.homes.get(`${tenant}/${repository}`)),
+      scopeOf: (tenant, repository) => ({
+        tenant,
+        repository,
+        homeOf: () => Promise.resolve(this.homes.get(`${tenant}/${repository}`)),
+      }),
     });
     this.#server = createHttpServer<Principal>({
       routes: refusingParameters(oidcLoginRoutes({ oidc })),

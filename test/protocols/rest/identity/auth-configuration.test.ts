@@ -236,18 +236,18 @@ it('lists the ways to log in, in order and without what is switched off [OIDC-00
   const answer = await ways();
   expect(answer.json).toEqual({
     providers: [
-      { id: 'first', display_name: 'FIRST', icon: null, auth_url: '/auth/oidc/first' },
+      { id: 'first', display_name: 'FIRST', icon: null, auth_url: '/auth/oidc/first?tenant=offers' },
       {
         id: 'last',
         display_name: 'LAST',
         icon: 'https://icons.example.org/last.svg',
-        auth_url: '/auth/oidc/last',
+        auth_url: '/auth/oidc/last?tenant=offers',
       },
     ],
     local_enabled: false,
     magic_link_enabled: false,
   });
   const scoped = await ways('/auth/site');
-  expect(scoped.json.providers[0].auth_url).toBe('/auth/oidc/first?repo=site');
+  expect(scoped.json.providers[0].auth_url).toBe('/auth/oidc/first?tenant=offers&repo=site');
   expect(scoped.text).not.toContain('secret');
 });

@@ -92,7 +92,7 @@ it('a tenant of its own is named in the address, because links have no headers [
   await server.admin('POST', '/api/management/registry/tenants', {
     tenant_id: 'club',
     metadata: {},
-    admin: { password: 'Correct-Horse-9-Battery' },
+    admin: { password: 'Correct-Horse-9-Battery', must_change_password: false },
   });
   const login = await server.request('POST', '/api/svc/sys/club/auth', {
     body: { username: 'admin', password: 'Correct-Horse-9-Battery' },

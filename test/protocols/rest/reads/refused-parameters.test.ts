@@ -36,6 +36,7 @@ describe('the routes of a member', () => {
       'readOwnIdentityInRepository',
       'changeIdentityPassword',
       'changeIdentityPasswordInRepository',
+      'finishOidcLogin',
       'refuseCreateAtRevision',
       'refuseUpdateAtRevision',
       'refusePatchAtRevision',

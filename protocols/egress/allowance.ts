@@ -1,17 +1,33 @@
 import type { Options } from '#runtime/config/options.ts';
 
-/** What requests for one purpose may do. Every purpose has its own, and everything not named here is refused. */
-export interface EgressAllowance {
-  /** What the requests are for, for messages: `logins at OpenID providers`. */
+/** Where connections for one purpose may go. */
+export interface HostAllowance {
+  /** What they are for, for messages: `logins at OpenID providers`. */
   readonly purpose: string;
-  /** Hosts that requests may go to: names in lower case without a dot at the end, or addresses. Empty: any public host. */
+  /** Hosts that they may go to: names in lower case without a dot at the end, or addresses. Empty: any public host. */
   readonly allowedHosts: readonly string[];
   /** The setting behind `allowedHosts`, for messages; undefined: there is none. */
   readonly hostsSetting: string | undefined;
-  /** Whether requests may also go to this machine and to private networks, and by plain HTTP. */
+  /** Whether they may also go to this machine and to private networks, and without encryption. */
   readonly allowPrivateAddresses: boolean;
   /** The setting behind `allowPrivateAddresses`, for messages; undefined: there is none. */
   readonly privateSetting: string | undefined;
+  /** Time until a connection is made, with TLS, in milliseconds. */
+  readonly connectMs: number;
+  /** Time to resolve a name, in milliseconds. */
+  readonly resolveMs: number;
+}
+
+/** Where connections to mail servers may go. */
+export interface MailAllowance extends HostAllowance {
+  /** Empty: any port. */
+  readonly ports: readonly number[];
+  /** The setting behind `ports`, for messages. */
+  readonly portsSetting: string;
+}
+
+/** What requests for one purpose may do. Every purpose has its own, and everything not named here is refused. */
+export interface EgressAllowance extends HostAllowance {
   /** Methods in upper case. */
   readonly methods: readonly string[];
   /** Names in lower case of headers that callers may set; `any`: all but those that belong to the connection. */
@@ -26,10 +42,6 @@ export interface EgressAllowance {
   readonly timeoutMsMax: number;
   /** Time until the head of a response is complete, and between two parts of its body, in milliseconds. */
   readonly idleMs: number;
-  /** Time until a connection is made, with TLS, in milliseconds. */
-  readonly connectMs: number;
-  /** Time to resolve a name, in milliseconds. */
-  readonly resolveMs: number;
   /** Requests at once. */
   readonly concurrentMax: number;
   /** Requests at once of one tenant, so that one with slow servers leaves some to the others. */
@@ -84,5 +96,40 @@ export function mcpClientAllowance(options: Options['mcpClient']): EgressAllowan
     resolveMs: RESOLVE_MS,
     concurrentMax: 128,
     concurrentPerTenantMax: 32,
+  };
+}
+
+/** Ports of mail servers: relay, submission with TLS and with STARTTLS, and its usual substitute. */
+const mailPorts: readonly number[] = Object.freeze([25, 465, 587, 2525]);
+
+const PORTS_SETTING = '[email] allowed_ports';
+
+/** For the mail servers that tenants name. @param options section `[email]` */
+export function mailAllowance({ allowedPorts, allowPrivateServers }: Options['email']): MailAllowance {
+  return {
+    purpose: 'mail servers',
+    allowedHosts: [],
+    hostsSetting: undefined,
+    allowPrivateAddresses: allowPrivateServers,
+    privateSetting: '[email] allow_private_servers',
+    ports: allowedPorts.length === 0 ? mailPorts : allowedPorts.map(Number),
+    portsSetting: PORTS_SETTING,
+    connectMs: CONNECT_MS,
+    resolveMs: RESOLVE_MS,
+  };
+}
+
+/** For the mail server of the operator, which may be anywhere but at addresses that are never allowed. */
+export function operatorMailAllowance(): MailAllowance {
+  return {
+    purpose: 'the mail server of the operator',
+    allowedHosts: [],
+    hostsSetting: undefined,
+    allowPrivateAddresses: true,
+    privateSetting: undefined,
+    ports: [],
+    portsSetting: PORTS_SETTING,
+    connectMs: CONNECT_MS,
+    resolveMs: RESOLVE_MS,
   };
 }

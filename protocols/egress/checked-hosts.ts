@@ -2,8 +2,8 @@ import { BlockList } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import { addressKind } from './address-kind.ts';
-import type { EgressAllowance } from './allowance.ts';
-import { type CheckedUrl, isLoopbackName } from './checked-url.ts';
+import type { HostAllowance } from './allowance.ts';
+import { type CheckedName, type CheckedUrl, isLoopbackName } from './checked-url.ts';
 import { noAllowedAddress, tooSlow } from './egress-errors.ts';
 import type { RequestLife } from './request-life.ts';
 import { resolveName } from './resolve-name.ts';
@@ -41,14 +41,14 @@ interface KeptCheck extends CheckedHost {
  * is refused, whatever its other addresses are.
  */
 export class CheckedHosts {
-  readonly #allowance: EgressAllowance;
+  readonly #allowance: HostAllowance;
   readonly #clock: Clock;
   readonly #servers: readonly string[] | undefined;
   readonly #ownAddresses: () => readonly string[];
   /** By host, oldest check first. */
   readonly #kept = new Map<string, KeptCheck>();
 
-  constructor(allowance: EgressAllowance, { clock, dnsServers, ownAddresses }: HostSurroundings) {
+  constructor(allowance: HostAllowance, { clock, dnsServers, ownAddresses }: HostSurroundings) {
     this.#allowance = allowance;
     this.#clock = clock;
     this.#servers = dnsServers;
@@ -81,7 +81,7 @@ export class CheckedHosts {
    * @returns addresses to connect to
    * @throws {ServiceError} `EGRESS_REFUSED`, `UPSTREAM_UNREACHABLE`, `UPSTREAM_TIMEOUT`
    */
-  async check({ host, isAddress }: CheckedUrl, life: RequestLife): Promise<readonly string[]> {
+  async check({ host, isAddress }: CheckedName, life: RequestLife): Promise<readonly string[]> {
     const addresses = isAddress ? [host] : await this.#resolved(host, life);
     const own = new BlockList();
     for (const address of this.#ownAddresses()) own.addAddress(address, familyOf(address));

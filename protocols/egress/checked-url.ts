@@ -1,16 +1,20 @@
 import { isIP } from 'node:net';
 import { addressKind } from './address-kind.ts';
-import type { EgressAllowance } from './allowance.ts';
+import type { EgressAllowance, HostAllowance } from './allowance.ts';
 import { privateRemedy, refused } from './egress-errors.ts';
 
-/** A URL that requests may go to, as far as can be said without resolving its name. */
-export interface CheckedUrl {
-  /** Without credentials and fragment, its name without a dot at the end. */
-  readonly url: URL;
+/** A host that connections may go to, as far as can be said without resolving its name. */
+export interface CheckedName {
   /** Name, or IP address without brackets. */
   readonly host: string;
   /** Whether `host` is an IP address. */
   readonly isAddress: boolean;
+}
+
+/** A URL that requests may go to, as far as can be said without resolving its name. */
+export interface CheckedUrl extends CheckedName {
+  /** Without credentials and fragment, its name without a dot at the end. */
+  readonly url: URL;
   readonly isSecure: boolean;
   readonly port: number;
 }
@@ -76,6 +80,22 @@ export function checkedUrl(text: string | URL, allowance: EgressAllowance): Chec
   return { url, host, isAddress, isSecure, port };
 }
 
+/**
+ * As {@link checkedUrl}, for a host alone.
+ *
+ * @param text a name or an IP address, an IPv6 address without brackets
+ * @throws {ServiceError} `EGRESS_REFUSED`
+ */
+export function checkedName(text: string, allowance: HostAllowance): CheckedName {
+  const authority = text.includes(':') ? `[${text}]` : text;
+  if (/[/\\?#@\s]/.test(text) || !URL.canParse(`https://${authority}`))
+    throw refused('host', 'The host is neither a name of the DNS nor an address');
+  const host = hostOf(new URL(`https://${authority}`));
+  const isAddress = isIP(host) !== 0;
+  checkHost(host, isAddress, allowance);
+  return { host, isAddress };
+}
+
 function parsed(text: string): URL {
   if (text.length > URL_LENGTH_MAX)
     throw refused('url', `The URL has more than ${URL_LENGTH_MAX} characters`);
@@ -110,7 +130,7 @@ function checkedPort(url: URL, isSecure: boolean): number {
   throw refused('port', `Requests do not go to port ${port}; use 443, 80, or one from ${FREE_PORTS_FROM} on`);
 }
 
-function checkHost(host: string, isAddress: boolean, allowance: EgressAllowance): void {
+function checkHost(host: string, isAddress: boolean, allowance: HostAllowance): void {
   const { allowedHosts, hostsSetting } = allowance;
   if (allowedHosts.length > 0 && !allowedHosts.includes(host)) {
     const remedy = hostsSetting === undefined ? '' : `; the operator can add it to ${hostsSetting}`;
@@ -123,7 +143,7 @@ function checkHost(host: string, isAddress: boolean, allowance: EgressAllowance)
   }
 }
 
-function checkAddress(address: string, allowance: EgressAllowance): void {
+function checkAddress(address: string, allowance: HostAllowance): void {
   const kind = addressKind(address);
   if (kind === 'forbidden')
     throw refused(

@@ -1,5 +1,5 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { EgressAllowance } from './allowance.ts';
+import type { HostAllowance } from './allowance.ts';
 
 /**
  * Errors of outgoing requests. Texts name the host as it was asked for, and settings. They contain nothing of a response
@@ -16,7 +16,7 @@ export function refused(reason: RefusalReason, message: string, cause?: unknown)
 }
 
 /** How to allow what is not public, as the end of a message. */
-export function privateRemedy({ privateSetting, purpose }: EgressAllowance): string {
+export function privateRemedy({ privateSetting, purpose }: HostAllowance): string {
   return privateSetting === undefined
     ? `Nothing allows this for ${purpose}.`
     : `The operator can allow it for ${purpose} with ${privateSetting}.`;
@@ -30,7 +30,7 @@ export function privateRemedy({ privateSetting, purpose }: EgressAllowance): str
  */
 export function noAllowedAddress(
   host: string,
-  allowance: EgressAllowance,
+  allowance: HostAllowance,
   found: readonly string[],
 ): ServiceError {
   const needs = allowance.allowPrivateAddresses

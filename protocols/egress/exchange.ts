@@ -1,7 +1,6 @@
 import { type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http';
 import { type RequestOptions, request as httpsRequest } from 'node:https';
-import type { LookupFunction, TcpNetConnectOpts } from 'node:net';
-import { assert } from '#runtime/base/assert.ts';
+import type { TcpNetConnectOpts } from 'node:net';
 import type { Timer } from '#runtime/base/time/clock.ts';
 import type { EgressAllowance } from './allowance.ts';
 import type { CheckedHost } from './checked-hosts.ts';
@@ -9,6 +8,7 @@ import type { CheckedUrl } from './checked-url.ts';
 import { failure, type Phase, tooSlow, unacceptable } from './egress-errors.ts';
 import type { OutgoingRequest } from './outgoing-request.ts';
 import type { Pinned, PinnedAgents } from './pinned-agents.ts';
+import { ATTEMPT_MS, pinnedLookup } from './pinned-lookup.ts';
 import type { RequestLife } from './request-life.ts';
 
 /** Bytes of the head of a response. */
@@ -16,9 +16,6 @@ const HEAD_BYTES_MAX = 32 * 1024;
 
 /** Interim responses (1xx) before the response. */
 const INTERIM_MAX = 8;
-
-/** Time for one address before the next one is tried, in milliseconds. */
-const ATTEMPT_MS = 1_000;
 
 /** Methods whose requests may be sent again when a connection that was kept turns out to be closed (RFC 9110, section 9.2.1). */
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
@@ -169,18 +166,6 @@ function requestOptions(
     minVersion: 'TLSv1.2',
     servername: isAddress ? '' : host,
     ...(authorities === undefined ? {} : { ca: [...authorities] }),
-  };
-}
-
-/** Answers with checked addresses instead of resolving a name. Node does not call it for a host that is an address. */
-function pinnedLookup(host: string, addresses: readonly string[]): LookupFunction {
-  const entries = addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
-  return (name, options, callback) => {
-    assert(name === host, 'a connection is made to another host than the one that was checked');
-    const [first] = entries;
-    assert(first !== undefined, 'a checked host has an address');
-    if (options.all === true) callback(null, entries);
-    else callback(null, first.address, first.family);
   };
 }
 

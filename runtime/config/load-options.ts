@@ -240,8 +240,19 @@ function checkMode({ server, cluster }: Options, problems: string[]): void {
     );
 }
 
+function checkEmail({ email, server }: Options, problems: string[]): void {
+  if (email.smtpUrl === undefined) return;
+  if (email.from === undefined)
+    problems.push('SVC_SMTP_URL needs SVC_EMAIL_FROM: mail has a sender, such as login@example.org');
+  if (email.emailBaseUrl === undefined && server.baseUrl === undefined)
+    problems.push(
+      'SVC_SMTP_URL needs SVC_BASE_URL or SVC_EMAIL_BASE_URL: links in mail must not follow the Host header of a request',
+    );
+}
+
 function checkTogether(options: Options, problems: string[]): void {
   checkMode(options, problems);
+  checkEmail(options, problems);
   const { limits } = options;
   const atLeast = (bigger: keyof typeof limits, smaller: keyof typeof limits, why: string): void => {
     if (limits[bigger] >= limits[smaller]) return;

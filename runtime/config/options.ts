@@ -1,3 +1,4 @@
+import { checkBaseAddress, checkMailbox, checkPort, checkSmtpUrl } from './mail-checks.ts';
 import {
   booleanOption,
   choiceOption,
@@ -270,6 +271,52 @@ const locks = {
     default: true,
     description:
       'Whether locks and inventory are served. When it is off, their routes and every write that names a lock answer 503 `LOCKS_DISABLED`; stored locks are kept.',
+  }),
+};
+
+const email = {
+  smtpUrl: secretOption({
+    environment: 'SVC_SMTP_URL',
+    type: '`smtps://` or `smtp://` address, with user name and password',
+    defaultText: 'none',
+    check: checkSmtpUrl,
+    description:
+      'Mail server for tenants that have no mail settings of their own. `smtps://user:password@mail.example.org` uses TLS from the beginning (port 465), `smtp://` needs STARTTLS (port 587), and `?security=none` after it uses neither, for a relay on the same machine. Special characters of user name and password are percent-encoded. Without it, and without settings of the tenant, login links are answered 503 `EMAIL_NOT_CONFIGURED`.',
+  }),
+  from: optionalTextOption({
+    environment: 'SVC_EMAIL_FROM',
+    type: 'mailbox',
+    defaultText: 'none',
+    check: checkMailbox,
+    description:
+      'Sender of mail through `SVC_SMTP_URL`, such as `login@example.org` or `Example <login@example.org>`. The mail server must be allowed to send for its domain (SPF, DKIM), otherwise mail is filed as spam.',
+  }),
+  emailBaseUrl: optionalTextOption({
+    environment: 'SVC_EMAIL_BASE_URL',
+    type: 'http or https address',
+    defaultText: '`SVC_BASE_URL`',
+    check: checkBaseAddress,
+    description:
+      'Where people land after a login by a link, and what `redirect_url` of a request must lie under, for tenants without mail settings of their own. The page there gets the tokens of the person.',
+  }),
+  redirectAllowlist: textListOption({
+    type: 'list of http or https addresses',
+    entriesMax: 100,
+    check: checkBaseAddress,
+    description:
+      'Further addresses that `redirect_url` may lie under, for tenants without mail settings of their own. Pages there get the tokens of people: list only what you control.',
+  }),
+  allowPrivateServers: booleanOption({
+    default: false,
+    description:
+      'Whether mail servers of tenants may be on this machine, in private networks, and used without TLS. Administrators of tenants choose their addresses: turn it on only when all of them may connect into the network of the server. It does not concern `SVC_SMTP_URL`.',
+  }),
+  allowedPorts: textListOption({
+    type: 'list of ports as texts',
+    entriesMax: 32,
+    check: checkPort,
+    description:
+      'Ports of mail servers of tenants. When it is empty: 25, 465, 587 and 2525. It does not concern `SVC_SMTP_URL`.',
   }),
 };
 
@@ -559,7 +606,7 @@ export const optionTable = Object.freeze({
   server: Object.freeze(server),
   cluster: Object.freeze(cluster),
   locks: Object.freeze(locks),
-  email: Object.freeze({}),
+  email: Object.freeze(email),
   egress: Object.freeze(egress),
   mcpClient: Object.freeze(mcpClient),
   functions: Object.freeze({}),

@@ -150,7 +150,10 @@ describe('a configuration that cannot be used', () => {
     ['[server]\nprot = 1', '[server] prot is unknown (did you mean port?)'],
     ['[server]\nbody_bytes_max = 1', '[server] body_bytes_max is unknown; it belongs into section [limits]'],
     ['[server]\nzzzzzzz = 1', '[server] zzzzzzz is unknown'],
-    ['[email]\nzzzzzzz = 1', '[email] zzzzzzz is unknown; the section has no options in this version'],
+    [
+      '[functions]\nzzzzzzz = 1',
+      '[functions] zzzzzzz is unknown; the section has no options in this version',
+    ],
     ['port = 1', 'port stands outside of a section; it belongs into section [server]'],
   ])('names an unknown section or key: %j [CONF-005]', (text, expected) => {
     const problems = problemsOf({}, withFile(text));

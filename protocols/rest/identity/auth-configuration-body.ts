@@ -14,6 +14,7 @@ import { OptionError } from '#runtime/config/option.ts';
 import { checkOriginOrAny } from '#runtime/config/text-checks.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
+import { readEmailSettings } from './email-settings-body.ts';
 
 /** Most sessions of a person; each login reads them. */
 const SESSIONS_MAX = 100;
@@ -62,6 +63,7 @@ export function readAuthConfigurationChange(body: unknown, tenant: string): Auth
   const providers = fields.optionalList('oidc_providers');
   const anonymous = fields.optionalBoolean('anonymous_enabled');
   const origins = fields.optionalStrings('cors_allowed_origins');
+  const email = readEmailSettings(fields);
   return {
     ...(local === undefined ? {} : { local_auth: { enabled: local.boolean('enabled') } }),
     ...(link === undefined ? {} : { magic_link: magicLink(link) }),
@@ -72,6 +74,7 @@ export function readAuthConfigurationChange(body: unknown, tenant: string): Auth
     ...(providers === undefined ? {} : { oidc_providers: providerList(providers) }),
     ...(anonymous === undefined ? {} : { anonymous_enabled: anonymous }),
     ...(origins === undefined ? {} : { cors_allowed_origins: originList(origins) }),
+    ...(email === undefined ? {} : { email }),
   };
 }
 

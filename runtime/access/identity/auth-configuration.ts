@@ -1,4 +1,11 @@
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import {
+  type EmailSettings,
+  type EmailSettingsChange,
+  mergedEmailSettings,
+  shownEmailSettings,
+  withSealedPasswords,
+} from './email-settings.ts';
 import { defaultPasswordPolicy, type PasswordPolicy } from './password-policy.ts';
 
 /** Whether people log in with passwords. */
@@ -80,6 +87,8 @@ export interface AuthConfiguration {
   /** null: as the server has it. */
   readonly anonymous_enabled: boolean | null;
   readonly cors_allowed_origins: readonly string[];
+  /** null: as the server has it. */
+  readonly email: EmailSettings | null;
 }
 
 /** A provider in a change. An absent secret keeps the stored one, null removes it. */
@@ -88,8 +97,10 @@ export interface OidcProviderChange extends Omit<OidcProvider, 'client_secret'> 
 }
 
 /** A change of the configuration: parts that are present replace the stored ones as a whole. */
-export interface AuthConfigurationChange extends Partial<Omit<AuthConfiguration, 'oidc_providers'>> {
+export interface AuthConfigurationChange
+  extends Partial<Omit<AuthConfiguration, 'oidc_providers' | 'email'>> {
   readonly oidc_providers?: readonly OidcProviderChange[];
+  readonly email?: EmailSettingsChange | null;
 }
 
 /** The configuration of a tenant that has stored none. */
@@ -113,6 +124,7 @@ export const defaultAuthConfiguration: AuthConfiguration = Object.freeze({
   oidc_providers: Object.freeze([]),
   anonymous_enabled: null,
   cors_allowed_origins: Object.freeze([]),
+  email: null,
 });
 
 /** Claim names of OpenID Connect (Core section 5.1). */
@@ -131,11 +143,12 @@ export function mergedAuthConfiguration(
   stored: AuthConfiguration,
   change: AuthConfigurationChange,
 ): AuthConfiguration {
-  const { oidc_providers: providers, ...parts } = change;
+  const { oidc_providers: providers, email, ...parts } = change;
   const merged: AuthConfiguration = {
     ...stored,
     ...parts,
     oidc_providers: providers?.map((each) => mergedProvider(stored, each)) ?? stored.oidc_providers,
+    email: email === undefined ? stored.email : mergedEmailSettings(stored.email, email),
   };
   return { ...merged, session_settings: consistent(merged.session_settings) };
 }
@@ -152,6 +165,14 @@ function mergedProvider(
 function consistent(settings: SessionSettings): SessionSettings {
   const most = settings.single_session_mode ? 1 : settings.max_sessions_per_user;
   return { ...settings, max_sessions_per_user: most, single_session_mode: most === 1 };
+}
+
+/** Encrypts the passwords of mail servers of a change. @param seal bound to the name of its provider */
+export function withSealedMailPasswords(
+  change: AuthConfigurationChange,
+  seal: (password: string, provider: string) => string,
+): AuthConfigurationChange {
+  return change.email === undefined ? change : { ...change, email: withSealedPasswords(change.email, seal) };
 }
 
 /**
@@ -179,7 +200,7 @@ export function shownAuthConfiguration(
   tenant: string,
   anonymousByDefault: boolean,
 ): JsonObject {
-  const { oidc_providers: providers, anonymous_enabled: anonymous, ...rest } = configuration;
+  const { oidc_providers: providers, anonymous_enabled: anonymous, email, ...rest } = configuration;
   const shown = {
     tenant_id: tenant,
     ...rest,
@@ -188,6 +209,7 @@ export function shownAuthConfiguration(
       has_client_secret: secret !== null,
     })),
     anonymous_enabled: anonymous ?? anonymousByDefault,
+    email: shownEmailSettings(email),
   };
   return shown as unknown as JsonObject;
 }

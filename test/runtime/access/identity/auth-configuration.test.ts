@@ -136,6 +136,7 @@ describe('a shown configuration', () => {
       'access_settings',
       'anonymous_enabled',
       'cors_allowed_origins',
+      'email',
       'local_auth',
       'magic_link',
       'oidc_providers',

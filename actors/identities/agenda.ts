@@ -1,3 +1,4 @@
+import { assert } from '#runtime/base/assert.ts';
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { readRecord, recordKey } from '#runtime/commit/record-store.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
@@ -21,18 +22,45 @@ const SWEPT_PER_COMMAND = 2;
 /** Most rows of attempts at addresses without an account. When there would be more, the one that ends first is removed. */
 export const OTHER_ATTEMPTS_MAX = 10_000;
 
-/** Key in `meta` of the number of such rows. */
-const OTHER_ATTEMPTS_KEY = 'other_attempts';
+/** As {@link OTHER_ATTEMPTS_MAX}, for clients that ask for links, and for addresses without an account. */
+export const REQUESTS_MAX = 20_000;
 
-/** The number of rows of attempts at addresses without an account. */
-export function otherAttempts(reader: TableReader): number {
-  const bytes = reader.get(CommonTable.meta, OTHER_ATTEMPTS_KEY);
+/** A kind of rows that are counted. */
+interface CountedKind {
+  /** Key in `meta` of their number. */
+  readonly key: string;
+  /** When there would be more, the one that ends first is removed; undefined: whoever adds one sees to it. */
+  readonly max?: number;
+}
+
+const countedOf: Partial<Readonly<Record<AgendaKind, CountedKind>>> = {
+  'other-attempts': { key: 'other_attempts', max: OTHER_ATTEMPTS_MAX },
+  'other-requests': { key: 'other_requests', max: REQUESTS_MAX },
+  'client-requests': { key: 'client_requests', max: REQUESTS_MAX },
+  link: { key: 'waiting_links' },
+};
+
+/** The kinds whose rows are counted. */
+export const countedKinds: readonly AgendaKind[] = Object.freeze(Object.keys(countedOf) as AgendaKind[]);
+
+/** The number of rows of a kind that is counted. */
+export function counted(reader: TableReader, kind: AgendaKind): number {
+  const bytes = reader.get(CommonTable.meta, keyOfCount(kind));
   return bytes === undefined ? 0 : (decodeJsonRow(bytes) as number);
 }
 
-/** The stored form of {@link otherAttempts}. */
-export function otherAttemptsRow(count: number): { table: number; key: string; value: Uint8Array } {
-  return { table: CommonTable.meta, key: OTHER_ATTEMPTS_KEY, value: encodeJsonRow(count) };
+/** The stored form of {@link counted}. */
+export function countedRow(
+  kind: AgendaKind,
+  count: number,
+): { table: number; key: string; value: Uint8Array } {
+  return { table: CommonTable.meta, key: keyOfCount(kind), value: encodeJsonRow(count) };
+}
+
+function keyOfCount(kind: AgendaKind): string {
+  const { key } = countedOf[kind] ?? {};
+  assert(key !== undefined, `rows of ${kind} are counted`);
+  return key;
 }
 
 /**
@@ -48,7 +76,10 @@ export function putUntil(
   atMs: number,
   beforeMs?: number,
 ): void {
-  if (beforeMs === undefined && kind === 'other-attempts') makeRoom(turn);
+  if (beforeMs === undefined) {
+    makeRoom(turn, kind);
+    add(turn, kind, 1);
+  }
   if (beforeMs !== undefined && beforeMs !== atMs)
     turn.remove(IdentitiesTable.agenda, agendaKey(kind, beforeMs, name));
   putRow(turn, agendaTables[kind], row, ...name);
@@ -60,7 +91,7 @@ export function dropUntil(turn: Turn, kind: AgendaKind, name: readonly string[],
   turn.remove(IdentitiesTable.agenda, agendaKey(kind, atMs, name));
   dropRow(turn, agendaTables[kind], ...name);
   if (kind === 'token') dropRow(turn, IdentitiesTable.tokenHashes, name.at(-1) as string);
-  if (kind === 'other-attempts') countOther(turn, -1);
+  add(turn, kind, -1);
 }
 
 /**
@@ -82,7 +113,7 @@ function dropFirst(turn: Turn, kind: AgendaKind, count: number, beforeMs?: numbe
     if (kind === 'access') dropAccessIndex(turn, name);
     turn.remove(agendaTables[kind], recordKey(...name));
     if (kind === 'token') dropRow(turn, IdentitiesTable.tokenHashes, name.at(-1) as string);
-    if (kind === 'other-attempts') countOther(turn, -1);
+    add(turn, kind, -1);
   }
 }
 
@@ -91,12 +122,13 @@ function dropAccessIndex(turn: Turn, name: readonly string[]): void {
   if (row !== undefined) dropRow(turn, IdentitiesTable.accessIndex, ...accessIndexName(row));
 }
 
-function makeRoom(turn: Turn): void {
-  if (otherAttempts(turn) >= OTHER_ATTEMPTS_MAX) dropFirst(turn, 'other-attempts', 1);
-  countOther(turn, 1);
+function makeRoom(turn: Turn, kind: AgendaKind): void {
+  const max = countedOf[kind]?.max;
+  if (max !== undefined && counted(turn, kind) >= max) dropFirst(turn, kind, 1);
 }
 
-function countOther(turn: Turn, by: number): void {
-  const { key, table, value } = otherAttemptsRow(otherAttempts(turn) + by);
+function add(turn: Turn, kind: AgendaKind, by: number): void {
+  if (countedOf[kind] === undefined) return;
+  const { key, table, value } = countedRow(kind, counted(turn, kind) + by);
   turn.put(table, key, value);
 }

@@ -14,7 +14,7 @@ import type { Write } from '#runtime/log/log-entry.ts';
 import { bytesText, END } from '#runtime/shard/binary-key.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
-import { otherAttempts, otherAttemptsRow } from './agenda.ts';
+import { counted, countedKinds, countedRow } from './agenda.ts';
 import {
   accessIndexName,
   type AccessRow,
@@ -27,9 +27,11 @@ import {
   identitiesTableNames,
   type IdentityRow,
   type Named,
+  type RequestsRow,
   type SessionRow,
   type TokenRow,
 } from './identities-tables.ts';
+import type { WaitingLink } from './link-messages.ts';
 import { kindOf } from './login-attempts.ts';
 import type { StatusChange } from './people-messages.ts';
 import { isPassing } from './restored-rows.ts';
@@ -102,14 +104,29 @@ export function* checkIdentities(reader: TableReader, tell: OnDamage): Generator
     const { identityId } = decodeJsonRow(value) as StatusChange;
     if (recordKey(identityId) !== key) throw damagedRow(`it holds a change of ${identityId}`);
   });
-  let others = 0;
+  const found = new Map<AgendaKind, number>();
+  const planned = (kind: AgendaKind, atMs: number, name: readonly string[]): void => {
+    found.set(kind, (found.get(kind) ?? 0) + 1);
+    requirePlanned(reader, kind, atMs, name);
+  };
   yield* eachRow(reader, IdentitiesTable.attempts, 'attempts', tell, ({ key, value }) => {
     const row = decodeJsonRow(value) as AttemptsRow;
-    if (!row.is_account) others += 1;
-    requirePlanned(reader, kindOf(row), row.forget_ms, namesIn(key));
+    planned(kindOf(row), row.forget_ms, namesIn(key));
   });
-  if (others !== otherAttempts(reader))
-    tell('meta', `${others} rows of attempts are of no account, and ${otherAttempts(reader)} are counted`);
+  yield* eachRow(reader, IdentitiesTable.linkRequests, 'link_requests', tell, ({ key, value }) => {
+    const row = decodeJsonRow(value) as RequestsRow;
+    planned(row.kind, row.forget_ms, namesIn(key));
+  });
+  yield* eachRow(reader, IdentitiesTable.waitingLinks, 'waiting_links', tell, ({ key, value }) => {
+    const { expires_ms: atMs, id } = decodeJsonRow(value) as WaitingLink;
+    if (recordKey(id) !== key) throw damagedRow(`it holds link ${id}`);
+    planned('link', atMs, [id]);
+  });
+  for (const kind of countedKinds) {
+    const rows = found.get(kind) ?? 0;
+    if (rows !== counted(reader, kind))
+      tell('meta', `there are ${rows} rows of ${kind}, and ${counted(reader, kind)} are counted`);
+  }
   yield* eachRow(reader, IdentitiesTable.agenda, 'agenda', tell, ({ key, value }) => {
     if (!isPlanned(reader, key, decodeJsonRow(value) as readonly string[]))
       throw damagedRow('nothing ends then');
@@ -138,7 +155,7 @@ export function* repairIdentities(reader: TableReader): Generator<Write, void> {
   for (const table of ownTables(tableNames))
     if (isPassing(table))
       for (const { key } of reader.range(table, everyKey)) yield { table, key, value: null };
-  if (otherAttempts(reader) > 0) yield otherAttemptsRow(0);
+  for (const kind of countedKinds) if (counted(reader, kind) > 0) yield countedRow(kind, 0);
 }
 
 /** The identity that a row leads to; undefined for a row that is missing. */

@@ -28,6 +28,7 @@ import {
   putRow,
 } from './identities-tables.ts';
 import { isReplaceable, wasWritten } from './left-by-restore.ts';
+import { endLink, findSentLink, findWaitingLink, listWaitingLinks, requestLink } from './link-requests.ts';
 import { listIdentities } from './list-identities.ts';
 import { LoginAttempts } from './login-attempts.ts';
 import { countFailure, findCredentials, logIn, register, requirePlace, shortName } from './logins.ts';
@@ -115,6 +116,11 @@ class IdentitiesActor implements ActorBehaviour {
         return issueToken(turn, command);
       case 'UseOneTimeToken':
         return useToken(turn, command.kind, command.tokenHash);
+      case 'RequestLink':
+        sweep(turn);
+        return requestLink(turn, command);
+      case 'EndLink':
+        return endLink(turn, command.id);
       case 'ConfigureAuthentication':
         return configure(turn, command);
       case 'RequestAccess':
@@ -151,6 +157,12 @@ class IdentitiesActor implements ActorBehaviour {
           configuration: configurationOf(view),
           isStored: storedConfiguration(view) !== undefined,
         };
+      case 'FindSentLink':
+        return findSentLink(view, query.tokenHash, clock.wallMs());
+      case 'FindWaitingLink':
+        return findWaitingLink(view, query.id);
+      case 'ListWaitingLinks':
+        return listWaitingLinks(view);
       case 'IsReplaceable':
         return isReplaceable(view);
       case 'FindAccess':
@@ -261,6 +273,7 @@ export const identitiesActor: ActorKind = Object.freeze({
     'SetPassword',
     'NoteStatusChange',
     'EndStatusChange',
+    'EndLink',
   ]),
   create: () => new IdentitiesActor(),
 });

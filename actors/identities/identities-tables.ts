@@ -32,6 +32,10 @@ export const IdentitiesTable = {
   accessIndex: FIRST_OWN_TABLE + 10,
   /** identity id → StatusChange */
   statusChanges: FIRST_OWN_TABLE + 11,
+  /** hash of the key of an address, or a place; `address` or `client` → {@link RequestsRow} */
+  linkRequests: FIRST_OWN_TABLE + 12,
+  /** id → WaitingLink */
+  waitingLinks: FIRST_OWN_TABLE + 13,
 } as const;
 
 /** Names of the tables, in the order of their numbers. */
@@ -48,6 +52,8 @@ export const identitiesTableNames: readonly string[] = Object.freeze([
   'access',
   'access_index',
   'status_changes',
+  'link_requests',
+  'waiting_links',
 ]);
 
 /** Name of the only record in `settings`. */
@@ -138,8 +144,27 @@ export function accessIndexName({ id, repository, status }: AccessRow): readonly
   return [repository, status, id];
 }
 
-/** What an entry of the agenda removes; attempts at addresses without an account are apart, so that they can be bounded. */
-export type AgendaKind = 'session' | 'token' | 'account-attempts' | 'other-attempts' | 'access';
+/** Requests for links to one address, or of one client. */
+export interface RequestsRow {
+  /** When they were made, oldest first. */
+  readonly times_ms: readonly number[];
+  /** When the row is removed. */
+  readonly forget_ms: number;
+  /** The agenda that removes the row. */
+  readonly kind: 'account-requests' | 'other-requests' | 'client-requests';
+}
+
+/** What an entry of the agenda removes; what is of no account is apart, so that it can be bounded. */
+export type AgendaKind =
+  | 'session'
+  | 'token'
+  | 'account-attempts'
+  | 'other-attempts'
+  | 'account-requests'
+  | 'other-requests'
+  | 'client-requests'
+  | 'link'
+  | 'access';
 
 const letters: Readonly<Record<AgendaKind, string>> = {
   session: 's',
@@ -147,6 +172,10 @@ const letters: Readonly<Record<AgendaKind, string>> = {
   'account-attempts': 'a',
   'other-attempts': 'o',
   access: 'r',
+  'account-requests': 'b',
+  'other-requests': 'p',
+  'client-requests': 'c',
+  link: 'l',
 };
 
 /** Every kind of entry. */
@@ -159,6 +188,10 @@ export const agendaTables: Readonly<Record<AgendaKind, number>> = Object.freeze(
   'account-attempts': IdentitiesTable.attempts,
   'other-attempts': IdentitiesTable.attempts,
   access: IdentitiesTable.access,
+  'account-requests': IdentitiesTable.linkRequests,
+  'other-requests': IdentitiesTable.linkRequests,
+  'client-requests': IdentitiesTable.linkRequests,
+  link: IdentitiesTable.waitingLinks,
 });
 
 /** Key of an entry: its kind, its time, the name of the row. */

@@ -4,6 +4,13 @@ import type {
 } from '#runtime/access/identity/auth-configuration.ts';
 import type { ActorEvent } from '#runtime/commit/behaviour.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import type {
+  EndLink,
+  FindSentLink,
+  FindWaitingLink,
+  ListWaitingLinks,
+  RequestLink,
+} from './link-messages.ts';
 import type { PeopleCommand, PeopleQuery } from './people-messages.ts';
 
 /**
@@ -378,6 +385,8 @@ export type IdentitiesCommand =
   | DeleteIdentity
   | IssueOneTimeToken
   | UseOneTimeToken
+  | RequestLink
+  | EndLink
   | ConfigureAuthentication
   | PeopleCommand;
 
@@ -455,6 +464,9 @@ export type IdentitiesQuery =
   | ListSessions
   | ListIdentities
   | ReadAuthentication
+  | FindSentLink
+  | FindWaitingLink
+  | ListWaitingLinks
   | IsReplaceable
   | PeopleQuery;
 

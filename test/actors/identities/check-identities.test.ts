@@ -73,6 +73,14 @@ beforeAll(async () => {
     by: 'admin',
   });
   await real.send({ type: 'UpdateIdentity', identityId, changes: { is_active: false } });
+  for (const email of ['ann@example.org', 'nobody@example.org'])
+    await real.send({
+      type: 'RequestLink',
+      email,
+      repository: null,
+      landing: 'https://www.example.org/',
+      place: placeOf('home'),
+    });
   rows = await real.reading((file) =>
     tableNames.flatMap((_, table) =>
       [...file.rows(table)].map(({ key, value }) => ({ table, key, value: Buffer.from(value) })),
@@ -143,7 +151,7 @@ describe('a check of identities', () => {
     const count = rows.find(({ key, table }) => table === CommonTable.meta && key === 'other_attempts');
     expect(count).toBeDefined();
     expect(findingsOf(rows.filter((row) => row !== count))).toEqual([
-      'meta: 1 rows of attempts are of no account, and 0 are counted',
+      'meta: there are 1 rows of other-attempts, and 0 are counted',
     ]);
   });
 });

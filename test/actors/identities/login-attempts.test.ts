@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { OTHER_ATTEMPTS_MAX, otherAttemptsRow } from '#actors/identities/agenda.ts';
+import { countedRow, OTHER_ATTEMPTS_MAX } from '#actors/identities/agenda.ts';
 import { IdentitiesTable } from '#actors/identities/identities-tables.ts';
 import { PLACES_MAX } from '#actors/identities/login-attempts.ts';
 import type { Credentials, FailedLogin } from '#actors/identities/messages.ts';
@@ -154,7 +154,7 @@ describe('an address without an account', () => {
     await codesOf(5, 'first@example.org');
     real.clock.advance(1_000);
     await codesOf(5, 'second@example.org');
-    await real.importRows([otherAttemptsRow(OTHER_ATTEMPTS_MAX)]);
+    await real.importRows([countedRow('other-attempts', OTHER_ATTEMPTS_MAX)]);
     await codesOf(1, nobody);
     expect(await codeOf('first@example.org', 'x')).toBe(wrong);
     expect(await codeOf('second@example.org', 'x')).toBe(locked);

@@ -26,6 +26,8 @@ export interface MemberEnvironment {
   readonly files?: FileSystem;
   /** Handlers of background jobs besides the built-in ones. */
   readonly jobHandlers?: readonly JobHandler[];
+  /** Certificate authorities of servers that this one connects to, as PEM. Default: those of Node, with `NODE_EXTRA_CA_CERTS`. */
+  readonly authorities?: readonly string[];
   /** Consumers of the change feeds of branches besides the built-in ones. */
   readonly feedConsumers?: readonly FeedConsumer[];
   /** Returns the number of output lines that were dropped because they were not read. */

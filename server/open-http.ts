@@ -5,6 +5,7 @@ import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts
 import { IdentityLogins } from '#protocols/identity/identity-logins.ts';
 import { sealClientSecret } from '#protocols/identity/oidc/client-secret.ts';
 import { OidcLogins } from '#protocols/identity/oidc/oidc-logins.ts';
+import { MagicLinks } from '#protocols/identity/magic-links.ts';
 import { createAuthenticate } from '#protocols/rest/access/authenticate.ts';
 import { OperatorAccess } from '#protocols/rest/access/operator-access.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
@@ -47,7 +48,7 @@ export function openHttp(
   const { localAccess, metrics, slices } = resources;
   const { router } = engine;
   const { limits, server } = options;
-  const { identityTokens, oidcEgress, secretBox, upgrades, ...served } = services;
+  const { emailSetups, identityTokens, oidcEgress, secretBox, upgrades, ...served } = services;
   const operators = new OperatorAccess(server.metricsToken);
   const directory = new RepositoryDirectory(router, upgrades, engine.nearby);
   const throttle = new LoginThrottle(clock, defaultLoginThrottle, engine.logins);
@@ -106,6 +107,12 @@ export function openHttp(
     members: new RepositoryMembers(router, directory, users),
     sealClientSecret: (tenant, providerId, secret) => sealClientSecret(secretBox, tenant, providerId, secret),
     anonymousByDefault: server.anonymousEnabled,
+    magicLinks: new MagicLinks({
+      router,
+      provisioning: services.identities,
+      logins,
+      setups: emailSetups,
+    }),
     metrics,
     operators,
     localAccess,

@@ -1,6 +1,8 @@
 import { AdminAccess } from '#protocols/admin/admin-access.ts';
-import { oidcAllowance } from '#protocols/egress/allowance.ts';
+import { mailAllowance, oidcAllowance, operatorMailAllowance } from '#protocols/egress/allowance.ts';
 import { EgressGuard } from '#protocols/egress/egress-guard.ts';
+import { GuardedDialer } from '#protocols/egress/guarded-dial.ts';
+import { EmailSetups } from '#protocols/identity/email-setups.ts';
 import { IdentityCallers } from '#protocols/identity/identity-callers.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
 import type { AccountNews } from '#runtime/access/account-news.ts';
@@ -24,6 +26,7 @@ import { memberConsumers } from '#server/feed/own-consumers.ts';
 import { MemberFeeds } from '#server/feed/member-feeds.ts';
 import { MemberJobs } from '#server/jobs/member-jobs.ts';
 import { UserStatusChanges } from '#server/jobs/user-status-changes.ts';
+import { MemberMail } from '#server/mail/member-mail.ts';
 import { MemberLocks } from '#server/provisioning/branch-locks.ts';
 import { MemberBranches } from '#server/provisioning/branch-provisioning.ts';
 import { LazyUpgrades } from '#server/provisioning/built-in-upgrades.ts';
@@ -54,6 +57,8 @@ export interface MemberServices {
   readonly admins: AdminAccess;
   /** Sends the requests of logins at OpenID providers. */
   readonly oidcEgress: EgressGuard;
+  readonly emailSetups: EmailSetups;
+  readonly mail: MemberMail;
 }
 
 /** Creates the services of a member over its engine. {@link MemberJobs.start} starts taking jobs. */
@@ -108,6 +113,10 @@ export function openServices(
   const requireNew = (actor: string): Promise<void> => engine.requireNew?.(actor) ?? Promise.resolve();
   const previous = options.server.jwtSecretPrevious?.reveal();
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random, previous);
+  const secretBox = new SecretBox(secrets.masterKey.bytes(), { random });
+  const emailSetups = new EmailSetups(options, secretBox);
+  const mail = openMail(environment, engine, emailSetups, resources.metrics);
+  closers.add(() => mail.close());
   const unknownRemovals = new UnknownRemovals(router, clock, random);
   closers.add(() => unknownRemovals.close());
   const upgrades = new LazyUpgrades(router, clock, log);
@@ -131,7 +140,9 @@ export function openServices(
     identityTokens,
     identityNews,
     callers: new IdentityCallers({ router, tokens: identityTokens, news: identityNews, clock }),
-    secretBox: new SecretBox(secrets.masterKey.bytes(), { random }),
+    secretBox,
+    emailSetups,
+    mail,
     oidcEgress,
   };
 }
@@ -155,6 +166,26 @@ function openJobs(
     workers: options.limits.jobWorkers,
     ...(tickets === undefined ? {} : { tickets }),
     ...(jobHandlers === undefined ? {} : { handlers: jobHandlers }),
+  });
+}
+
+function openMail(
+  { authorities, clock, log, options, random }: MemberEnvironment,
+  { lifecycle, router }: MemberEngine,
+  setups: EmailSetups,
+  metrics: Metrics,
+): MemberMail {
+  return new MemberMail({
+    router,
+    lifecycle,
+    setups,
+    dialer: new GuardedDialer(mailAllowance(options.email), { clock }),
+    operatorDialer: new GuardedDialer(operatorMailAllowance(), { clock }),
+    authorities,
+    clock,
+    random,
+    log,
+    metrics,
   });
 }
 

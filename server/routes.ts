@@ -20,6 +20,7 @@ import { type OidcLoginContext, oidcLoginRoutes } from '#protocols/rest/identity
 import { ownIdentityRoutes } from '#protocols/rest/identity/own-identity.ts';
 import { providerRoutes } from '#protocols/rest/identity/providers.ts';
 import { sessionRoutes } from '#protocols/rest/identity/session-routes.ts';
+import { type MagicLinkContext, magicLinkRoutes } from '#protocols/rest/identity/magic-link.ts';
 import { jobRoutes, type JobsContext } from '#protocols/rest/jobs/jobs.ts';
 import { type PasswordResetContext, passwordResetRoutes } from '#protocols/rest/access/password-reset.ts';
 import { lockListRoutes } from '#protocols/rest/locks/lock-lists.ts';
@@ -57,6 +58,7 @@ export type RoutesContext = AccessRequestsContext &
   DefinitionsContext &
   IdentityUsersContext &
   JobsContext &
+  MagicLinkContext &
   StatisticsContext &
   TenantsContext &
   Omit<SystemContext, 'openApi'> & { readonly version: string };
@@ -80,6 +82,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...auditRoutes(context),
     ...identityUserRoutes(context),
     ...accessRequestRoutes(context),
+    ...magicLinkRoutes(context),
     ...withAdmission(
       context,
       withIdempotency(

@@ -146,6 +146,7 @@ function engineEnvironment(
     onIndexesPending: (actor, since) => parts.services?.jobs.announced(actor, propertyIndexJob(actor, since)),
     onJobsEnqueued: (actor) => void parts.services?.jobs.deliver(actor),
     onJobsWaiting: (actor, ids) => parts.services?.jobs.waiting(actor, ids),
+    onLinksWaiting: (actor, ids) => parts.services?.mail.waiting(actor, ids),
     onOpened: (actor) => parts.services?.feeds.opened(actor),
     onUserStatusChanging: (identities) => parts.services?.statusChanges.notice(identities),
   });
@@ -171,6 +172,7 @@ function engineEnvironment(
       parts.services?.jobs.takeUp(isMine);
       parts.services?.feeds.takeUp(isMine);
       void parts.services?.statusChanges.takeUp(isMine);
+      parts.services?.mail.takeUp(isMine);
     },
     ...(registryTimes === undefined ? {} : { registryTimes }),
   };
@@ -216,6 +218,7 @@ async function start(
   services.jobs.start(engine.mode === 'embedded');
   if (engine.mode === 'embedded') services.feeds.takeUp(() => true);
   if (engine.mode === 'embedded') void services.statusChanges.takeUp(() => true);
+  if (engine.mode === 'embedded') services.mail.takeUp(() => true);
   http.open();
   return { port, url };
 }
@@ -223,7 +226,7 @@ async function start(
 async function drain(
   { clock, log }: MemberEnvironment,
   engine: MemberEngine,
-  { backups, feeds, jobs, locks, statusChanges }: MemberServices,
+  { backups, feeds, jobs, locks, mail, statusChanges }: MemberServices,
   http: HttpServer,
   closers: Closers,
   graceMs: number,
@@ -241,6 +244,7 @@ async function drain(
       http.drain(requestsMs),
       jobs.drain(requestsMs),
       feeds.close(),
+      mail.close(),
       backups.close(),
     ]);
     await closers.run();

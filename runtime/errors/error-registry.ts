@@ -170,6 +170,12 @@ const rows = {
     'give-up',
     'Another server that is needed sent a response that is not accepted.',
   ],
+  EMAIL_NOT_CONFIGURED: [
+    503,
+    '55000',
+    'back-off',
+    'The server cannot send mail; an administrator has to configure it.',
+  ],
   LOCKS_DISABLED: [503, '55000', 'back-off', 'Locks and inventory are switched off on this server.'],
   MEMBER_VERSIONS_DIFFER: [
     503,

@@ -117,6 +117,8 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
     'See that the other server runs, that its name resolves and that its certificate is valid. The log of Grove has the error of the system.',
   UPSTREAM_INVALID:
     'See that the address is the right one, and what the other server answers there. It has to be HTTP within the limits that the message names.',
+  EMAIL_NOT_CONFIGURED:
+    'Have the operator set `SVC_SMTP_URL`, or an administrator of the tenant store `email` in the configuration of logins.',
   LOCKS_DISABLED: 'Have the operator set `enabled = true` in `[locks]`, or do without locks.',
   MEMBER_VERSIONS_DIFFER:
     'Repeat it when the upgrade is over. The operator finishes the upgrade on every member, or undoes it.',

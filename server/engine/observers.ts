@@ -1,3 +1,4 @@
+import { isLinkWaiting } from '#actors/identities/link-messages.ts';
 import { isAuthenticationConfigured, isIdentityChanged } from '#actors/identities/messages.ts';
 import { isUserStatusChanging } from '#actors/identities/people-messages.ts';
 import {
@@ -46,6 +47,8 @@ export interface HostListeners {
   readonly onIndexesPending: (actor: ActorId, since: string) => void;
   /** Jobs of a repository may be claimed. */
   readonly onJobsWaiting: (actor: ActorId, ids: readonly string[]) => void;
+  /** Login links of a tenant are to be sent. */
+  readonly onLinksWaiting: (actor: ActorId, ids: readonly string[]) => void;
   /** Something has changed in the identities of a tenant. */
   readonly onIdentityNews: (news: IdentityNews) => void;
   /** A change of the status of user nodes has to be carried to repositories. */
@@ -90,6 +93,12 @@ export function hostObserver(metrics: Metrics, log: Log, listeners: HostListener
         onJobsWaiting(
           actor,
           waiting.map(({ id }) => id),
+        );
+      const links = happened.filter(isLinkWaiting);
+      if (links.length > 0)
+        listeners.onLinksWaiting(
+          actor,
+          links.map(({ id }) => id),
         );
     },
     opened: onOpened,

@@ -14,6 +14,7 @@ import { peopleGuards } from './people-guards.ts';
 import { jobGuards } from './job-guards.ts';
 import { largeValueGuards } from './large-value-guards.ts';
 import { leaseGuards } from './lease-guards.ts';
+import { mailGuards } from './mail-guards.ts';
 import { oidcGuards } from './oidc-guards.ts';
 import { openingGuards } from './opening-guards.ts';
 import { recordGuards } from './record-guards.ts';
@@ -659,6 +660,7 @@ export const guardMutants: readonly GuardMutant[] = [
   ...largeValueGuards,
   ...recordGuards,
   ...leaseGuards,
+  ...mailGuards,
   ...oidcGuards,
   ...openingGuards,
   ...sealGuards,

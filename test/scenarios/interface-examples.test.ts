@@ -59,7 +59,14 @@ function password(): string {
 beforeAll(async () => {
   backups = mkdtempSync(join(tmpdir(), 'grove-examples-'));
   server = await startServer({
-    env: { SVC_ADMIN_PASSWORD: password(), SVC_BACKUP_DIR: backups },
+    env: {
+      SVC_ADMIN_PASSWORD: password(),
+      SVC_BACKUP_DIR: backups,
+      // Nothing is sent: nobody has an account.
+      SVC_SMTP_URL: 'smtp://127.0.0.1:25?security=none',
+      SVC_EMAIL_FROM: 'login@example.org',
+      SVC_EMAIL_BASE_URL: 'https://www.example.org/app',
+    },
   });
   document = (await server.request('GET', '/openapi.json')).json as OpenApiDocument;
   operations = new Map(describedOperations(document).map((one) => [one.operationId, one]));

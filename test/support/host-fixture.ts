@@ -67,6 +67,8 @@ export class HostFixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'grove-test-'));
   /** What was told to subscribers. */
   readonly events: ActorEvent[] = [];
+  /** Told the events of each actor as well. */
+  onEvents: ((actor: string, events: readonly ActorEvent[]) => void) | undefined;
   /** Actors that were told to be damaged. */
   readonly damaged: string[] = [];
   /** What the process has seen of its wall clock; undefined: each host sees for itself. */
@@ -173,7 +175,10 @@ export class HostFixture {
       limits: this.limits,
       observer: {
         batchDurable: () => undefined,
-        events: (_actor, events) => void this.events.push(...events),
+        events: (actor, events) => {
+          this.events.push(...events);
+          this.onEvents?.(actor, events);
+        },
         stopped: (_actor, cause) => {
           throw cause;
         },

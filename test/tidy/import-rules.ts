@@ -22,6 +22,7 @@ export const doors: Readonly<Record<string, string>> = {
   'prom-client': 'runtime/telemetry',
   jose: 'runtime/access',
   argon2: 'runtime/access',
+  nodemailer: 'server/mail',
   'smol-toml': 'runtime/config',
   chevrotain: 'runtime/sql-syntax',
   '@nats-io/transport-node': 'cluster',

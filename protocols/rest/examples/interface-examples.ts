@@ -6,6 +6,7 @@ import { closingExamples } from './closing-examples.ts';
 import { commandExamples } from './command-examples.ts';
 import { identityExamples } from './identity-examples.ts';
 import { lockExamples } from './lock-examples.ts';
+import { magicLinkExamples } from './magic-link-examples.ts';
 import { managementExamples } from './management-examples.ts';
 import { nodeExamples } from './node-examples.ts';
 import { peopleExamples } from './people-examples.ts';
@@ -28,6 +29,7 @@ export const exampleParameters: Readonly<Record<string, ParameterValue>> = {
 export const interfaceExamples: readonly Exchange[] = [
   ...accountExamples,
   ...adminExamples,
+  ...magicLinkExamples,
   ...repositoryExamples,
   ...schemaExamples,
   ...nodeExamples,

@@ -16,6 +16,7 @@ import { AllowedOrigins } from '#protocols/rest/origins/allowed-origins.ts';
 import { RepositoryMembers } from '#protocols/rest/people/repository-members.ts';
 import { TenantPeople } from '#protocols/rest/people/tenant-people.ts';
 import { hashLargeBody } from '#protocols/rest/rest-context.ts';
+import { mailPasswordPurpose } from '#runtime/access/identity/email-settings.ts';
 import { defaultLoginThrottle, LoginThrottle } from '#runtime/access/login-throttle.ts';
 import { type Principal, principalKey } from '#runtime/access/principal.ts';
 import type { Options } from '#runtime/config/options.ts';
@@ -106,6 +107,8 @@ export function openHttp(
     people,
     members: new RepositoryMembers(router, directory, users),
     sealClientSecret: (tenant, providerId, secret) => sealClientSecret(secretBox, tenant, providerId, secret),
+    sealMailPassword: (tenant, provider, password) =>
+      secretBox.seal(mailPasswordPurpose(tenant, provider), password),
     anonymousByDefault: server.anonymousEnabled,
     magicLinks: new MagicLinks({
       router,

@@ -32,6 +32,8 @@ export interface TestServerOptions {
   readonly jobHandlers?: readonly JobHandler[];
   readonly feedConsumers?: readonly FeedConsumer[];
   readonly files?: FileSystem;
+  /** Certificate authorities of servers that the member connects to, as PEM. */
+  readonly authorities?: readonly string[];
 }
 
 /**
@@ -132,7 +134,15 @@ class InProcessServer implements TestServer {
   }
 
   #start(clusterEnv: Readonly<Record<string, string>>): Promise<Member> {
-    const { env, config = '', clock = systemClock, feedConsumers, files, jobHandlers } = this.#settings;
+    const {
+      authorities,
+      env,
+      config = '',
+      clock = systemClock,
+      feedConsumers,
+      files,
+      jobHandlers,
+    } = this.#settings;
     const text = this.#natsUrl === undefined ? config : `${config}\n${this.#clusterConfig()}`;
     const options = loadOptions(
       {
@@ -159,6 +169,7 @@ class InProcessServer implements TestServer {
       print: (text) => void this.printed.push(text),
       registryTimes,
       ...(files === undefined ? {} : { files }),
+      ...(authorities === undefined ? {} : { authorities }),
       ...(jobHandlers === undefined ? {} : { jobHandlers }),
       ...(feedConsumers === undefined ? {} : { feedConsumers }),
     });

@@ -87,6 +87,7 @@ const configuration = {
   oidc_providers: [],
   anonymous_enabled: false,
   cors_allowed_origins: [],
+  email: null,
 } as const;
 
 const provider = {

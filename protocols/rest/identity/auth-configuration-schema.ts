@@ -1,4 +1,5 @@
 import type { JsonSchema } from '#protocols/http/route.ts';
+import { emailSettingsSchema } from './email-settings-body.ts';
 
 /** A part of a configuration, which a change must have completely or not at all. */
 function whole(
@@ -107,5 +108,6 @@ export const configurationSchema: JsonSchema = {
     oidc_providers: { type: 'array', items: providerSchema },
     anonymous_enabled: { type: ['boolean', 'null'], description: '`null`: as the server has it.' },
     cors_allowed_origins: texts,
+    email: emailSettingsSchema,
   },
 };

@@ -5,6 +5,7 @@ import type { HttpReply } from '#protocols/http/route.ts';
 import {
   type AuthConfiguration,
   shownAuthConfiguration,
+  withSealedMailPasswords,
   withSealedSecrets,
 } from '#runtime/access/identity/auth-configuration.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
@@ -21,6 +22,8 @@ export interface AuthConfigurationContext extends IdentityContext {
   readonly identities: IdentitiesProvisioning;
   /** Encrypts the secret of a client of a provider. */
   readonly sealClientSecret: (tenant: string, providerId: string, secret: string) => string;
+  /** Encrypts the password of a mail server. */
+  readonly sealMailPassword: (tenant: string, provider: string, password: string) => string;
   /** Whether the server permits anonymous access where the tenant says nothing. */
   readonly anonymousByDefault: boolean;
 }
@@ -78,7 +81,7 @@ function changeRoute(context: AuthConfigurationContext): RestRoute {
     docs: {
       summary: 'Change how people authenticate in a tenant',
       description:
-        'Parts that are absent keep their values; a part that is present must be complete and replaces the stored one. `oidc_providers` replaces the list: a provider that is not in it is removed. A provider without `client_secret` keeps its stored secret, and `null` removes it. What a read answered may be sent back.',
+        'Parts that are absent keep their values; a part that is present must be complete and replaces the stored one. `oidc_providers` replaces the list: a provider that is not in it is removed. A provider without `client_secret` keeps its stored secret, and `null` removes it. `email` is replaced as a whole, and a mail server without `password` keeps its own. What a read answered may be sent back.',
       tag: 'Identities',
       requestSchema: configurationSchema,
       responses: {
@@ -90,9 +93,12 @@ function changeRoute(context: AuthConfigurationContext): RestRoute {
     },
     async handler(request): Promise<HttpReply> {
       const { tenant } = request.principal;
-      const change = withSealedSecrets(
-        readAuthConfigurationChange(request.body, tenant),
-        (secret, providerId) => context.sealClientSecret(tenant, providerId, secret),
+      const given = readAuthConfigurationChange(request.body, tenant);
+      const change = withSealedMailPasswords(
+        withSealedSecrets(given, (secret, providerId) =>
+          context.sealClientSecret(tenant, providerId, secret),
+        ),
+        (password, provider) => context.sealMailPassword(tenant, provider, password),
       );
       const command: ConfigureAuthentication = { type: 'ConfigureAuthentication', change };
       const actor = await context.identities.createIdentities(tenant);

@@ -24,6 +24,7 @@ const nameShape = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 /** The schema of `email` in the configuration of how people authenticate. */
 export const emailSettingsSchema: JsonSchema = {
   type: ['object', 'null'],
+  additionalProperties: false,
   description: 'How the tenant sends mail; null: as the server does.',
   required: ['base_url', 'default_provider', 'providers'],
   properties: {
@@ -38,6 +39,7 @@ export const emailSettingsSchema: JsonSchema = {
       type: 'object',
       additionalProperties: {
         type: 'object',
+        additionalProperties: false,
         required: ['kind', 'host', 'port', 'security', 'from'],
         properties: {
           kind: { type: 'string', enum: ['smtp'] },

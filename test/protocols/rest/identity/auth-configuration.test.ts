@@ -29,6 +29,7 @@ const defaults = {
   oidc_providers: [],
   anonymous_enabled: false,
   cors_allowed_origins: [],
+  email: null,
 };
 
 const google = {

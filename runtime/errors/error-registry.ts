@@ -106,6 +106,7 @@ const rows = {
   POOL_NOT_FOUND: [404, '42704', 'give-up', 'Nobody has claimed from this pool yet.'],
   IDENTITY_NOT_FOUND: [404, '42704', 'give-up', 'There is no such identity.'],
   USER_NOT_FOUND: [404, '42704', 'give-up', 'There is no such user.'],
+  PROVIDER_NOT_FOUND: [404, '42704', 'give-up', 'The tenant has no such OpenID provider.'],
   USER_NODE_NOT_FOUND: [404, '42704', 'give-up', 'The repository has no such user node.'],
   METHOD_NOT_ALLOWED: [405, '0A000', 'give-up', 'The address exists, but not for this method.'],
   READ_ONLY_REVISION: [405, '25006', 'give-up', 'An earlier revision cannot be written; write to the head.'],

@@ -68,6 +68,8 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   POOL_NOT_FOUND: 'Claim from the pool first: the first claim makes it. Check the branch and the name.',
   IDENTITY_NOT_FOUND: 'List the identities of the tenant, and compare the id.',
   USER_NOT_FOUND: 'Log in again; if the account is gone, ask an administrator for another one.',
+  PROVIDER_NOT_FOUND:
+    'Use an `auth_url` of `GET /auth/providers`; its tenant is named by `X-Tenant-Id` or `tenant`.',
   USER_NODE_NOT_FOUND:
     'Name a node of type `svc:User` below `/users` of workspace `svc:access_control` on branch `main`.',
   METHOD_NOT_ALLOWED: 'Use one of the methods in the header `Allow`.',

@@ -103,7 +103,7 @@ export const egressGuards: readonly GuardMutant[] = [
   {
     guard: 'the URL of a redirect is checked',
     file: 'protocols/egress/outgoing-request.ts',
-    from: 'const target = checkedUrl(new URL(text, url.href), allowance);',
+    from: 'const target = checkedUrl(next, allowance);',
     to: 'const target = { ...checkedUrl(url, allowance), url: new URL(text, url.href), host: new URL(text, url.href).hostname };',
     tests: redirectTest,
   },

@@ -125,7 +125,7 @@ export const oidcGuards: readonly GuardMutant[] = [
   {
     guard: 'a discovery document is that of the issuer',
     file: 'protocols/identity/oidc/provider-metadata.ts',
-    from: 'new URL(metadata.issuer).href !== new URL(issuer).href)',
+    from: 'URL.parse(metadata.issuer)?.href !== new URL(issuer).href)',
     to: 'metadata.issuer === issuer.slice(1))',
     tests: hostileTests,
   },

@@ -102,7 +102,7 @@ export class OidcLogins {
    * Starts a login.
    *
    * @returns where the browser has to go: the authorization endpoint of the provider
-   * @throws {ServiceError} `NOT_FOUND` for an unknown provider, `FORBIDDEN` for a disabled one, `VALIDATION_FAILED` for a
+   * @throws {ServiceError} `PROVIDER_NOT_FOUND` for an unknown provider, `FORBIDDEN` for a disabled one, `VALIDATION_FAILED` for a
    *   landing URL that is not allowed, `OIDC_NOT_CONFIGURED`; the errors of discovery
    */
   async start({ landing, providerId, repository, tenant }: LoginStart): Promise<string> {
@@ -140,7 +140,7 @@ export class OidcLogins {
    *
    * @param signal ends requests to the provider when the browser has gone
    * @throws {ServiceError} `VALIDATION_FAILED` for a state that is not under way; `UNAUTHORIZED` for a code that does not
-   *   belong to it; `FORBIDDEN` for a person who may not log in; `ACCOUNT_DISABLED`; `NOT_FOUND`; `OIDC_NOT_CONFIGURED`;
+   *   belong to it; `FORBIDDEN` for a person who may not log in; `ACCOUNT_DISABLED`; `PROVIDER_NOT_FOUND`; `OIDC_NOT_CONFIGURED`;
    *   `UPSTREAM_INVALID`, `UPSTREAM_UNREACHABLE`, `UPSTREAM_TIMEOUT` and the other errors of outgoing requests
    */
   async finish(answer: ProviderAnswer, client: LoginClient, signal: AbortSignal): Promise<FinishedLogin> {
@@ -244,10 +244,10 @@ export class OidcLogins {
   }
 }
 
-/** @throws {ServiceError} `NOT_FOUND`, `FORBIDDEN` */
+/** @throws {ServiceError} `PROVIDER_NOT_FOUND`, `FORBIDDEN` */
 function enabledProvider({ oidc_providers: providers }: AuthConfiguration, providerId: string): OidcProvider {
   const provider = providers.find(({ provider_id: id }) => id === providerId);
-  if (provider === undefined) throw new ServiceError('NOT_FOUND', 'There is no such provider');
+  if (provider === undefined) throw new ServiceError('PROVIDER_NOT_FOUND');
   if (!provider.enabled) throw new ServiceError('FORBIDDEN', 'The provider is switched off');
   return provider;
 }

@@ -8,6 +8,7 @@ import type { RestRequest, RestRoute } from '../rest-route.ts';
 import { clientOf, IDENTITY_BODY_BYTES_MAX, type IdentityContext, namedTenant } from './identity-context.ts';
 import { repositoryScope } from './login-routes.ts';
 import { refusingIdempotencyKey, tenantParameter } from './token-answer.ts';
+import { singleParameter } from './single-parameter.ts';
 
 /** Dependencies of the routes of login links. */
 export interface MagicLinkContext extends Pick<IdentityContext, 'onUserFailure' | 'users'> {
@@ -15,7 +16,7 @@ export interface MagicLinkContext extends Pick<IdentityContext, 'onUserFailure' 
 }
 
 /** The address of a page with tokens must not be stored, nor sent to another page. */
-const privateHeaders: ReplyHeaders = { 'Cache-Control': 'no-store', 'Referrer-Policy': 'no-referrer' };
+const privateHeaders: ReplyHeaders = { 'Cache-Control': 'no-store' };
 
 const MESSAGE = 'If the address has an account, a login link is on its way.';
 
@@ -155,7 +156,7 @@ async function open(
   request: RestRequest,
   repository: string | undefined,
 ): Promise<HttpReply> {
-  const token = request.query.get('token');
+  const token = singleParameter(request, 'token');
   if (token === undefined || token === '')
     throw invalid('The parameter `token` of the mail is missing', { field: 'token' });
   // Programs that look at mail ask with HEAD whether an address is there, and browsers load pages that may be wanted.

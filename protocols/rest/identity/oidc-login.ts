@@ -3,10 +3,11 @@ import type { TokenPair } from '#protocols/identity/identity-logins.ts';
 import type { HttpReply, ReplyHeaders } from '#protocols/http/route.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { requireRepositoryName, requireTenantName } from '#runtime/content/names.ts';
-import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 import { clientOf } from './identity-context.ts';
 import { tenantParameter, tokenPairSchema } from './token-answer.ts';
+import { singleParameter } from './single-parameter.ts';
 
 /** Dependencies of the routes of logins at OpenID providers. */
 export interface OidcLoginContext {
@@ -161,13 +162,6 @@ function answerOf(request: RestRequest): ProviderAnswer {
   }
   const state = singleParameter(request, 'state') ?? '';
   return { providerId: request.segment('provider'), state, parameters };
-}
-
-/** @throws {ServiceError} `VALIDATION_FAILED` for one that is given twice: two readers may read two values */
-function singleParameter(request: RestRequest, name: string): string | undefined {
-  const values = request.query.all(name);
-  if (values.length > 1) throw invalid(`The query parameter '${name}' is given twice`, { field: name });
-  return values[0];
 }
 
 function fragmentOf({ access_token, expires_at, refresh_token }: TokenPair): string {

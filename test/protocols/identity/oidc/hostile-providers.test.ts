@@ -250,7 +250,7 @@ describe('a state', () => {
     await member.configure([{ provider_id: 'acme', issuer_url: evil.issuer, enabled: false }]);
     expectRefused(await member.finish('acme', again), '403 FORBIDDEN', /switched off/);
     await member.configure([]);
-    expectRefused(await member.finish('acme', again), '404 NOT_FOUND', /no such provider/);
+    expectRefused(await member.finish('acme', again), '404 PROVIDER_NOT_FOUND', /no such OpenID provider/);
     expect([provider.asked('/token'), evil.asked('/token')]).toEqual([0, 0]);
   });
 

@@ -75,9 +75,9 @@ describe('the start of a login', () => {
   it('is refused for a provider that is unknown or disabled [OIDC-009]', async () => {
     await member.configure([acme({ enabled: false })]);
     expect(refusalOf(await member.get('/auth/oidc/acme'))).toBe('403 FORBIDDEN');
-    expect(refusalOf(await member.get('/auth/oidc/other'))).toBe('404 NOT_FOUND');
+    expect(refusalOf(await member.get('/auth/oidc/other'))).toBe('404 PROVIDER_NOT_FOUND');
     // A tenant that is not there looks like one without providers.
-    expect(refusalOf(await member.get('/auth/oidc/acme', { 'x-tenant-id': 'nobody' }))).toBe('404 NOT_FOUND');
+    expect(refusalOf(await member.get('/auth/oidc/acme', { 'x-tenant-id': 'nobody' }))).toBe('404 PROVIDER_NOT_FOUND');
     expect(provider.seen).toEqual([]);
   });
 
@@ -113,7 +113,7 @@ describe('the start of a login', () => {
     expect(await refused('?tenant=Not%20a%20name')).toBe('400 VALIDATION_FAILED');
     expect(await refused('?landing=/app')).toBe('400 VALIDATION_FAILED');
     expect(await refused('?tenant=default', { 'x-tenant-id': 'other' })).toBe('403 TENANT_MISMATCH');
-    expect(await refused('?tenant=other')).toBe('404 NOT_FOUND');
+    expect(await refused('?tenant=other')).toBe('404 PROVIDER_NOT_FOUND');
     expect((await member.get('/auth/oidc/acme?tenant=default')).status).toBe(302);
   });
 

@@ -37,6 +37,8 @@ describe('the routes of a member', () => {
       'changeIdentityPassword',
       'changeIdentityPasswordInRepository',
       'finishOidcLogin',
+      'openRepositoryMagicLink',
+      'openMagicLink',
       'refuseCreateAtRevision',
       'refuseUpdateAtRevision',
       'refusePatchAtRevision',

@@ -235,7 +235,7 @@ describe('a projection', () => {
   });
 
   it('is only for administrators', async () => {
-    const principal = { kind: 'anonymous', tenant: TENANT } as const;
+    const principal = { kind: 'anonymous', tenant: TENANT, isEnabled: true } as const;
     const caller = { principal, policy: policyFor(principal, TENANT) };
     const { host } = fed.branch.engine;
     for (const type of ['BuildProjection', 'DropProjection'])

@@ -72,11 +72,6 @@ export class IdentityCallers {
     });
   }
 
-  /** Whether a token was verified as an access token of an identity before: {@link verify} then costs little. */
-  knows(token: string): boolean {
-    return this.#context.tokens.knowsAccess(token);
-  }
-
   /**
    * The caller of an access token. One that was used a moment ago is answered without a promise.
    *

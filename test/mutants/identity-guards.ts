@@ -173,9 +173,9 @@ export const identityGuards: readonly GuardMutant[] = [
   },
   {
     guard: 'a route of identities takes no token of another kind',
-    file: 'protocols/rest/identity/identity-context.ts',
-    from: "if (principal.kind !== 'identity')",
-    to: "if (principal.kind === 'anonymous')",
+    file: 'protocols/rest/access/authenticate.ts',
+    from: "if (audience === 'identities')",
+    to: 'if (false)',
     tests: ['test/protocols/rest/identity/own-identity.test.ts'],
   },
 ];

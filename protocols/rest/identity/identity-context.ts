@@ -4,7 +4,6 @@ import type { RepositoryUsers } from '#protocols/identity/ports.ts';
 import type { VerifiedAccess } from '#runtime/access/identity/identity-tokens.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { requireTenantName } from '#runtime/content/names.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
 import { bearerToken } from '../access/authenticate.ts';
 import type { RestContext } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
@@ -36,16 +35,6 @@ export function namedTenant(request: RestRequest): string {
 /** Where a request comes from. Call it before anything is awaited. */
 export function clientOf(request: RestRequest): LoginClient {
   return { address: request.remoteAddress, userAgent: request.header('user-agent') };
-}
-
-/**
- * Refuses callers without the token of an identity: administrators and API keys.
- *
- * @throws {ServiceError} `UNAUTHORIZED`
- */
-export function requireIdentity({ principal }: RestRequest): void {
-  if (principal.kind !== 'identity')
-    throw new ServiceError('UNAUTHORIZED', 'The token is not that of an identity');
 }
 
 /**

@@ -7,13 +7,7 @@ import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { requireRepositoryName } from '#runtime/content/names.ts';
 import { pathName } from '#runtime/content/path.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
-import {
-  accessOf,
-  clientOf,
-  IDENTITY_BODY_BYTES_MAX,
-  type IdentityContext,
-  requireIdentity,
-} from './identity-context.ts';
+import { accessOf, clientOf, IDENTITY_BODY_BYTES_MAX, type IdentityContext } from './identity-context.ts';
 
 /** The profile of a caller without a token. */
 const nobody = Object.freeze({ id: 'anonymous', email: null, roles: [], anonymous: true, home: null });
@@ -78,7 +72,6 @@ function profileRoute(context: IdentityContext): RestRoute {
     },
     async handler(request) {
       if (request.principal.kind === 'anonymous') return { status: 200, json: nobody };
-      requireIdentity(request);
       const { repository } = await accessOf(context, request);
       return { status: 200, json: shownProfile(await profileIn(context, request, repository)) };
     },
@@ -112,7 +105,6 @@ function repositoryProfileRoute(context: IdentityContext): RestRoute {
       const repository = requireRepositoryName(request.segment('repo'));
       if (request.principal.kind === 'anonymous')
         return { status: 200, json: { ...nobody, user_node: null } };
-      requireIdentity(request);
       const profile = await profileIn(context, request, repository);
       return { status: 200, json: { ...shownProfile(profile), user_node: shownUser(profile) } };
     },
@@ -178,7 +170,6 @@ function changePasswordRoute(context: IdentityContext, pattern: string, operatio
     auth: 'required',
     audience: 'identities',
     beforePasswordChange: true,
-    permit: requireIdentity,
     docs: {
       summary: 'Change the own password',
       description:

@@ -7,7 +7,7 @@ import { assert } from '#runtime/base/assert.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
-import { type IdentityContext, requireIdentity } from './identity-context.ts';
+import type { IdentityContext } from './identity-context.ts';
 
 const uuidShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -52,7 +52,6 @@ function logoutRoute(context: IdentityContext): RestRoute {
     auth: 'required',
     audience: 'identities',
     beforePasswordChange: true,
-    permit: requireIdentity,
     docs: {
       summary: 'Log out',
       description:
@@ -84,7 +83,6 @@ function listRoute({ router }: IdentityContext): RestRoute {
     body: 'none',
     auth: 'required',
     audience: 'identities',
-    permit: requireIdentity,
     docs: {
       summary: 'The own sessions',
       description: 'Those that have not ended, newest first.',
@@ -119,7 +117,6 @@ function revokeRoute(context: IdentityContext): RestRoute {
     body: 'none',
     auth: 'required',
     audience: 'identities',
-    permit: requireIdentity,
     docs: {
       summary: 'End an own session',
       description: 'As a logout of that session.',
@@ -152,7 +149,7 @@ async function revoke(
 }
 
 function identityOf({ principal }: RestRequest): IdentityPrincipal {
-  assert(principal.kind === 'identity', 'the route permits nobody else');
+  assert(principal.kind === 'identity', 'the route is for identities');
   return principal;
 }
 

@@ -145,11 +145,6 @@ export class IdentityTokens {
     return await this.#sign(claims, grant.identityId, days * DAY_SECONDS, id);
   }
 
-  /** Whether an access token was verified before and is cached. */
-  knowsAccess(token: string): boolean {
-    return this.#recent.has(token) || this.#older.has(token);
-  }
-
   /**
    * Verifies an access token. A cached token is answered without a promise.
    *

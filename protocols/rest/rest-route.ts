@@ -21,6 +21,11 @@ export type Audience = 'content' | 'repositories' | 'administration' | 'identiti
 export interface RestRoute extends Route<Principal> {
   /** Default: `administration`, the narrowest. */
   readonly audience?: Audience;
+  /**
+   * Serves an administrator whose account cannot be read at present, by the signature of the token: for what is needed
+   * during outages. Default: refuses.
+   */
+  readonly duringOutages?: boolean;
   /** Serves a caller who has to change the password first; default: refuses with `PASSWORD_CHANGE_REQUIRED`. */
   readonly beforePasswordChange?: boolean;
   /**

@@ -80,6 +80,20 @@ export const adminGuards: readonly GuardMutant[] = [
     tests: keysTest,
   },
   {
+    guard: 'an account that is known to have changed counts also during an outage',
+    file: 'protocols/admin/admin-access.ts',
+    from: 'if (answer instanceof ServiceError) throw answer;',
+    to: '',
+    tests: ['test/protocols/admin/admin-access.test.ts'],
+  },
+  {
+    guard: 'a signature alone suffices only where that is for outages',
+    file: 'protocols/rest/access/authenticate.ts',
+    from: '(request.route as RestRoute).duringOutages === true;',
+    to: 'true;',
+    tests: authenticateTest,
+  },
+  {
     guard: 'a key opens no accounts',
     file: 'protocols/rest/access/authenticate.ts',
     from: "if (audience !== 'content' && audience !== 'repositories')",

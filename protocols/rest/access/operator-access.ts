@@ -5,7 +5,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Secret } from '#runtime/config/secret.ts';
 import { bearerToken } from './authenticate.ts';
 import { isForwarded, isLoopbackAddress } from './this-machine.ts';
-import type { RestRequest } from '../rest-route.ts';
+import type { RestRequest, RestRoute } from '../rest-route.ts';
 
 /** Routes that call {@link OperatorAccess.require}. All other routes with authentication refuse the operator token. */
 export const operatorPatterns = { metrics: '/metrics', cluster: '/api/management/cluster' } as const;
@@ -14,7 +14,7 @@ const opened: ReadonlySet<string> = new Set(Object.values(operatorPatterns));
 
 /**
  * Grants access to a member's own state: metrics, the details of its readiness, the state of the cluster. These are
- * needed during outages, so no lookup is made, neither of an account nor of its owner.
+ * needed during outages, so none depends on a lookup: the routes are marked {@link RestRoute.duringOutages}.
  *
  * - A request from this machine without a token. A proxy on this machine must send forwarded headers.
  * - The static operator token, which grants nothing else.

@@ -79,6 +79,7 @@ export function clusterRoutes(context: ClusterContext): readonly RestRoute[] {
       operationId: 'readCluster',
       body: 'none',
       auth: 'optional',
+      duringOutages: true,
       permit: (request) => context.operators.require(request),
       docs: {
         summary: 'The state of the cluster',

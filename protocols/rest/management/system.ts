@@ -163,6 +163,7 @@ function metricsRoute(context: SystemContext): RestRoute {
     takesAnyParameter: true,
     body: 'ignored',
     auth: 'optional',
+    duringOutages: true,
     permit: (request) => context.operators.require(request),
     docs: {
       summary: 'The numbers of the member for Prometheus',

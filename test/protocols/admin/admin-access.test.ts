@@ -218,6 +218,38 @@ describe('administrators at several members', () => {
     expect(await answer(() => other.access.verifyToken(token))).toBe('NOT_OWNER');
   });
 
+  it('see what is needed during an outage with a token alone, unless the account is known to have changed', async () => {
+    const token = await login();
+    const inOutage = (seen: TestMember) => answer(() => seen.access.verifyTokenInOutage(token));
+    const third = member();
+    third.isConnected = false;
+    expect(await inOutage(third)).toBe('admitted');
+    expect(await answer(() => third.access.verifyTokenInOutage('garbage'))).toBe('UNAUTHORIZED');
+    await change({
+      type: 'ChangeAdminPassword',
+      userId: account().user_id,
+      oldPasswordHash: 'hash',
+      passwordHash: 'hash-2',
+    });
+    expect(await inOutage(other)).toBe('UNAUTHORIZED');
+    expect(await inOutage(third)).toBe('admitted');
+  });
+
+  it('do not wait long for what is needed during an outage', async () => {
+    const token = await login();
+    const silent = new AdminAccess({
+      router: { command: () => new Promise(() => {}), query: () => new Promise(() => {}) },
+      clock,
+      tokens,
+    });
+    // Known by now, so that the account is asked for in the next turn.
+    await tokens.verify(token);
+    const asked = silent.verifyTokenInOutage(token);
+    await settle();
+    clock.advance(1_000);
+    expect(await asked).toMatchObject({ principal: { kind: 'admin' } });
+  });
+
   it('are admitted with a new password and a new key, whatever a member knew before', async () => {
     await other.access.verifyToken(await login());
     isHeard = false;

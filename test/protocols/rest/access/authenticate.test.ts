@@ -75,7 +75,11 @@ beforeEach(async () => {
   anonymous = false;
   isLate = false;
   authenticate = createAuthenticate({
-    admins: { verifyToken: (token) => found(admins, token), verifyKey: (token) => found(admins, token) },
+    admins: {
+      verifyToken: (token) => found(admins, token),
+      verifyTokenInOutage: () => ({ principal: mayAct, mustChangePassword: false }),
+      verifyKey: (token) => found(admins, token),
+    },
     identities: { verify: (token) => found(identities, token) },
     others: { refuseElsewhere: () => undefined },
     anonymousEnabled: () => anonymous,
@@ -85,6 +89,7 @@ beforeEach(async () => {
 interface Asked {
   readonly audience?: Audience;
   readonly beforePasswordChange?: boolean;
+  readonly duringOutages?: boolean;
   readonly pattern?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly need?: 'required' | 'optional';
@@ -92,11 +97,19 @@ interface Asked {
 
 /** The principal of a request, or the code of its refusal. */
 async function callerOf(token: string | undefined, asked: Asked = {}): Promise<Principal | string> {
-  const { audience, beforePasswordChange, headers = {}, need = 'required', pattern = '/x' } = asked;
+  const {
+    audience,
+    beforePasswordChange,
+    duringOutages,
+    headers = {},
+    need = 'required',
+    pattern = '/x',
+  } = asked;
   const route = {
     pattern,
     ...(audience === undefined ? {} : { audience }),
     ...(beforePasswordChange === undefined ? {} : { beforePasswordChange }),
+    ...(duringOutages === undefined ? {} : { duringOutages }),
   } as RestRoute;
   const all: Readonly<Record<string, string>> =
     token === undefined ? headers : { ...headers, authorization: `Bearer ${token}` };
@@ -194,6 +207,13 @@ describe.each([
     expect(await callerOf(KEY, asked)).toBe(ofKey);
     expect(await callerOf(accessToken, asked)).toBe(identity);
     expect(await callerOf(undefined, { ...asked, need: 'optional' })).toMatchObject({ kind: 'anonymous' });
+  });
+
+  it('are admitted by a signature alone only where that is for outages', async () => {
+    admins.clear();
+    expect(await callerOf('some-token', { duringOutages: true })).toBe(mayAct);
+    for (const audience of ['content', 'repositories', 'administration'] as const)
+      expect(await callerOf('some-token', { audience })).toBe('UNAUTHORIZED');
   });
 
   it('stay in their tenant', async () => {

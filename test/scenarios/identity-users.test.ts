@@ -187,7 +187,7 @@ describe('accounts of people', () => {
 });
 
 describe('the status of a person', () => {
-  it('is set in the nodes of all repositories in the background [IDADMIN-005, IDADMIN-006]', async () => {
+  it('is set in the nodes of all repositories in the background, and stops logins [IDADMIN-005, IDADMIN-006, ID-025]', async () => {
     const person = await made({ repos: [repository, other] });
     const path = `/internal/${slugOf(person.email)}`;
     const arrived = (status: string): Promise<unknown> =>
@@ -200,6 +200,8 @@ describe('the status of a person', () => {
       false,
     );
     await arrived('inactive');
+    const login = await server.request('POST', '/auth/login', { body: { email: person.email, password } });
+    expect([login.status, login.json.code]).toEqual([403, 'ACCOUNT_DISABLED']);
     await until(
       async () => (await server.admin('GET', `${base}/${person.id}`)).json.status_change === null,
       'every repository is reached',

@@ -292,6 +292,33 @@ describe('giving and revoking access', () => {
   });
 });
 
+it('what an administrator decides is in the audit trail [ACCESSREQ-009]', async () => {
+  const id = await ask();
+  await ok(approve(id, ['editor']));
+  await ok(admin('POST', '/grant', { identity_id: ann.id, roles: ['author'] }));
+  await ok(admin('POST', `/revoke/${ann.id}`));
+  const email = people.newEmail();
+  const invited = await ok(admin('POST', '/invite', { email, roles: ['viewer'] }));
+  await ok(admin('POST', `/deny/${invited.id}`));
+  const { items } = (await server.admin('GET', '/api/svc/sys/default/audit?limit=1000')).json;
+  const noted = items.filter(
+    ({ details }: { readonly details: { readonly repository?: string } }) =>
+      details.repository === repository,
+  );
+  expect(noted.reverse()).toMatchObject([
+    {
+      action: 'access_granted',
+      subject: ann.id,
+      details: { roles: ['editor'] },
+      actor: { username: 'admin' },
+    },
+    { action: 'access_granted', subject: ann.id, details: { roles: ['author'] } },
+    { action: 'access_revoked', subject: ann.id },
+    { action: 'access_invited', subject: email, details: { roles: ['viewer'] } },
+    { action: 'access_denied', subject: invited.id },
+  ]);
+});
+
 describe('an invitation', () => {
   const invite = (email: string, more: object = {}): Promise<TestResponse> =>
     admin('POST', '/invite', { email, roles: ['editor'], ...more });

@@ -165,6 +165,29 @@ describe('accounts of people', () => {
     expect((await server.admin('DELETE', `${base}/${id}/sessions`)).status).toBe(204);
   });
 
+  it('leave what administrators do with them in the audit trail [IDADMIN-011]', async () => {
+    const { id, email } = await made({ repos: [repository] });
+    await server.admin('PATCH', `${base}/${id}`, { email_verified: true });
+    const path = `/users/internal/${slugOf(email)}`;
+    await server.admin('POST', `${base}/${id}/link`, { repo_id: repository, user_node_path: path });
+    await server.admin('DELETE', `${base}/${id}/sessions`);
+    await server.admin('DELETE', `${base}/${id}`);
+    const { items } = (await server.admin('GET', '/api/svc/sys/default/audit?limit=1000')).json;
+    const noted = items.filter(({ subject }: { readonly subject: string }) => subject === id);
+    expect(noted.reverse()).toMatchObject([
+      {
+        action: 'identity_created',
+        actor: { username: 'admin' },
+        details: { email, repositories: [repository] },
+      },
+      { action: 'identity_changed', details: { email_verified: true } },
+      { action: 'identity_linked', details: { repository, path } },
+      { action: 'identity_sessions_ended' },
+      { action: 'identity_deleted', details: { email } },
+    ]);
+    expect(JSON.stringify(noted)).not.toContain(password);
+  });
+
   it('are for administrators of the tenant [IDADMIN-009]', async () => {
     const { id } = await made();
     for (const [method, path] of [

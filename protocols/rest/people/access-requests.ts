@@ -9,8 +9,11 @@ import {
 import type { IdentitiesProvisioning } from '#protocols/identity/ports.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
 import type { HttpReply, JsonSchema, ResponseDocs } from '#protocols/http/route.ts';
+import { assert } from '#runtime/base/assert.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { recordAdminAction } from '../access/admin-actions.ts';
+import type { RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 import { type DecidersContext, requireDecider } from './deciders.ts';
 import { pageOf } from './identity-users.ts';
@@ -18,7 +21,7 @@ import type { Member, RepositoryMembers } from './repository-members.ts';
 import { optionalRoles, requiredRoles, rolesSchema } from './role-names.ts';
 
 /** Dependencies of the routes. */
-export interface AccessRequestsContext extends DecidersContext {
+export interface AccessRequestsContext extends DecidersContext, RestContext {
   readonly identities: IdentitiesProvisioning;
   readonly members: RepositoryMembers;
 }
@@ -86,11 +89,26 @@ export function accessRequestRoutes(context: AccessRequestsContext): readonly Re
   ];
 }
 
-/** A route for those who decide, who are refused before anything else is looked at. */
+/** A decision for the audit trail. */
+interface Decision {
+  readonly reply: HttpReply;
+  /** Absent: nothing was decided. */
+  readonly noted?: {
+    readonly action: string;
+    /** The identity, the address, or the entry. */
+    readonly subject: string;
+    readonly roles?: readonly string[];
+  };
+}
+
+/**
+ * A route for those who decide; others are refused before anything else is looked at. What an administrator decides is in
+ * the audit trail. What a person decides, the revision of the user node and the entry say.
+ */
 function decided(
   context: AccessRequestsContext,
   route: Omit<RestRoute, 'auth' | 'handler' | 'bodyBytesMax'> & {
-    readonly decide: (request: RestRequest, by: string) => Promise<HttpReply>;
+    readonly decide: (request: RestRequest, by: string) => Promise<Decision>;
   },
 ): RestRoute {
   const { decide, ...rest } = route;
@@ -100,7 +118,15 @@ function decided(
     audience: 'tenant',
     bodyBytesMax: BODY_BYTES_MAX,
     admit: async (request) => void (await requireDecider(context, request)),
-    handler: async (request) => await decide(request, await requireDecider(context, request)),
+    async handler(request) {
+      const { noted, reply } = await decide(request, await requireDecider(context, request));
+      if (noted !== undefined && request.principal.kind === 'admin') {
+        const { action, roles = [], subject } = noted;
+        const details = { repository: request.segment('repo'), roles };
+        await recordAdminAction(context, request, { action, subject, details });
+      }
+      return reply;
+    },
   };
 }
 
@@ -112,8 +138,7 @@ function requestRoute(context: AccessRequestsContext): RestRoute {
     body: 'optional-json',
     bodyBytesMax: BODY_BYTES_MAX,
     auth: 'required',
-    audience: 'tenant',
-    permit: requirePerson,
+    audience: 'identities',
     docs: {
       summary: 'Ask for access to a repository',
       description:
@@ -132,14 +157,9 @@ function requestRoute(context: AccessRequestsContext): RestRoute {
   };
 }
 
-function requirePerson({ principal }: RestRequest): void {
-  if (principal.kind !== 'identity')
-    throw new ServiceError('FORBIDDEN', 'Only a person with an access token asks for access');
-}
-
 async function ask({ members, people }: AccessRequestsContext, request: RestRequest): Promise<HttpReply> {
   const { principal } = request;
-  if (principal.kind !== 'identity') throw new ServiceError('FORBIDDEN');
+  assert(principal.kind === 'identity', 'the route is for identities');
   const { identityId, tenant } = principal;
   const fields = bodyFields(request.body ?? {});
   const message = shortOf(fields, 'message');
@@ -213,7 +233,7 @@ function listRoute(context: AccessRequestsContext): RestRoute {
         ...(status === undefined ? {} : { status }),
       })) ?? { entries: [], total: 0 };
       const requests = await Promise.all(page.entries.map((entry) => entryInfo(context, tenant, entry)));
-      return { status: 200, json: { requests, total: page.total } };
+      return { reply: { status: 200, json: { requests, total: page.total } } };
     },
   });
 }
@@ -262,7 +282,8 @@ function approveRoute(context: AccessRequestsContext): RestRoute {
       } as const;
       await people.command(tenant, decision);
       await members.admit(tenant, repository, identity, roles, by);
-      return done('Access granted', id);
+      const noted = { action: 'access_granted', subject: identity.identity_id, roles };
+      return { reply: done('Access granted', id), noted };
     },
   });
 }
@@ -292,7 +313,7 @@ function denyRoute(context: AccessRequestsContext): RestRoute {
       const repository = await members.partOf(tenant, request.segment('repo'));
       const decision = { type: 'DecideAccess', repository, id, decision: 'denied', reason, by } as const;
       await people.command(tenant, decision);
-      return done('Access denied', id);
+      return { reply: done('Access denied', id), noted: { action: 'access_denied', subject: id } };
     },
   });
 }
@@ -354,7 +375,8 @@ function inviteRoute(context: AccessRequestsContext): RestRoute {
         by,
       } as const;
       const entry = await people.command<AccessEntry>(tenant, invite);
-      return done('Invitation stored', entry.id);
+      const noted = { action: 'access_invited', subject: entry.email as string, roles };
+      return { reply: done('Invitation stored', entry.id), noted };
     },
   });
 }
@@ -387,7 +409,8 @@ function grantRoute(context: AccessRequestsContext): RestRoute {
       const repository = request.segment('repo');
       await members.requireRoles(tenant, repository, roles);
       await members.admit(tenant, repository, await activePerson(context, tenant, identityId), roles, by);
-      return done('Access granted', identityId);
+      const noted = { action: 'access_granted', subject: identityId, roles };
+      return { reply: done('Access granted', identityId), noted };
     },
   });
 }
@@ -418,7 +441,8 @@ function revokeRoute(context: AccessRequestsContext): RestRoute {
       const identityId = request.segment('identity_id');
       const message = reason === null ? 'Access revoked' : `Access revoked: ${reason}`;
       await context.members.suspend(tenant, request.segment('repo'), identityId, { message, actor: by });
-      return done('Access revoked', identityId);
+      const noted = { action: 'access_revoked', subject: identityId };
+      return { reply: done('Access revoked', identityId), noted };
     },
   });
 }
@@ -460,7 +484,7 @@ function membersRoute(context: AccessRequestsContext): RestRoute {
       const page = pageOf(request, ACCESS_PAGE_MAX, PER_PAGE_DEFAULT);
       const { members, total } = await context.members.list(tenant, request.segment('repo'), page);
       const infos = await Promise.all(members.map((member) => memberInfo(context, tenant, member)));
-      return { status: 200, json: { members: infos, total } };
+      return { reply: { status: 200, json: { members: infos, total } } };
     },
   });
 }

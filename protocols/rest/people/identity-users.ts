@@ -15,7 +15,8 @@ import { requirePolicyPassword } from '#runtime/access/identity/password-policy.
 import type { LoginThrottle } from '#runtime/access/login-throttle.ts';
 import type { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { actorName } from '#runtime/access/principal.ts';
-import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import { recordAdminAction } from '../access/admin-actions.ts';
 import { requireTenantAdministrator } from '../access/permission.ts';
 import { clampedInteger } from '../reads/read-parameters.ts';
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
@@ -70,7 +71,7 @@ const missing = {
 } as const satisfies Record<number, ResponseDocs>;
 
 /** What the routes have in common. */
-const administered = { auth: 'required', permit: requireAccount } as const;
+const administered = { auth: 'required', permit: requireTenantAdministrator } as const;
 
 /**
  * Administration of the people of a tenant, for its administrators.
@@ -86,14 +87,6 @@ export function identityUserRoutes(context: IdentityUsersContext): readonly Rest
     sessionsRoute(context),
     ...withIdempotency([updateRoute(context), removeRoute(context), endSessionsRoute(context)]),
   ];
-}
-
-/** An API key belongs to a program, which has no business with the accounts of people. */
-function requireAccount(request: RestRequest): void {
-  requireTenantAdministrator(request);
-  const { principal } = request;
-  if (principal.kind === 'admin' && principal.apiKeyId !== undefined)
-    throw new ServiceError('FORBIDDEN', 'An API key may not administer identities; log in');
 }
 
 function listRoute({ people }: IdentityUsersContext): RestRoute {
@@ -224,6 +217,11 @@ async function create(context: IdentityUsersContext, request: RestRequest): Prom
     mustChangePassword,
     ...(displayName === undefined ? {} : { displayName }),
   });
+  await recordAdminAction(context, request, {
+    action: 'identity_created',
+    subject: identity.identity_id,
+    details: { email: identity.email, repositories },
+  });
   for (const repository of repositories) await members.admit(tenant, repository, identity, roles, by);
   return { status: 201, json: identityInfo(identity) };
 }
@@ -265,7 +263,7 @@ function readRoute({ people }: IdentityUsersContext): RestRoute {
   };
 }
 
-function updateRoute({ people }: IdentityUsersContext): RestRoute {
+function updateRoute(context: IdentityUsersContext): RestRoute {
   return {
     ...administered,
     method: 'PATCH',
@@ -303,17 +301,20 @@ function updateRoute({ people }: IdentityUsersContext): RestRoute {
         ),
       );
       const changes: IdentityChanges = { ...flags, ...(name === undefined ? {} : { display_name: name }) };
-      const identity = await people.command<Identity>(
+      const identityId = request.segment('id');
+      const identity = await context.people.command<Identity>(
         request.principal.tenant,
-        { type: 'UpdateIdentity', identityId: request.segment('id'), changes },
+        { type: 'UpdateIdentity', identityId, changes },
         deliveryOf(request),
       );
+      const details = { ...changes };
+      await recordAdminAction(context, request, { action: 'identity_changed', subject: identityId, details });
       return { status: 200, json: identityInfo(identity) };
     },
   };
 }
 
-function removeRoute({ people }: IdentityUsersContext): RestRoute {
+function removeRoute(context: IdentityUsersContext): RestRoute {
   return {
     ...administered,
     method: 'DELETE',
@@ -328,14 +329,21 @@ function removeRoute({ people }: IdentityUsersContext): RestRoute {
       responses: { 204: { description: 'The account is removed.' }, ...missing },
     },
     async handler(request) {
-      const command = { type: 'DeleteIdentity', identityId: request.segment('id') } as const;
-      await people.command(request.principal.tenant, command, deliveryOf(request));
+      const identityId = request.segment('id');
+      const command = { type: 'DeleteIdentity', identityId } as const;
+      const { tenant } = request.principal;
+      const { email } = await context.people.command<Identity>(tenant, command, deliveryOf(request));
+      await recordAdminAction(context, request, {
+        action: 'identity_deleted',
+        subject: identityId,
+        details: { email },
+      });
       return { status: 204 };
     },
   };
 }
 
-function linkRoute({ members, people }: IdentityUsersContext): RestRoute {
+function linkRoute(context: IdentityUsersContext): RestRoute {
   return {
     ...administered,
     method: 'POST',
@@ -381,12 +389,18 @@ function linkRoute({ members, people }: IdentityUsersContext): RestRoute {
       },
     },
     async handler(request) {
+      const { members, people } = context;
       const { tenant } = request.principal;
       const fields = bodyFields(request.body);
       const repository = fields.string('repo_id');
       const path = fields.string('user_node_path');
       const identity = await people.require(tenant, request.segment('id'));
       await members.link(tenant, repository, path, identity.identity_id, actorName(request.principal));
+      await recordAdminAction(context, request, {
+        action: 'identity_linked',
+        subject: identity.identity_id,
+        details: { repository, path },
+      });
       return {
         status: 200,
         json: {
@@ -431,7 +445,7 @@ function sessionsRoute({ people }: IdentityUsersContext): RestRoute {
   };
 }
 
-function endSessionsRoute({ people }: IdentityUsersContext): RestRoute {
+function endSessionsRoute(context: IdentityUsersContext): RestRoute {
   return {
     ...administered,
     method: 'DELETE',
@@ -447,8 +461,10 @@ function endSessionsRoute({ people }: IdentityUsersContext): RestRoute {
     },
     async handler(request) {
       const { tenant } = request.principal;
-      const { identity_id: identityId } = await people.require(tenant, request.segment('id'));
-      await people.command(tenant, { type: 'RevokeSessions', identityId }, deliveryOf(request));
+      const { identity_id: identityId } = await context.people.require(tenant, request.segment('id'));
+      await context.people.command(tenant, { type: 'RevokeSessions', identityId }, deliveryOf(request));
+      const action = { action: 'identity_sessions_ended', subject: identityId };
+      await recordAdminAction(context, request, action);
       return { status: 204 };
     },
   };

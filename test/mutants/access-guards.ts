@@ -198,8 +198,8 @@ export const accessGuards: readonly GuardMutant[] = [
   {
     guard: 'a relation to a node that may not be read is not shown',
     file: 'actors/branch/reads/seen-nodes.ts',
-    from: 'return record !== undefined && access.mayRead(workspace, record);',
-    to: 'return record !== undefined;',
+    from: 'const isSeen = record !== undefined && access.mayRead(workspace, record);',
+    to: 'const isSeen = record !== undefined;',
     tests: surfaceTests,
   },
   {
@@ -212,8 +212,8 @@ export const accessGuards: readonly GuardMutant[] = [
   {
     guard: 'changes of nodes that may not be read are left out of revisions',
     file: 'actors/branch/history/change-sight.ts',
-    from: 'return state !== undefined && this.#access.mayRead(workspace, state);',
-    to: 'return state !== undefined;',
+    from: 'const isSeen = state !== undefined && this.#access.mayRead(workspace, state);',
+    to: 'const isSeen = state !== undefined;',
     tests: surfaceTests,
   },
   {
@@ -296,8 +296,8 @@ export const accessGuards: readonly GuardMutant[] = [
   {
     guard: 'each node below a deleted one may be deleted',
     file: 'actors/branch/nodes/delete-node.ts',
-    from: "edit.access.authorizeBelow('delete', workspace, record, top.header.path);",
-    to: 'continue;',
+    from: "edit.access.authorizeBelow('delete', workspace, record, top.header.path),",
+    to: 'record.path,',
     tests: writeTests,
   },
   {
@@ -348,6 +348,20 @@ export const accessGuards: readonly GuardMutant[] = [
     from: 'if (user !== undefined) return { workspace: ACCESS_WORKSPACE, id: user };',
     to: '',
     tests: relationTests,
+  },
+  {
+    guard: 'a stored text of properties is answered without the hidden ones',
+    file: 'actors/branch/reads/visible-nodes.ts',
+    from: 'record.propertyTexts((name) => shown.has(name))',
+    to: 'record.propertyTexts(() => true)',
+    tests: ['test/actors/branch/access/reads-by-role.fuzz.test.ts'],
+  },
+  {
+    guard: 'a cursor does not name a node that may not be read',
+    file: 'actors/branch/reads/incoming-references.ts',
+    from: 'const edges = context.caller.policy.unrestricted\n',
+    to: 'const edges = context.caller.policy !== undefined\n',
+    tests: ['test/actors/branch/reads/incoming-references.test.ts'],
   },
   {
     guard: 'following relations ends',

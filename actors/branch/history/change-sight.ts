@@ -43,7 +43,10 @@ export class ChangeSight {
     if (!columns && !properties && !relations) return policy.allows('read', { workspace, path, nodeType });
     this.#context.budget.spend(STATE_WORK);
     const state = yield* stateUpTo(this.#reader, workspace, id, parseRevision(revision));
-    return state !== undefined && this.#access.mayRead(workspace, state);
+    const isSeen = state !== undefined && this.#access.mayRead(workspace, state);
+    // A condition may take some milliseconds.
+    yield undefined;
+    return isSeen;
   }
 
   /**

@@ -28,8 +28,9 @@ export function* removeSubtree(
 ): Generator<undefined, void> {
   const doomed = yield* lastFirst(yield* subtree(edit, workspace, top));
   // First, because the errors of the others name nodes.
-  for (const record of doomed)
-    if (record !== top) edit.access.authorizeBelow('delete', workspace, record, top.header.path);
+  yield* eachBelow(edit, doomed, top, (record) =>
+    edit.access.authorizeBelow('delete', workspace, record, top.header.path),
+  );
   for (const record of doomed) requireUnpublished(record, 'delete', top.header.path);
   // Backwards, so that children are removed before parents, and the first sibling first: after the removal of its last
   // child, a parent would have to look up the new last child each time.
@@ -74,6 +75,26 @@ export function* subtree(
     }
   }
   return found;
+}
+
+/**
+ * Asks about each node of a subtree but the top one, where that has to be asked. Yields behind each: a condition may take some
+ * milliseconds.
+ *
+ * @param ask throws when the caller may not do what it does
+ */
+export function* eachBelow(
+  edit: EditScope,
+  records: readonly NodeRecord[],
+  top: NodeRecord,
+  ask: (record: NodeRecord) => void,
+): Generator<undefined, void> {
+  if (edit.access.policy.unrestricted) return;
+  for (const record of records) {
+    if (record === top) continue;
+    ask(record);
+    yield;
+  }
 }
 
 /** The nodes of a subtree, parents before children, of siblings the last one first. @param records in tree order */

@@ -10,7 +10,7 @@ import {
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { lastOrderKey, requireAllowed, requireFreePath, requireParent } from './create-node.ts';
-import { requireUnpublished, subtree } from './delete-node.ts';
+import { eachBelow, requireUnpublished, subtree } from './delete-node.ts';
 import { type EditScope, unmoved } from '../edit-scope.ts';
 import type { MoveNode, RenameNode, Written } from '../messages.ts';
 
@@ -51,13 +51,12 @@ export function* renameSubtree(
   access.authorizeThere('update', workspace, node, path);
   requireFreePath(edit, workspace, parentId, path);
   const records = yield* subtree(edit, workspace, node);
-  for (const record of records) {
-    if (record === node) continue;
-    const there = rebasePath(record.header.path, from, path);
+  yield* eachBelow(edit, records, node, (record) => {
+    const there = rebasePath(record.path, from, path);
     access.authorizeBelow('update', workspace, record, from);
     access.authorizePath(workspace, record, there);
     access.authorizeBelow('update', workspace, record, path, there);
-  }
+  });
   for (const record of records) {
     requireUnpublished(record, 'rename', from);
     edit.newPath(rebasePath(record.header.path, from, path), record.header.path);
@@ -96,13 +95,12 @@ export function* moveSubtree(
   access.authorizePath(workspace, node, path);
   requireFreePath(edit, workspace, parent.id, path);
   const records = yield* subtree(edit, workspace, node);
-  for (const record of records) {
-    if (record === node) continue;
-    const there = rebasePath(record.header.path, from, path);
+  yield* eachBelow(edit, records, node, (record) => {
+    const there = rebasePath(record.path, from, path);
     access.authorizeBelow('delete', workspace, record, from);
     access.authorizeBelow('create', workspace, record, path, there);
     access.authorizePath(workspace, record, there);
-  }
+  });
   for (const record of records) {
     requireUnpublished(record, 'move', from);
     edit.newPath(rebasePath(record.header.path, from, path), record.header.path);

@@ -2,7 +2,7 @@ import { isFlagDeclined } from '#runtime/content/resolution/declined-flag.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { writeManualVersion } from '#runtime/tree/manual-version-store.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
-import { subtree } from './delete-node.ts';
+import { eachBelow, subtree } from './delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { PublishNode, Written } from '../messages.ts';
 
@@ -24,8 +24,9 @@ export function* publishNode(edit: EditScope, command: PublishNode): Generator<u
   const { workspace, publish, tree } = command;
   const top = yield* edit.requireTarget(command, 'update');
   const records = tree ? yield* subtree(edit, workspace, top) : [top];
-  for (const record of records)
-    if (record !== top) edit.access.authorizeBelow('update', workspace, record, top.header.path);
+  yield* eachBelow(edit, records, top, (record) =>
+    edit.access.authorizeBelow('update', workspace, record, top.header.path),
+  );
   const by = command.commit?.actor ?? edit.who;
   for (const record of records) {
     if (publish) yield* publishOne(edit, workspace, record, by, tree);

@@ -1,4 +1,5 @@
 import type { FieldFilter } from '#runtime/access/field-filter.ts';
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { propertyOfPointer } from '#runtime/content/translations/shown-translations.ts';
@@ -13,6 +14,7 @@ import type { ListIncomingReferences } from '../read-messages.ts';
 import {
   edgesAt,
   edgesNow,
+  type EdgeWindow,
   type FindSource,
   type IncomingEdge,
   isEdgePlace,
@@ -26,8 +28,8 @@ import { withReadable } from './read-node.ts';
 const PAGE_MAX = 1000;
 
 /**
- * The references and relations that point to a node, from all workspaces. Entries whose source the caller may not read
- * are omitted; at the head they still count towards the size of the page.
+ * The references and relations that point to a node, from all workspaces. Entries whose source the caller may not read are
+ * omitted.
  *
  * @throws {ServiceError} `NODE_NOT_FOUND`, `WORKSPACE_NOT_FOUND`, `INVALID_CURSOR`
  * @see docs/interface/reading.md#incoming-references
@@ -55,15 +57,65 @@ function referencesTo(
     // A large node was looked up just now, and the first row may be large.
     if (record === undefined) yield '';
     const sources = new Sources(moment, new NodeAccess(context, reader));
-    const find: FindSource = function* (source) {
-      return (yield* sources.find(source))?.record;
-    };
     // One more than requested shows whether anything follows.
     const window = { target: { workspace, id }, after, most: limit + 1 };
-    const edges = moment.at === undefined ? edgesNow(moment, window, find) : edgesAt(moment, window, find);
+    const edges = context.caller.policy.unrestricted
+      ? edgesIn(sources, window)
+      : shownEdges(sources, window, context.budget);
     yield* pageText(sources, edges, limit, binding);
   };
   return answerPage(context, work, 'moving');
+}
+
+/** Edges in the order of their places; the results are those of {@link edgesNow}, and of {@link edgesAt} in the past. */
+function edgesIn(
+  sources: Sources,
+  window: EdgeWindow,
+): Generator<IncomingEdge | undefined, string | undefined> {
+  const { moment } = sources;
+  const find: FindSource = function* (source) {
+    return (yield* sources.find(source))?.record;
+  };
+  return moment.at === undefined ? edgesNow(moment, window, find) : edgesAt(moment, window, find);
+}
+
+/** Edges that are looked at before the next ones are looked up. */
+const EDGES_PART = 1_000;
+
+/** Estimated nanoseconds to look at the source of an edge. */
+const SOURCE_WORK = 20_000;
+
+/**
+ * The edges that the caller may see. A page has as many of them as were asked for, and a cursor names the place of one: the
+ * place of another would tell the id of a node that may not be read.
+ */
+function* shownEdges(
+  sources: Sources,
+  window: EdgeWindow,
+  budget: RequestBudget,
+): Generator<IncomingEdge | undefined, undefined> {
+  let { after } = window;
+  for (;;) {
+    let looked = 0;
+    const edges = edgesIn(sources, { ...window, after, most: EDGES_PART });
+    let step = edges.next();
+    for (; step.done !== true; step = edges.next()) {
+      const edge = step.value;
+      if (edge === undefined) {
+        yield undefined;
+        continue;
+      }
+      looked += 1;
+      after = edge.place;
+      budget.spend(SOURCE_WORK);
+      const source = yield* sources.find(edge.source);
+      sources.moment.rest();
+      yield source !== undefined && isShownEdge(edge, source) ? edge : undefined;
+    }
+    if (step.value === undefined && looked < EDGES_PART) return undefined;
+    after = step.value ?? after;
+    yield undefined;
+  }
 }
 
 /** A source node of edges, as it is shown. */
@@ -104,7 +156,7 @@ class Sources {
   }
 }
 
-/** @param edges as from {@link edgesAt}, one more than fits on the page */
+/** @param edges one more than fits on the page */
 function* pageText(
   sources: Sources,
   edges: Generator<IncomingEdge | undefined, string | undefined>,
@@ -126,9 +178,8 @@ function* pageText(
     last = edge.place;
     const source = yield* silently(sources.find(edge.source));
     sources.moment.rest();
-    const isShown = source !== undefined && isShownEdge(edge, source);
-    yield isShown ? opening + entryText(edge, source) : '';
-    if (isShown) opening = ',';
+    yield source === undefined ? '' : opening + entryText(edge, source);
+    if (source !== undefined) opening = ',';
   }
   const next = step.done === true ? step.value : last;
   const cursor = next === undefined ? null : formatBoundCursor(binding, next);

@@ -7,6 +7,9 @@ export function seenNodes(tree: NodeReader, access: NodeAccess): SeesNode {
   return function* (workspace, id) {
     if (access.readsAll(workspace)) return yield* hasNode(tree, workspace, id);
     const record = yield* tree.byIdInSteps(workspace, id);
-    return record !== undefined && access.mayRead(workspace, record);
+    const isSeen = record !== undefined && access.mayRead(workspace, record);
+    // A condition may take some milliseconds.
+    yield undefined;
+    return isSeen;
   };
 }

@@ -336,7 +336,8 @@ export class VisibleNodes {
     { hasChildren, id, record: stored }: VisibleNode,
     children: string | undefined,
   ): Generator<undefined, string> {
-    const { record } = yield* this.#access.shown(this.workspace, stored);
+    const copied = this.#shownCopy(stored);
+    const record = copied === undefined ? (yield* this.#access.shown(this.workspace, stored)).record : stored;
     const type = this.type(record.nodeType);
     const facts: RenderFacts = {
       workspace: this.workspace,
@@ -345,10 +346,22 @@ export class VisibleNodes {
       // A node with selected fields has no relations.
       relations:
         this.#fields === undefined ? (yield* shownRelations(record, this.#sees))?.relations : undefined,
-      ...(yield* this.#shown(record, type)),
+      ...(copied === undefined ? yield* this.#shown(record, type) : { text: copied }),
       ...(children === undefined ? {} : { children }),
     };
     return yield* renderNodeInSteps(record, facts);
+  }
+
+  /**
+   * The properties that are shown of a node, where some are not, as their stored texts. That costs a fraction of decoding them
+   * and making a record of them.
+   *
+   * @returns undefined where the answer has something else of them, also in translations
+   */
+  #shownCopy(record: NodeRecord): string | undefined {
+    if (!this.hidesSome || !this.#isPlain || record.isLarge || record.hasTranslations) return undefined;
+    const shown = this.shownFields(record);
+    return shown.isAll ? undefined : `{${record.propertyTexts((name) => shown.has(name))}}`;
   }
 
   /** @param known whether the node has children at all, if that is known */

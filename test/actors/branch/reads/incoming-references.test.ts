@@ -179,12 +179,28 @@ describe('incoming references', () => {
       expect((await all('/h', limit, undefined, caller)).map(short)).toEqual(expected);
       expect((await all('/h', limit, at, caller)).map(short)).toEqual(expected);
     }
-    // A page has its places whether they are shown or not.
-    const cursor = (await page('/h', { limit: 2 }, caller)).next_cursor as string;
-    const hidden = await page('/h', { limit: 3, cursor }, caller);
-    expect([hidden.items, hidden.next_cursor === null]).toEqual([[], false]);
     const stranger = callerWith((_operation, { path }) => path !== '/h');
     await expect(page('/h', {}, stranger)).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' });
+  });
+
+  it('come in whole pages, whose cursors do not name a source that the caller may not read [LINK-003]', async () => {
+    await create('/cut');
+    const names = ['cut-1', 'concealed', 'dust'];
+    for (const id of names) await create(`/${id}`, { a: to('cut'), b: to('cut') });
+    const at = await relate('/concealed', '/cut', 'concealed');
+    await create('/behind');
+    const caller = callerWith((_operation, { path }) => path !== '/concealed');
+    for (const moment of [undefined, at])
+      for (const limit of [1, 2, 3, 4]) {
+        const asked = moment === undefined ? { limit } : { limit, at: moment };
+        const { items, next_cursor: cursor } = await page('/cut', asked, caller);
+        expect(items).toHaveLength(limit);
+        expect(cursor === null).toBe(limit === 4);
+        if (cursor === null) continue;
+        expect(Buffer.from(cursor, 'base64url').toString()).not.toContain('concealed');
+        const rest = await page('/cut', { ...asked, cursor }, caller);
+        expect(items.concat(rest.items).length).toBe(Math.min(2 * limit, 4));
+      }
   });
 
   it('show pointers that no key holds as they are [LINK-001]', async () => {

@@ -296,6 +296,24 @@ describe('properties that are hidden', () => {
     expect(tag).toBe(await tagOf(caller));
   });
 
+  it('are not told by the error about a unique value, nor by a validation', async () => {
+    const [branch] = branches as [BranchFixture];
+    const writer = roleCaller([
+      { path: '**', operations: ['create'] },
+      { path: '**', operations: ['read'], except_fields: ['code'] },
+    ]);
+    const node = { name: 'twin', nodeType: 'test:Document', properties: { code: 'code of apple' } };
+    const create = { type: 'CreateNode', workspace, parentPath: '/', node, deep: false } as const;
+    const told = await outcomeOf(() => branch.command(create, writer));
+    expect(told).toContain("Property 'code' must be unique; two nodes have the same value");
+    expect(await outcomeOf(() => branch.command(create, whole))).toContain(
+      "'/twin' and '/one' have the same value",
+    );
+    const validate = { type: 'ValidateNode', workspace, node } as const;
+    expect(await branch.query(validate, writer)).toMatchObject({ valid: true });
+    expect(await branch.query(validate, whole)).toMatchObject({ valid: false });
+  });
+
   it('may be changed only where a permission for it says so', async () => {
     const [branch] = branches as [BranchFixture];
     const writer = roleCaller([

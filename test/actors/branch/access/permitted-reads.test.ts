@@ -112,6 +112,43 @@ describe('a read', () => {
     expect(await branch.query(history, caller)).toHaveLength(3);
   });
 
+  it('of a large node is decided by its properties, also in the past', async () => {
+    const place = { path: '/large' };
+    const text = 'a large text '.repeat(30_000);
+    await branch.create('/large', { state: 'open', text });
+    const { head } = (await branch.query({ type: 'ReadBranchState' })) as { head: string };
+    const [ms, counter] = head.split('-').map(Number) as [number, number];
+    for (const value of ['closed', 'open'])
+      await branch.command({ type: 'SetProperty', workspace, place, property: ['state'], value });
+    const [open, closed] = ['open', 'closed'].map((state) =>
+      roleCaller([{ ...read, condition: `node.state == '${state}'` }]),
+    );
+    const titles = roleCaller([{ ...read, fields: ['state'] }]);
+    for (const query of [
+      { type: 'ReadNode', workspace, place },
+      { type: 'ReadNode', workspace, place, at: { ms, counter }, unless: ['no-tag'] },
+      { type: 'ReadProperty', workspace, place, at: { ms, counter }, property: ['text'] },
+      { type: 'ReadVersions', workspace, place, at: { ms, counter } },
+      { type: 'ReadHistory', workspace, place, at: { ms, counter } },
+      { type: 'ReadStaleness', workspace, place, at: { ms, counter }, locale: 'de' },
+    ] as const) {
+      await branch.query(query, open);
+      await expect(branch.query(query, closed)).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' });
+      const shown = await branch.query(query, titles).catch(({ code }: { code: string }) => code);
+      expect(JSON.stringify(shown)).not.toContain('a large text');
+    }
+    // To look into so long a text takes more work than a condition has.
+    const inside = roleCaller([{ ...read, condition: "node.text.contains('large')" }]);
+    await branch.create('/inside', { text: 'a large text' });
+    await branch.query({ type: 'ReadNode', workspace, place: { path: '/inside' } }, inside);
+    const asked = branch.query({ type: 'ReadNode', workspace, place }, inside);
+    await expect(asked).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' });
+    const selector = { path: '/large' };
+    expect(await branch.query({ type: 'RunQuery', workspace, selector }, inside)).toMatchObject({
+      items: [],
+    });
+  });
+
   it('of audit entries shows no path, no node and no property that may not be read', async () => {
     const details = async (permissions: Parameters<typeof roleCaller>[0]): Promise<readonly unknown[]> => {
       const query = { type: 'ReadAudit', workspace, place: { path: '/audited/here' } } as const;

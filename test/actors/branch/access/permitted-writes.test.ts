@@ -255,6 +255,23 @@ describe('a write', () => {
     await branch.command(remove, roleCaller([read, { path: source, operations: ['unrelate'] }]));
   });
 
+  it('removes a relation to a deleted node that could be read, and to no other one', async () => {
+    const [source, seen, hidden] = [`/${fresh()}`, `/${fresh()}`, `/${fresh()}`];
+    await create(source);
+    await create(seen);
+    await create(hidden, { keep: true });
+    const related = (path: string) =>
+      ({ workspace, place: { path: source }, targetWorkspace: workspace, targetPath: path }) as const;
+    for (const path of [seen, hidden]) {
+      await branch.command({ type: 'AddRelation', ...related(path), relationType: 'KNOWS', weight: null });
+      await branch.command({ type: 'DeleteNode', workspace, place: { path } });
+    }
+    const caller = roleCaller([{ path: '**', operations, condition: '!node.keep' }]);
+    const remove = (path: string) => branch.command({ type: 'RemoveRelation', ...related(path) }, caller);
+    expect(await remove(hidden)).toEqual({ removed: false, revision: null });
+    expect(await remove(seen)).toMatchObject({ removed: true });
+  });
+
   it('of translations needs the permission to translate', async () => {
     const path = `/${fresh()}`;
     await create(path, { title: 'x' });

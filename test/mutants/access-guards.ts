@@ -177,8 +177,8 @@ export const accessGuards: readonly GuardMutant[] = [
   {
     guard: 'a listing asks again about a node of which its row does not tell',
     file: 'actors/branch/reads/node-access.ts',
-    from: "const isHidden = kept !== undefined && kept !== row && !this.allows('read', workspace, kept.record);",
-    to: 'const isHidden = false;',
+    from: "yield this.allows('read', workspace, kept.record) ? kept : undefined;",
+    to: 'yield kept;',
     tests: surfaceTests,
   },
   {

@@ -199,13 +199,13 @@ export class NodeAccess {
     const scope = this.scope(workspace);
     const { allows } = scope;
     if (allows === undefined) return yield* scan(moment, { ...request, scope });
-    // Rows of which the condition could not be told, until the next pause: then all before it were returned.
-    const open = new Set<string>();
+    // From the first row on that did not tell, each node is asked about again: which of them did not is not known here.
+    let isOpen = false;
     const noting: ReadScope = {
       ...scope,
       allows: (node) => {
         const holds = allows(node);
-        if (holds === undefined) open.add(node.id);
+        if (holds === undefined) isOpen = true;
         return holds;
       },
     };
@@ -213,10 +213,12 @@ export class NodeAccess {
     for (let step = rows.next(); ; step = rows.next()) {
       if (step.done === true) return step.value;
       const row = step.value;
-      if (row === undefined) open.clear();
-      const kept = row !== undefined && open.has(row.id) ? keptRow(row) : row;
-      const isHidden = kept !== undefined && kept !== row && !this.allows('read', workspace, kept.record);
-      yield isHidden ? undefined : kept;
+      if (row === undefined || !isOpen) {
+        yield row;
+        continue;
+      }
+      const kept = keptRow(row);
+      yield this.allows('read', workspace, kept.record) ? kept : undefined;
     }
   }
 
@@ -248,6 +250,6 @@ export function readsWhole(policy: Policy, workspace: string): boolean {
 /** A row that stays as it is when something else is read, see `ScanRequest.isPassing`. */
 function keptRow(row: ScanRow): ScanRow {
   const { bytes } = row.record;
-  if (bytes.length >= PASSING_BYTES_MAX) return { ...row };
+  if (bytes.length >= PASSING_BYTES_MAX) return row;
   return { ...row, record: new NodeRecord(Buffer.from(bytes.subarray(0, bytes.length))) };
 }

@@ -107,6 +107,28 @@ describe('a condition that follows relations', () => {
     await expect(patch('/of-cleo')).rejects.toMatchObject({ code: 'NODE_NOT_FOUND' });
   });
 
+  it('decides about a large node that an index does not tell apart from others', async () => {
+    const title = 'z'.repeat(300_000);
+    const definition = {
+      name: 'test:Long',
+      properties: [{ name: 'title', type: 'String', index: ['Property'] }],
+    };
+    await branch.command({ type: 'PutDefinition', kind: 'node_type', definition });
+    for (const identity of ['bob', 'cleo'])
+      await create(workspace, `/long-${identity}`, `long-${identity}`, 'test:Long', { title }, identity);
+    for (let index = 0; index < 20; index += 1)
+      await create(workspace, `/short-${index}`, `short-${index}`, 'test:Long', { title: 'a' });
+    const caller = callerWith("node.created_by RELATES auth.local_user_id VIA 'KNOWS'");
+    const filter = { node_type: { eq: 'test:Long' }, 'properties.title': { gt: title.slice(1) } };
+    for (const more of [{}, { order_by: { 'properties.title': 'asc' } }] as const) {
+      const found = await branch.query(
+        { type: 'RunDslQuery', workspace, filter: { ...filter, ...more } },
+        caller,
+      );
+      expect(found).toMatchObject({ items: [{ name: 'long-bob' }], page: { total: 1 } });
+    }
+  });
+
   it('does not take a node with a chosen id for a user', async () => {
     const condition = "node.created_by RELATES auth.local_user_id VIA 'KNOWS'";
     // Dan makes nodes with the ids of the user and of the identity of cleo, and relates them to himself.

@@ -77,7 +77,9 @@ describe('the start of a login', () => {
     expect(refusalOf(await member.get('/auth/oidc/acme'))).toBe('403 FORBIDDEN');
     expect(refusalOf(await member.get('/auth/oidc/other'))).toBe('404 PROVIDER_NOT_FOUND');
     // A tenant that is not there looks like one without providers.
-    expect(refusalOf(await member.get('/auth/oidc/acme', { 'x-tenant-id': 'nobody' }))).toBe('404 PROVIDER_NOT_FOUND');
+    expect(refusalOf(await member.get('/auth/oidc/acme', { 'x-tenant-id': 'nobody' }))).toBe(
+      '404 PROVIDER_NOT_FOUND',
+    );
     expect(provider.seen).toEqual([]);
   });
 

@@ -19,6 +19,7 @@ import { history } from './history.bench.ts';
 import { listings } from './listings.bench.ts';
 import { merges } from './merges.bench.ts';
 import { locks } from './locks.bench.ts';
+import { permissions } from './permissions.bench.ts';
 import { readersAndWriters } from './readers-and-writers.bench.ts';
 import { reads } from './reads.bench.ts';
 import { scans } from './scans.bench.ts';
@@ -38,6 +39,7 @@ const page = join(import.meta.dirname, '..', 'docs', 'benchmarks.md');
 const questions: readonly Question[] = [
   reads,
   listings,
+  permissions,
   updates,
   creates,
   growth,

@@ -79,6 +79,7 @@ export const mailGuards: readonly GuardMutant[] = [
     from: 'if (sent === undefined || sent.repository !== (repository ?? null)) throw useless();',
     to: 'if (sent === undefined) throw useless();',
     tests: routesTest,
+    only: 'is good for what it was asked for only',
   },
   {
     guard: 'the place where a person lands is checked',
@@ -86,6 +87,7 @@ export const mailGuards: readonly GuardMutant[] = [
     from: 'const landing = allowedLanding(redirectUrl ?? new URL(setup.baseUrl).href, setup.landings);',
     to: 'const landing = redirectUrl ?? new URL(setup.baseUrl).href;',
     tests: routesTest,
+    only: 'may say where the person lands',
   },
   {
     guard: 'HEAD does not use a link',
@@ -93,6 +95,7 @@ export const mailGuards: readonly GuardMutant[] = [
     from: "  if (request.method === 'HEAD') return { status: 204, headers: privateHeaders };\n",
     to: '',
     tests: routesTest,
+    only: 'is not used by programs that only look at it',
   },
   {
     guard: 'a browser that loads pages in advance does not use a link',
@@ -100,6 +103,7 @@ export const mailGuards: readonly GuardMutant[] = [
     from: '  if (isInAdvance(request)) return { status: 503, headers: privateHeaders };\n',
     to: '',
     tests: routesTest,
+    only: 'is not used by programs that only look at it',
   },
   {
     guard: 'no mail goes to an account that is not active',
@@ -107,6 +111,7 @@ export const mailGuards: readonly GuardMutant[] = [
     from: 'identity?.is_active !== true ||',
     to: 'identity === undefined ||',
     tests: routesTest,
+    only: 'is answered alike for an address without an account',
   },
   {
     guard: 'no mail is sent for a repository that does not exist',
@@ -114,6 +119,7 @@ export const mailGuards: readonly GuardMutant[] = [
     from: ' || !(await this.#hasRepository(tenant, link.repository))',
     to: '',
     tests: routesTest,
+    only: 'is answered alike for a repository that does not exist',
   },
   {
     guard: 'a tenant has a share of the mails that are sent at once',
@@ -121,6 +127,7 @@ export const mailGuards: readonly GuardMutant[] = [
     from: '(this.#running.get(each) ?? 0) < AT_ONCE_PER_TENANT_MAX',
     to: 'each.length > 0',
     tests: mailTest,
+    only: 'does not wait for the mail servers of another',
   },
   {
     guard: 'a link is not sent after its time',
@@ -128,6 +135,7 @@ export const mailGuards: readonly GuardMutant[] = [
     from: "if (link.expires_ms <= clock.wallMs()) return await this.#drop(tenant, link, 'it was not sent in time');",
     to: '',
     tests: mailTest,
+    only: 'is given up when its link would have expired',
   },
   {
     guard: 'mail servers of tenants have the ports of mail',
@@ -156,6 +164,7 @@ export const mailGuards: readonly GuardMutant[] = [
     from: 'rejectUnauthorized: true,',
     to: 'rejectUnauthorized: false,',
     tests: deliveryTest,
+    only: 'must have a certificate of a known authority',
   },
   {
     guard: 'the certificate of a mail server names it',
@@ -163,6 +172,7 @@ export const mailGuards: readonly GuardMutant[] = [
     from: 'checkServerIdentity: (_name, certificate) => checkServerIdentity(host, certificate),',
     to: 'checkServerIdentity: () => undefined,',
     tests: deliveryTest,
+    only: 'must have a certificate of a known authority',
   },
   {
     guard: 'a mail server may not send without end',
@@ -170,6 +180,7 @@ export const mailGuards: readonly GuardMutant[] = [
     from: '        maxResponseSize: ANSWER_BYTES_MAX,\n',
     to: '        maxResponseSize: 2 ** 40,\n',
     tests: deliveryTest,
+    only: 'may not send without end',
   },
   {
     guard: 'a stored password stays with its server',

@@ -286,8 +286,10 @@ class BranchBehaviour implements ActorBehaviour {
     return shortenWritten(result, wholeMax);
   }
 
-  recall(kept: unknown, command: BranchCommand, turn: Turn): Generator<undefined, unknown> {
-    return recallWritten(this.#state, kept, command, turn);
+  *recall(kept: unknown, command: BranchCommand, turn: Turn): Generator<undefined, unknown> {
+    const found = this.#policies.find(turn.caller.principal);
+    if (found !== undefined) turn.usePolicy('next' in found ? yield* found : found);
+    return yield* recallWritten(this.#state, kept, command, turn);
   }
 
   /** With the first command, because only a command can announce. What a dry run writes and announces is undone. */

@@ -364,6 +364,20 @@ export const accessGuards: readonly GuardMutant[] = [
     tests: ['test/actors/branch/reads/incoming-references.test.ts'],
   },
   {
+    guard: 'of several users with one identity none is meant',
+    file: 'actors/branch/reads/relation-search.ts',
+    from: 'return users.length === 1 ? users[0] : undefined;',
+    to: 'return users[0];',
+    tests: relationTests,
+  },
+  {
+    guard: 'a repeated write is answered under the permissions of the caller',
+    file: 'actors/branch/branch-actor.ts',
+    from: "if (found !== undefined) turn.usePolicy('next' in found ? yield* found : found);",
+    to: '',
+    tests: ['test/actors/branch/access/caller-permissions.test.ts'],
+  },
+  {
     guard: 'following relations ends',
     file: 'actors/branch/reads/relation-search.ts',
     from: 'if (looked > LOOKED_MAX) throw givenUp;',

@@ -312,6 +312,8 @@ function mergingBranch(consumers: readonly FeedConsumer[]): ActorKind {
         const seen = new BranchState(answering(inContext, query.other, query.asksMax), limits);
         return settle(context, (reader) => pairChanges(seen, reader, query.other));
       },
+      shorten: (result, wholeMax) => inner.shorten?.(result, wholeMax),
+      recall: inner.recall?.bind(inner) as NonNullable<typeof inner.recall>,
       forget: () => {
         state.commandSchemas.forget();
         inner.forget?.();

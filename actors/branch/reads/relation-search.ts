@@ -16,6 +16,12 @@ const ACCESS_WORKSPACE = 'svc:access_control';
 
 const USER_TYPE = 'svc:User';
 
+/** Users are below it. */
+const USERS = '/users/';
+
+/** Users with one identity that are looked at. */
+const NAMESAKES_MAX = 16;
+
 /** Most nodes and relations that one question looks at: about two milliseconds. */
 const LOOKED_MAX = 2_000;
 
@@ -88,7 +94,10 @@ export class RelationSearch {
     return undefined;
   }
 
-  /** Id of the node of a user by the id of its identity. Without an index nobody is found: all users would be read. */
+  /**
+   * Id of the node of a user by the id of its identity, as for its permissions: several with one identity are none. Without
+   * an index nobody is found: all users would be read.
+   */
   #userOf(identity: string): string | undefined {
     this.#spend(NODE_LOOKS * LOOK_WORK);
     const moment = new PresentState(this.#reader);
@@ -102,9 +111,13 @@ export class RelationSearch {
       where,
     };
     if (atOnce(changedFor(moment, source)) === undefined) return undefined;
-    for (const row of scan(moment, { source, scope: wholeScope, limit: 1 }))
-      if (row !== undefined) return row.id;
-    return undefined;
+    const users: string[] = [];
+    for (const row of scan(moment, { source, scope: wholeScope, limit: NAMESAKES_MAX })) {
+      // The keys of long values are cut.
+      if (row?.record.path.startsWith(USERS) && row.record.property('user_id') === identity)
+        users.push(row.id);
+    }
+    return users.length === 1 ? users[0] : undefined;
   }
 
   /** A relation may be passed more than once. */

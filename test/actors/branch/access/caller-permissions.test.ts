@@ -53,6 +53,27 @@ describe('the permissions of an identity', () => {
     expect(await sees(ann)).toBe(false);
   });
 
+  it('decide about the answer to a write when it is repeated', async () => {
+    const operations = ['create', 'read'];
+    await role('writer', [{ path: '**', operations }]);
+    await user('ann', { roles: ['writer'] });
+    const node = { name: 'made', nodeType: 'svc:Folder', properties: { title: 'a title' } };
+    const command = { type: 'CreateNode', workspace: 'content', parentPath: '/', node, deep: false } as const;
+    const send = async (): Promise<string> => {
+      const idempotency = { key: 'k', requestHash: 'h' };
+      const delivery = { caller: ann, idempotency };
+      const answer = await family.fixture.host.command(family.actor('main'), command, delivery);
+      return (answer as { node: string }).node;
+    };
+    const first = await send();
+    expect(first).toContain('a title');
+    expect(await send()).toBe(first);
+    await set('/roles/writer', { permissions: [{ path: '**', operations, except_fields: ['title'] }] });
+    expect(await send()).not.toContain('a title');
+    await set('/roles/writer', { permissions: [{ path: '**', operations }] });
+    expect(await send()).toBe(first);
+  });
+
   it('end when the user is not active or may not log in', async () => {
     await role('reader', [{ path: '**', operations: ['read'] }]);
     await user('ann', { roles: ['reader'] });

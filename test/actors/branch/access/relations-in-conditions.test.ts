@@ -19,17 +19,13 @@ describe('a condition that follows relations', () => {
     const anything = { allowed_node_types: [], allowed_root_node_types: [] };
     branch = await openBranch({ workspaces: { [ACCESS]: anything, other: anything } });
     for (const name of ['ada', 'bob', 'cleo', 'dan']) {
-      await create(ACCESS, `/${name}`, `user-${name}`, 'svc:User', {
-        user_id: name,
-        email: `${name}@example.org`,
-        display_name: name,
-      });
+      await createUser(`/users/${name}`, `user-${name}`, name);
       await create(workspace, `/of-${name}`, `of-${name}`, 'svc:Folder', {}, name);
     }
-    await relate(ACCESS, '/ada', ACCESS, '/bob', 'KNOWS');
-    await relate(ACCESS, '/bob', ACCESS, '/cleo', 'KNOWS');
-    await relate(ACCESS, '/dan', ACCESS, '/ada', 'TRUSTS');
-    await relate(workspace, '/of-dan', ACCESS, '/ada', 'SHOWN_TO');
+    await relate(ACCESS, '/users/ada', ACCESS, '/users/bob', 'KNOWS');
+    await relate(ACCESS, '/users/bob', ACCESS, '/users/cleo', 'KNOWS');
+    await relate(ACCESS, '/users/dan', ACCESS, '/users/ada', 'TRUSTS');
+    await relate(workspace, '/of-dan', ACCESS, '/users/ada', 'SHOWN_TO');
   });
   afterAll(() => branch.close());
 
@@ -42,8 +38,15 @@ describe('a condition that follows relations', () => {
     identity = 'ada',
   ): Promise<void> {
     const caller = roleCaller([{ path: '**', operations }], { identity });
-    const node = { id, name: path.slice(1), nodeType, properties };
-    await branch.command({ type: 'CreateNode', workspace: at, parentPath: '/', node, deep: false }, caller);
+    const slash = path.lastIndexOf('/');
+    const node = { id, name: path.slice(slash + 1), nodeType, properties };
+    const parentPath = path.slice(0, slash) || '/';
+    await branch.command({ type: 'CreateNode', workspace: at, parentPath, node, deep: false }, caller);
+  }
+
+  function createUser(path: string, id: string, identity: string): Promise<void> {
+    const properties = { user_id: identity, email: `${id}@example.org`, display_name: id };
+    return create(ACCESS, path, id, 'svc:User', properties);
   }
 
   function relate(from: string, path: string, to: string, target: string, type: string): Promise<unknown> {
@@ -135,9 +138,23 @@ describe('a condition that follows relations', () => {
     for (const id of ['user-cleo', 'cleo']) {
       const at = id === 'cleo' ? ACCESS : workspace;
       await create(at, `/forged-${id}`, id, 'svc:Folder', {}, 'dan');
-      await relate(at, `/forged-${id}`, ACCESS, '/dan', 'KNOWS');
+      await relate(at, `/forged-${id}`, ACCESS, '/users/dan', 'KNOWS');
     }
     expect(await readable(condition, 'dan')).not.toContain('of-cleo');
+  });
+
+  it('takes a node for a user only where users are, and none of several with one identity', async () => {
+    const condition = "node.created_by RELATES auth.local_user_id VIA 'KNOWS'";
+    await create(workspace, '/of-eve', 'of-eve', 'svc:Folder', {}, 'eve');
+    await createUser('/eve', 'user-eve-outside', 'eve');
+    await relate(ACCESS, '/eve', ACCESS, '/users/dan', 'KNOWS');
+    expect(await readable(condition, 'dan')).not.toContain('of-eve');
+    await createUser('/users/eve', 'user-eve', 'eve');
+    await relate(ACCESS, '/users/eve', ACCESS, '/users/dan', 'KNOWS');
+    expect(await readable(condition, 'dan')).toContain('of-eve');
+    await createUser('/users/eve-2', 'user-eve-2', 'eve');
+    expect(await readable(condition, 'dan')).not.toContain('of-eve');
+    await branch.command({ type: 'DeleteNode', workspace, place: { path: '/of-eve' } });
   });
 
   it('follows the relations of the head, at every revision', async () => {
@@ -147,9 +164,9 @@ describe('a condition that follows relations', () => {
     await branch.command({
       type: 'RemoveRelation',
       workspace: ACCESS,
-      place: { path: '/ada' },
+      place: { path: '/users/ada' },
       targetWorkspace: ACCESS,
-      targetPath: '/bob',
+      targetPath: '/users/bob',
     });
     expect(await readable(condition)).toEqual([]);
     const read = branch.query(

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { IdentityClient } from '#test/support/identity-client.ts';
+import { startServer, type TestServer } from '#test/support/server.ts';
+
+let server: TestServer;
+let people: IdentityClient;
+let repository: string;
+
+beforeAll(async () => {
+  server = await startServer();
+  people = new IdentityClient(server);
+  repository = await server.createRepository();
+});
+
+afterAll(() => server.close());
+
+const addressOf = (id: string): string => `/api/svc/sys/default/identity-users/${id}`;
+
+/** What the members answer to a token, one after the other. */
+async function answers(token: string, path = '/auth/sessions'): Promise<readonly string[]> {
+  const all: string[] = [];
+  for (let member = 0; member < 3; member += 1) {
+    const { json, status } = await people.send('GET', path, { token });
+    all.push(status === 200 ? 'taken' : `${status} ${json.code}`);
+  }
+  return all;
+}
+
+const three = (answer: string): readonly string[] => [answer, answer, answer];
+
+it('a deactivated person is refused at every member, and can log in and go on after an activation [ID-032, ID-035, SESS-012]', async () => {
+  const { access, email, id, refresh } = await people.person(`/auth/${repository}`);
+  // Each member keeps now that the person is active.
+  expect(await answers(access)).toEqual(three('taken'));
+  const deactivated = await server.admin('PATCH', addressOf(id), { is_active: false });
+  expect(deactivated.status).toBe(200);
+  await expect.poll(() => answers(access)).toEqual(three('403 ACCOUNT_DISABLED'));
+  const content = `/api/repository/${repository}/main/head/default/`;
+  expect(await answers(access, content)).toEqual(three('403 ACCOUNT_DISABLED'));
+  const login = await people.logIn(email);
+  expect([login.status, login.json.code]).toEqual([403, 'ACCOUNT_DISABLED']);
+  const wrong = await people.logIn(email, 'wrong');
+  expect([wrong.status, wrong.json.code]).toEqual([401, 'INVALID_CREDENTIALS']);
+  const refused = await people.refresh(refresh);
+  expect([refused.status, refused.json.code]).toEqual([403, 'ACCOUNT_DISABLED']);
+  expect((await server.admin('PATCH', addressOf(id), { is_active: true })).status).toBe(200);
+  await expect.poll(() => answers(access)).toEqual(three('taken'));
+  expect((await people.refresh(refresh)).status).toBe(200);
+  expect((await people.logIn(email)).status).toBe(200);
+});
+
+it('a removed person is nobody at every member, and so are the sessions [ID-032, SESS-012]', async () => {
+  const { access, email, id, refresh } = await people.person();
+  expect(await answers(access)).toEqual(three('taken'));
+  expect((await server.admin('DELETE', addressOf(id))).status).toBe(204);
+  await expect.poll(() => answers(access)).toEqual(three('401 UNAUTHORIZED'));
+  expect((await people.send('GET', '/auth/me', { token: access })).json.anonymous).toBe(true);
+  const refused = await people.refresh(refresh);
+  expect([refused.status, refused.json.code]).toEqual([401, 'SESSION_NOT_FOUND']);
+  expect((await people.refresh('garbage')).json.code).toBe('INVALID_REFRESH_TOKEN');
+  // The address is free, and its next account has nothing of the one before.
+  const again = await people.register(email);
+  expect(again.status).toBe(200);
+  expect(again.json.identity.id).not.toBe(id);
+});

@@ -32,6 +32,8 @@ export class CallerPolicies {
   readonly #repository: string;
   /** Name of the branch. */
   readonly #branch: string;
+  /** The deciding branch, where it is this one. */
+  readonly #own: string | undefined;
   readonly #policies = new WeakMap<Grants, Policy>();
 
   constructor(context: ActorContext) {
@@ -44,6 +46,8 @@ export class CallerPolicies {
     this.#tenant = tenant;
     this.#repository = repository;
     this.#branch = branch.slice(0, branch.lastIndexOf('~'));
+    const isOwn = this.#branch === DECIDING_BRANCH;
+    this.#own = isOwn ? actorId(tenant, repository, branch, 'branch') : undefined;
   }
 
   /**
@@ -78,15 +82,18 @@ export class CallerPolicies {
 
   /** @returns undefined where the repository has no deciding branch: nobody is granted anything then */
   #ask(principal: GrantedPrincipal): Granted | Generator<undefined, Granted> | undefined {
-    const { ask } = this.#context;
-    const repository = actorId(this.#tenant, this.#repository, 'repository');
-    const entry = ask(repository, { type: 'FindBranch', name: DECIDING_BRANCH }) as
-      | { readonly uid: string }
-      | undefined;
-    if (entry === undefined) return undefined;
-    const main = actorId(this.#tenant, this.#repository, `${DECIDING_BRANCH}~${entry.uid}`, 'branch');
+    const deciding = this.#own ?? this.#findDeciding();
+    if (deciding === undefined) return undefined;
     const query: ReadGrants = { type: 'ReadGrants', principal };
-    return ask(main, query) as Granted | Generator<undefined, Granted>;
+    return this.#context.ask(deciding, query) as Granted | Generator<undefined, Granted>;
+  }
+
+  #findDeciding(): string | undefined {
+    const repository = actorId(this.#tenant, this.#repository, 'repository');
+    const found = this.#context.ask(repository, { type: 'FindBranch', name: DECIDING_BRANCH });
+    if (found === undefined) return undefined;
+    const { uid } = found as { readonly uid: string };
+    return actorId(this.#tenant, this.#repository, `${DECIDING_BRANCH}~${uid}`, 'branch');
   }
 }
 

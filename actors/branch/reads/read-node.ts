@@ -1,4 +1,4 @@
-import type { Policy } from '#runtime/access/policy.ts';
+import { isInScope, type Policy } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
@@ -22,7 +22,7 @@ import { LargePiece, settle, settleGrowing, settleLarge } from '../long-answer.t
 import { isHidden, localeChain, localizedProperties } from './localize.ts';
 import { schemaAt } from './moment-readers.ts';
 import type { ReadNode, ReadProperty } from '../read-messages.ts';
-import { NodeAccess, readsWhole } from './node-access.ts';
+import { NodeAccess } from './node-access.ts';
 import { seenNodes } from './seen-nodes.ts';
 import type { ShownNode } from './shown-node.ts';
 import { VisibleNodes } from './visible-nodes.ts';
@@ -82,8 +82,8 @@ export function withReadable<T>(
 }
 
 /**
- * One node. This is the hot path: at the head, without a locale and for a caller who reads everything, it takes two
- * lookups and three copies of stored text.
+ * One node. This is the hot path: at the head, without a locale and for a caller to whom no properties are hidden, it
+ * takes two lookups and three copies of stored text.
  *
  * @see messages.ts, ReadNode
  */
@@ -93,7 +93,7 @@ export function readNode(
   query: ReadNode,
 ): JsonText | Unchanged | Promise<JsonText | Unchanged> {
   const { policy } = context.caller;
-  if (isPlain(query) && readsWhole(policy, query.workspace)) {
+  if (isPlain(query) && policy.readScope(query.workspace).fields === undefined) {
     const found = presentNode(state, context.view, query, policy);
     if (found instanceof JsonText) return found;
     if (found !== undefined)
@@ -219,8 +219,9 @@ function* renderedNode(
 }
 
 /**
- * @returns the text of a node; for a large one the length of its record, in bytes; undefined when there is none, or
- *   when some of its relations may not be shown or it has too many to check here
+ * @returns the text of a node; for a large one the length of its record, in bytes; undefined when there is none, when the
+ *   caller may not read it, and when it takes more to tell: about its children or relations, or a condition that follows
+ *   relations
  */
 function presentNode(
   state: BranchState,
@@ -241,6 +242,12 @@ function presentNode(
   };
   const peeked = reader.peekById(workspace, id);
   if (peeked === undefined) return undefined;
+  const scope = policy.readScope(workspace);
+  if (!scope.isAll) {
+    // The general way asks about a large node, and which of the children may be read.
+    if (hasChildren || peeked instanceof LargeValue || peeked.isLarge) return undefined;
+    if (!isInScope(scope, peeked)) return undefined;
+  }
   if (peeked instanceof LargeValue) return peeked.length;
   if (peeked.isLarge) return peeked.bytes.length;
   const record = peeked.hasRelations ? relatedNode(reader, peeked, policy) : peeked;

@@ -129,6 +129,8 @@ function callbackRoute({ oidc }: OidcLoginContext): RestRoute {
       },
     },
     async handler(request) {
+      // A program that only asks whether the address is there must not use the state and the code up.
+      if (request.method === 'HEAD') return { status: 200, headers: privateHeaders };
       const { landing, pair } = await oidc.finish(answerOf(request), clientOf(request), request.signal);
       if (landing !== null) return onTo(`${landing}#${fragmentOf(pair)}`);
       return { status: 200, headers: privateHeaders, json: pair };

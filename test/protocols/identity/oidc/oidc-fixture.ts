@@ -157,8 +157,11 @@ export class OidcFixture {
   }
 
   get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<TestResponse> {
-    if (this.#client === undefined) throw new Error('the server is closed');
-    return this.#client.request('GET', path, { headers: { 'user-agent': 'browser', ...headers } });
+    return this.#send('GET', path, headers);
+  }
+
+  head(path: string): Promise<TestResponse> {
+    return this.#send('HEAD', path, {});
   }
 
   /** Starts a login. @returns where the browser is sent */
@@ -177,6 +180,11 @@ export class OidcFixture {
     await this.#stop();
     this.#egress.close();
     await this.#host.close();
+  }
+
+  #send(method: string, path: string, headers: Readonly<Record<string, string>>): Promise<TestResponse> {
+    if (this.#client === undefined) throw new Error('the server is closed');
+    return this.#client.request(method, path, { headers: { 'user-agent': 'browser', ...headers } });
   }
 
   async #stop(): Promise<void> {

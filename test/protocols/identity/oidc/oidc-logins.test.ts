@@ -169,6 +169,14 @@ describe('the end of a login', () => {
     expect(told.expires_at).toBe(String(decodeJwt(told.access_token as string).exp));
   });
 
+  it('is not brought about by a HEAD, which only asks whether the address is there', async () => {
+    const back = provider.logIn(await member.start('acme'));
+    const asked = await member.head(`/auth/oidc/acme/callback?${new URLSearchParams(back)}`);
+    expect([asked.status, asked.text, asked.headers.location]).toEqual([200, '', undefined]);
+    expect(provider.asked('/token')).toBe(0);
+    expect((await member.finish('acme', back)).status).toBe(200);
+  });
+
   it('is in the repository of the login, where the person has a home', async () => {
     member.homes.set('default/site', '/users/internal/ann-at-example-org');
     const { json } = await logIn('?repo=site');

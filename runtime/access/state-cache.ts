@@ -22,11 +22,15 @@ export interface StateCacheSource<Value> extends StateCacheTimes {
   readonly read: (key: string) => Value | Promise<Value>;
 }
 
+/** A time before all others. */
+const NEVER_MS = Number.NEGATIVE_INFINITY;
+
 interface Entry<Value> {
   readonly value: Value;
   readonly readMs: number;
   /** Whether a change may have been missed. */
   isDoubtful: boolean;
+  /** When the last read failed, on the monotonic clock; {@link NEVER_MS}: none has. */
   failedMs: number;
 }
 
@@ -68,7 +72,11 @@ export class StateCache<Value> {
     if (spare !== undefined && under !== undefined && nowMs - under.startedMs >= waitMs) return spare.value;
     const answer = under?.answer ?? this.#read(key, nowMs);
     if (!(answer instanceof Promise)) return answer;
-    return spare === undefined ? answer : this.#orSpare(key, answer, spare);
+    if (spare === undefined) return answer;
+    if (spare.failedMs === NEVER_MS) return this.#orSpare(key, answer, spare);
+    // Somebody has waited in vain: until a read succeeds, it is made beside the requests.
+    answer.catch(() => undefined);
+    return spare.value;
   }
 
   /** The value has changed: it is read before it is used again, and a read under way does not count. */
@@ -137,7 +145,7 @@ export class StateCache<Value> {
   /** @param readMs when the read began: what it answers may be that old */
   #keep(key: string, value: Value, readMs: number): void {
     this.#entries.delete(key);
-    this.#entries.set(key, { value, readMs, isDoubtful: false, failedMs: Number.NEGATIVE_INFINITY });
+    this.#entries.set(key, { value, readMs, isDoubtful: false, failedMs: NEVER_MS });
     if (this.#entries.size <= this.#source.entriesMax) return;
     const oldest = this.#entries.keys().next();
     if (oldest.done !== true) this.#entries.delete(oldest.value);

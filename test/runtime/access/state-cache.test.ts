@@ -100,6 +100,24 @@ describe('a cache of states', () => {
     expect(reads).toBe(3);
   });
 
+  it('lets only one caller wait while the owner is away, and reads beside the requests until it is back', async () => {
+    void cache.get('a');
+    clock.advance(100);
+    answer = () => Promise.reject(new Error('no owner'));
+    expect(cache.get('a')).toBeInstanceOf(Promise);
+    await settle();
+    clock.advance(20);
+    const release = held();
+    expect([cache.get('a'), reads]).toEqual(['first', 3]);
+    stored = 'second';
+    release();
+    await settle();
+    expect(cache.get('a')).toBe('first');
+    cache.forget('a');
+    answer = (value) => value;
+    expect(cache.get('a')).toBe('second');
+  });
+
   it('uses the last value when a read takes long, and nobody waits for the same read again', async () => {
     void cache.get('a');
     clock.advance(100);

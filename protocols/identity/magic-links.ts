@@ -56,7 +56,7 @@ export class MagicLinks {
    * @param redirectUrl where the person wants to land; undefined: where the configuration says
    * @param address of the client
    * @throws {ServiceError} in this order: `INVALID_EMAIL`; `EMAIL_NOT_CONFIGURED`; `FORBIDDEN` while links are switched
-   *   off; `VALIDATION_FAILED` for a place where nobody may land; `TENANT_NOT_FOUND`; `RATE_LIMITED`, `OVERLOADED`
+   *   off; `VALIDATION_FAILED` for a place where nobody may land; `RATE_LIMITED`, `OVERLOADED`
    */
   async request(
     { repository, tenant }: Pick<LoginScope, 'repository' | 'tenant'>,
@@ -84,8 +84,14 @@ export class MagicLinks {
     };
     const { minutes } = await this.#command<LinkRequested>(tenant, command).catch(async (error: unknown) => {
       if (!isMissing(error)) throw error;
-      // Nobody has registered in the tenant. The request counts all the same.
-      await provisioning.createIdentities(tenant);
+      try {
+        // Nobody has registered in the tenant. The request counts all the same.
+        await provisioning.createIdentities(tenant);
+      } catch (cause) {
+        if (!(cause instanceof ServiceError) || cause.code !== 'TENANT_NOT_FOUND') throw cause;
+        // As where nobody has the address: it is not told which tenants exist.
+        return { minutes: configuration.magic_link.token_ttl_minutes };
+      }
       return await this.#command<LinkRequested>(tenant, command);
     });
     return { maskedEmail: maskedEmail(mailed), minutes };

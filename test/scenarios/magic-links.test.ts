@@ -149,4 +149,14 @@ describe('the mail settings of a tenant', () => {
     expect((await server.request('PUT', config, { body: { email: null } })).status).toBe(401);
     await server.admin('PUT', config, { email: null });
   });
+
+  it('do not tell which tenants exist', async () => {
+    const asked = (tenant: string) =>
+      server.request('POST', '/auth/magic-link', {
+        body: { email: 'somebody@example.org' },
+        headers: { 'x-tenant-id': tenant },
+      });
+    const [there, missing] = [await asked('default'), await asked('no-tenant')];
+    expect([missing.status, missing.json]).toEqual([there.status, there.json]);
+  });
 });

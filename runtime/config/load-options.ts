@@ -65,7 +65,7 @@ export function optionWarnings(options: Options, env: Environment): string[] {
   const { host } = options.server;
   if (!isLoopback(host) && options.server.baseUrl === undefined) {
     warnings.push(
-      `SVC_HOST ${host} takes connections from outside, but SVC_BASE_URL is not set: links and token issuers follow the Host header of each request`,
+      `SVC_HOST ${host} takes connections from outside, but SVC_BASE_URL is not set: links and callbacks of login providers need addresses of their own, because they follow no Host header`,
     );
   }
   return warnings;

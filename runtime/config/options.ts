@@ -108,16 +108,16 @@ const server = {
   baseUrl: optionalTextOption({
     environment: 'SVC_BASE_URL',
     type: 'origin',
-    defaultText: 'taken from the request',
+    defaultText: 'none',
     check: checkOrigin,
     description:
-      'The origin clients use, such as `https://content.example.org`: issuer and audience of tokens, and the start of every link. Set it behind a reverse proxy. With a wrong one, clients refuse tokens and links do not work.',
+      'The origin clients use, such as `https://content.example.org`: the start of links and of callbacks of login providers. Without it these need addresses of their own: nothing follows the `Host` of a request. With a wrong one, clients refuse tokens and links do not work.',
   }),
   trustForwardedHeaders: booleanOption({
     environment: 'SVC_TRUST_FORWARDED_HEADERS',
     default: false,
     description:
-      'Whether `X-Forwarded-*` headers are trusted. When it is off behind a proxy, all clients have the address of the proxy: a few wrong passwords of one client delay the logins of all, all share one limit on connections, and the log has a warning. Turn it on only behind a proxy that overwrites these headers: otherwise any client can choose its own address and the origin in links.',
+      'Whether `X-Forwarded-For` is trusted. When it is off behind a proxy, all clients have the address of the proxy: a few wrong passwords of one client delay the logins of all, all share one limit on connections, and the log has a warning. Turn it on only behind a proxy that overwrites these headers: otherwise any client can choose its own address.',
   }),
   logLevel: choiceOption({
     environment: 'SVC_LOG_LEVEL',

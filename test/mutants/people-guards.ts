@@ -3,7 +3,7 @@ import type { GuardMutant } from './guard-mutant.ts';
 const accessTest = ['test/actors/identities/repository-access.test.ts'];
 const statusTest = ['test/server/jobs/user-status-changes.test.ts'];
 const originsTest = ['test/protocols/rest/origins/allowed-origins.test.ts'];
-const forwardedTest = ['test/protocols/http/requests/forwarded.test.ts'];
+const forwardedTest = ['test/protocols/http/uws-server.test.ts'];
 const scenario = ['test/scenarios/access-requests.test.ts'];
 
 /** The safety guards of access to repositories and of what a page or a proxy may say. */
@@ -100,24 +100,17 @@ export const peopleGuards: readonly GuardMutant[] = [
     tests: originsTest,
   },
   {
-    guard: 'of forwarded headers the entry of the proxy counts',
+    guard: 'of forwarded addresses the entry of the proxy counts',
     file: 'protocols/http/requests/forwarded.ts',
     from: ".split(',').at(-1)?.trim()",
     to: ".split(',').at(0)?.trim()",
     tests: forwardedTest,
   },
   {
-    guard: 'forwarded headers count only where they are trusted',
+    guard: 'a forwarded text that is no address is the address of nobody',
     file: 'protocols/http/requests/forwarded.ts',
-    from: 'if (trustForwardedHeaders) {',
-    to: 'if (true) {',
-    tests: forwardedTest,
-  },
-  {
-    guard: 'a link is made of a host only',
-    file: 'protocols/http/requests/forwarded.ts',
-    from: ' || !hostShape.test(host)',
-    to: '',
+    from: 'return isIP(address) === 0 ? undefined : address;',
+    to: 'return address;',
     tests: forwardedTest,
   },
 ];

@@ -160,7 +160,7 @@ describe('answering', () => {
     }
   });
 
-  it('believes X-Forwarded-For only when told to, and then its last entry', async () => {
+  it('believes X-Forwarded-For only when told to, and then its last entry [ORIGIN-002]', async () => {
     const table = [route('GET', '/who', (request) => ({ status: 200, json: request.remoteAddress }))];
     const headers = { 'X-Forwarded-For': '6.6.6.6, 10.0.0.7' };
     const plain = await start(table);

@@ -106,13 +106,13 @@ export function openServices(
     intervalHours: options.limits.checkIntervalHours,
   });
   closers.add(() => scheduled.stop());
-  const identityTokens = new IdentityTokens(secrets.jwtSecret.reveal(), clock, random);
   const identityNews = new IdentityNewsroom(engine.identityNews);
   const oidcEgress = new EgressGuard(oidcAllowance(options.egress), { clock, log });
   closers.add(() => oidcEgress.close());
   const requireNew = (actor: string): Promise<void> => engine.requireNew?.(actor) ?? Promise.resolve();
   const previous = options.server.jwtSecretPrevious?.reveal();
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random, previous);
+  const identityTokens = new IdentityTokens(secrets.jwtSecret.reveal(), clock, random, previous);
   const secretBox = new SecretBox(secrets.masterKey.bytes(), { random });
   const emailSetups = new EmailSetups(options, secretBox);
   const mail = openMail(environment, engine, emailSetups, resources.metrics);

@@ -15,6 +15,9 @@ import { actorId } from './actor-id.ts';
 /** The branch whose content says what callers may do on all branches of the repository. */
 const DECIDING_BRANCH = 'main';
 
+/** Workspaces of the product; all others are content. */
+const SYSTEM_WORKSPACES = 'svc:';
+
 /** Operations that change content. Who has none of them takes no locks either. */
 const writing = ['create', 'update', 'delete'] as const;
 
@@ -74,7 +77,7 @@ export class CallerPolicies {
       throw new ServiceError('BRANCH_NOT_FOUND', `Branch '${this.#branch}' not found`);
     let policy = this.#policies.get(grants);
     if (policy === undefined) {
-      policy = new RolePolicy(grants, this.#branch, capabilitiesOf(grants));
+      policy = new RolePolicy(grants, this.#branch, capabilitiesOf(grants, this.#branch));
       this.#policies.set(grants, policy);
     }
     return policy;
@@ -97,8 +100,16 @@ export class CallerPolicies {
   }
 }
 
-/** What callers with roles may do besides operations on content. Only administrators of the tenant administer. */
-function capabilitiesOf({ caller, isBypass, permissions }: Grants): Capabilities {
-  const mayWrite = permissions.some(({ operations }) => writing.some((each) => operations.has(each)));
+/**
+ * What callers with roles may do besides operations on content. Only administrators of the tenant administer. Locks are for
+ * those who may write content of the branch: everybody may write into the own home.
+ */
+function capabilitiesOf({ caller, isBypass, permissions }: Grants, branch: string): Capabilities {
+  const mayWrite = permissions.some(
+    ({ branches, operations, workspace }) =>
+      writing.some((each) => operations.has(each)) &&
+      !workspace.isWithin(SYSTEM_WORKSPACES) &&
+      branches.every((glob) => glob.matches(branch)),
+  );
   return { administers: false, locks: !caller.isAnonymous && (isBypass || mayWrite) };
 }

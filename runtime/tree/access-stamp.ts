@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { decidingTypes } from '#runtime/access/deciding-nodes.ts';
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { peekWhole } from '#runtime/shard/value-in-steps.ts';
@@ -6,12 +7,6 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 
 /** Key of the meta row with the revision of the newest write that may change what callers may do. */
 const STAMP_KEY = 'access';
-
-/** Nodes that decide what callers may do, by their workspaces. */
-const deciding: Readonly<Record<string, ReadonlySet<string>>> = {
-  'svc:access_control': new Set(['svc:User', 'svc:Role', 'svc:Group', 'svc:SecurityConfig']),
-  'svc:system': new Set(['svc:RepoAuthConfig']),
-};
 
 /**
  * Identifies the state of the users, roles, groups and settings of a branch: while it is the same, they are. Reading it
@@ -27,6 +22,6 @@ export function accessStamp(reader: TableReader): string {
 
 /** Changes the stamp if a node is one that decides. To be called for each state of a node that is written or removed. */
 export function noteDeciding(turn: Turn, workspace: string, nodeType: string): void {
-  if (deciding[workspace]?.has(nodeType) !== true) return;
+  if (!decidingTypes(workspace).has(nodeType)) return;
   turn.put(CommonTable.meta, STAMP_KEY, Buffer.from(formatRevision(turn.revision), 'latin1'));
 }

@@ -1,5 +1,6 @@
 import type { GuardMutant } from './guard-mutant.ts';
 
+const policyTests = ['test/runtime/access/roles/role-policy.test.ts'];
 const tests = ['test/actors/branch/access/caller-permissions.test.ts'];
 
 /** The safety guards between a caller and its permissions. */
@@ -42,16 +43,37 @@ export const callerGuards: readonly GuardMutant[] = [
   {
     guard: 'a user node outside of the users counts for nobody',
     file: 'actors/branch/access/branch-access.ts',
-    from: 'if (!record.path.startsWith(USERS)) continue;',
+    from: 'if (!isAmongUsers(reader, record)) continue;',
     to: '',
     tests,
   },
   {
     guard: 'an administrator acts as users only',
     file: 'actors/branch/access/branch-access.ts',
-    from: "if (record === undefined || record.nodeType !== 'svc:User' || !record.path.startsWith(USERS))",
+    from: 'if (record === undefined || record.nodeType !== USER_TYPE || !isAmongUsers(reader, record))',
     to: 'if (record === undefined)',
     tests,
+  },
+  {
+    guard: 'a user node in the home of another user counts for nobody',
+    file: 'actors/branch/access/user-places.ts',
+    from: ' || above.nodeType === USER_TYPE) return false;',
+    to: ') return false;',
+    tests,
+  },
+  {
+    guard: 'nodes that decide are written under permissions that name their type',
+    file: 'runtime/access/roles/role-policy.ts',
+    from: 'writing.has(operation) ? decidingTypes(workspace) : undefined',
+    to: 'writing.has(operation) ? undefined : undefined',
+    tests: policyTests,
+  },
+  {
+    guard: 'properties of users that decide have to be named',
+    file: 'runtime/access/deciding-nodes.ts',
+    from: "if (nodeType !== 'svc:User' || fields.kind === 'only') return fields;",
+    to: 'if (nodeType !== fields.kind) return fields;',
+    tests: policyTests,
   },
   {
     guard: 'an identity has no permissions in another tenant',

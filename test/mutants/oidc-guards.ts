@@ -93,6 +93,7 @@ export const oidcGuards: readonly GuardMutant[] = [
     from: 'const signed = await verifiedIdToken(tokens.id_token, expected);',
     to: "await Promise.resolve(verifiedIdToken);\n      void expected;\n      const signed = JSON.parse(Buffer.from(tokens.id_token.split('.')[1] as string, 'base64url').toString()) as JsonObject;",
     tests: hostileTests,
+    only: 'with claims that were changed',
   },
   {
     guard: 'an ID token that was given to another client is refused',
@@ -100,6 +101,7 @@ export const oidcGuards: readonly GuardMutant[] = [
     from: 'if ((isForOthers || azp !== undefined) && azp !== clientId)',
     to: 'if (isForOthers && azp === 0)',
     tests: hostileTests,
+    only: 'an ID token is refused',
   },
   {
     guard: 'a person is named with a text',
@@ -107,6 +109,7 @@ export const oidcGuards: readonly GuardMutant[] = [
     from: "if (typeof sub !== 'string')",
     to: 'if (sub === null)',
     tests: hostileTests,
+    only: 'an ID token is refused',
   },
   {
     guard: 'keys that are too large are not used',
@@ -114,6 +117,7 @@ export const oidcGuards: readonly GuardMutant[] = [
     from: 'isTextUpTo(n, MODULUS_CHARACTERS_MAX) &&',
     to: "typeof n === 'string' &&",
     tests: hostileTests,
+    only: 'too large',
   },
   {
     guard: 'unknown keys have the key set fetched seldom',
@@ -128,6 +132,7 @@ export const oidcGuards: readonly GuardMutant[] = [
     from: 'URL.parse(metadata.issuer)?.href !== new URL(issuer).href)',
     to: 'metadata.issuer === issuer.slice(1))',
     tests: hostileTests,
+    only: 'discovery document',
   },
   {
     guard: 'what is known of a provider ends with its settings',
@@ -142,6 +147,7 @@ export const oidcGuards: readonly GuardMutant[] = [
     from: 'if (state === undefined || state.providerId !== answer.providerId) throw notUnderWay();',
     to: 'if (state === undefined) throw notUnderWay();',
     tests: hostileTests,
+    only: 'of another provider',
   },
   {
     guard: 'a code goes to the provider with the settings that it was asked for with',
@@ -149,6 +155,7 @@ export const oidcGuards: readonly GuardMutant[] = [
     from: 'if (settingsOf(provider) !== state.settings) throw notUnderWay();',
     to: '',
     tests: hostileTests,
+    only: 'configured otherwise',
   },
   {
     guard: 'a state is used before its code is redeemed',
@@ -156,6 +163,7 @@ export const oidcGuards: readonly GuardMutant[] = [
     from: 'if (!this.#states.use(state)) throw notUnderWay();',
     to: '',
     tests: hostileTests,
+    only: 'is used once',
   },
   {
     guard: 'a disabled provider lets nobody in',

@@ -202,6 +202,10 @@ export const leftOut: readonly LeftOut[] = [
     file: 'test/server/backup/cluster-backup.nats.slow.test.ts',
     reason: 'starts a cluster of its own',
   },
+  {
+    file: 'test/scenarios/rotated-signing-key.test.ts',
+    reason: 'starts one data directory with several keys',
+  },
 ];
 
 const root = join(import.meta.dirname, '../..');

@@ -4,7 +4,7 @@ import type { BranchState } from '../branch-state.ts';
 import type { Granted, ReadGrants } from '#runtime/access/roles/granted.ts';
 import type { OwnAccess, ReadOwnAccess } from '../access-messages.ts';
 import { requireEngine } from '../pair/pair-queries.ts';
-import { ACCESS_WORKSPACE } from './branch-access.ts';
+import { ACCESS_WORKSPACE } from './user-places.ts';
 
 /** What a caller may do in the repository. @see access-messages.ts, ReadGrants */
 export function readGrants(

@@ -27,14 +27,9 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { accessStamp } from '#runtime/tree/access-stamp.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
-
-/** The workspace with users, roles, groups and settings. */
-export const ACCESS_WORKSPACE = 'svc:access_control';
+import { ACCESS_WORKSPACE, isAmongUsers, USER_TYPE } from './user-places.ts';
 
 const SYSTEM_WORKSPACE = 'svc:system';
-
-/** Users that are no longer there, or were never there, are found nowhere else. */
-const USERS = '/users/';
 
 const ANONYMOUS_USER = '/users/system/anonymous';
 
@@ -241,7 +236,7 @@ function* userRecord(reader: TableReader, identityId: string): Generator<undefin
   const users: NodeRecord[] = [];
   for (const record of candidates) {
     // The keys of long values are cut.
-    if (!record.path.startsWith(USERS)) continue;
+    if (!isAmongUsers(reader, record)) continue;
     if (ownValue(yield* record.decode(), 'user_id') === identityId) users.push(record);
   }
   return users.length === 1 ? users[0] : undefined;
@@ -255,7 +250,7 @@ function* userRecord(reader: TableReader, identityId: string): Generator<undefin
  */
 function* namedUser(reader: TableReader, name: string): Generator<undefined, FoundUser> {
   const record = yield* recordNamed(reader, name);
-  if (record === undefined || record.nodeType !== 'svc:User' || !record.path.startsWith(USERS))
+  if (record === undefined || record.nodeType !== USER_TYPE || !isAmongUsers(reader, record))
     throw new ServiceError('USER_NODE_NOT_FOUND', 'X-Svc-Impersonate names no user of the repository');
   const node = yield* accessNode(record);
   const identity = ownValue(node.properties, 'user_id');

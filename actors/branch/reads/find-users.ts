@@ -9,16 +9,13 @@ import type { ScanSource } from '#runtime/scan/scan.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { BranchState } from '../branch-state.ts';
-import { ACCESS_WORKSPACE } from '../access/branch-access.ts';
+import { ACCESS_WORKSPACE, isAmongUsers, USER_TYPE } from '../access/user-places.ts';
 import { settle } from '../long-answer.ts';
 import { requireEngine } from '../pair/pair-queries.ts';
 import { type FindUsers, type UserNode, USERS_FOUND_MAX } from '../user-messages.ts';
 import { VisibleNodes } from './visible-nodes.ts';
 
-const amongUsers = Object.freeze({ workspace: ACCESS_WORKSPACE, nodeType: 'svc:User' });
-
-/** Users elsewhere have no permissions. */
-const USERS = '/users/';
+const amongUsers = Object.freeze({ workspace: ACCESS_WORKSPACE, nodeType: USER_TYPE });
 
 /** @see user-messages.ts, FindUsers */
 export function findUsers(
@@ -53,9 +50,9 @@ function* usersOf(
   const found: UserNode[] = [];
   for (const row of nodes.rows(sourceOf(by), { limit: USERS_FOUND_MAX })) {
     if (row === undefined) yield undefined;
-    else found.push(yield* userNode(row.record));
+    else if (isAmongUsers(reader, row.record)) found.push(yield* userNode(row.record));
   }
-  return 'email' in by ? found : found.filter(({ path }) => path.startsWith(USERS));
+  return found;
 }
 
 function* userNode(record: NodeRecord): Generator<undefined, UserNode> {

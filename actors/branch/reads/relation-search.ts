@@ -9,15 +9,8 @@ import { BranchTable, underParts } from '#runtime/shard/key-layout.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
+import { ACCESS_WORKSPACE, isAmongUsers, USER_TYPE } from '../access/user-places.ts';
 import type { NodeName } from './incoming-edges.ts';
-
-/** Where users are. */
-const ACCESS_WORKSPACE = 'svc:access_control';
-
-const USER_TYPE = 'svc:User';
-
-/** Users are below it. */
-const USERS = '/users/';
 
 /** Users with one identity that are looked at. */
 const NAMESAKES_MAX = 16;
@@ -114,7 +107,7 @@ export class RelationSearch {
     const users: string[] = [];
     for (const row of scan(moment, { source, scope: wholeScope, limit: NAMESAKES_MAX })) {
       // The keys of long values are cut.
-      if (row?.record.path.startsWith(USERS) && row.record.property('user_id') === identity)
+      if (row?.record.property('user_id') === identity && isAmongUsers(this.#reader, row.record))
         users.push(row.id);
     }
     return users.length === 1 ? users[0] : undefined;

@@ -28,6 +28,11 @@ export class NameGlob {
     this.#matcher = hasMatcher ? matcherOf(text) : undefined;
   }
 
+  /** Whether every name that it matches begins with a text. */
+  isWithin(beginning: string): boolean {
+    return this.#text.startsWith(beginning);
+  }
+
   /** Whether it matches a name. */
   matches(name: string): boolean {
     if (this.isEverything) return true;

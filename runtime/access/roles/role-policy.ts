@@ -1,3 +1,4 @@
+import { decidingTypes } from '../deciding-nodes.ts';
 import { allFields, type FieldFilter, noFields } from '../field-filter.ts';
 import {
   type Needs,
@@ -14,6 +15,9 @@ import type { Grants } from './grants.ts';
 import type { Permission } from './permission.ts';
 import { readScopeOf } from './read-scope.ts';
 import { RuleList } from './rule-list.ts';
+
+/** Operations that write a node. */
+const writing: ReadonlySet<Operation> = new Set(['create', 'update', 'delete', 'translate']);
 
 /** Workspaces whose rules are kept. Names of workspaces may come from stored references. */
 const WORKSPACES_MAX = 64;
@@ -83,7 +87,8 @@ export class RolePolicy implements Policy {
     const { bound, byOperation } = this.#rules(workspace);
     let list = byOperation.get(operation);
     if (list === undefined) {
-      list = new RuleList(bound.filter(({ operations }) => operations.has(operation)));
+      const rules = bound.filter(({ operations }) => operations.has(operation));
+      list = new RuleList(rules, writing.has(operation) ? decidingTypes(workspace) : undefined);
       byOperation.set(operation, list);
     }
     return list;

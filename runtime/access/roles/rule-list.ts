@@ -1,4 +1,5 @@
 import { allFields, type FieldFilter, noFields } from '../field-filter.ts';
+import { settableOf } from '../deciding-nodes.ts';
 import { type Needs, noNeeds, type ReadableNode } from '../policy.ts';
 import { type BoundRule, holdsFor, isUniversal } from './bound-rule.ts';
 
@@ -30,12 +31,18 @@ export class RuleList {
   readonly isUniversal: boolean;
   /** Whether a rule does not show all properties. */
   readonly hasFields: boolean;
+  readonly #named: ReadonlySet<string>;
   readonly #byType = new Map<string, RulesOfType>();
 
-  /** @param rules the most specific one first */
-  constructor(rules: readonly BoundRule[]) {
+  /**
+   * @param rules the most specific one first
+   * @param named types that a rule has to name to hold for a node of them, see `decidingTypes`
+   */
+  constructor(rules: readonly BoundRule[], named: ReadonlySet<string> = new Set()) {
     this.rules = rules;
-    this.isUniversal = rules.some((rule) => rule.nodeTypes === undefined && isUniversal(rule));
+    this.#named = named;
+    this.isUniversal =
+      named.size === 0 && rules.some((rule) => rule.nodeTypes === undefined && isUniversal(rule));
     this.hasFields = rules.some(({ fields }) => !fields.isAll);
     this.needs = this.isUniversal && !this.hasFields ? noNeeds : allNeeds(rules);
   }
@@ -77,10 +84,18 @@ export class RuleList {
     return noFields;
   }
 
+  #rulesFor(nodeType: string): readonly BoundRule[] {
+    if (!this.#named.has(nodeType))
+      return this.rules.filter(({ nodeTypes }) => nodeTypes?.has(nodeType) !== false);
+    return this.rules
+      .filter(({ nodeTypes }) => nodeTypes?.has(nodeType) === true)
+      .map((rule) => ({ ...rule, fields: settableOf(nodeType, rule.fields) }));
+  }
+
   #ofType(nodeType: string): RulesOfType {
     let found = this.#byType.get(nodeType);
     if (found === undefined) {
-      found = rulesOfType(this.rules.filter(({ nodeTypes }) => nodeTypes?.has(nodeType) !== false));
+      found = rulesOfType(this.#rulesFor(nodeType));
       if (this.#byType.size >= TYPES_MAX) this.#byType.clear();
       this.#byType.set(nodeType, found);
     }

@@ -1,3 +1,4 @@
+import { decidingProperties } from '#runtime/access/deciding-nodes.ts';
 import type { JsonObject } from '../values/json-value.ts';
 
 const everyOperation = ['create', 'read', 'update', 'delete', 'translate', 'relate', 'unrelate'];
@@ -22,9 +23,6 @@ function own(
   return { path, workspace: 'svc:access_control', operations, ...more, condition };
 }
 
-/** Properties of a user that decide what the user may do, and who the user is. */
-const ofAdministrators = ['user_id', 'email', 'status', 'groups', 'roles', 'can_login'];
-
 /**
  * The shipped roles. `anonymous` grants nothing. An `author` changes only nodes they created. Home folders are compared
  * by `descendantOf`, because a prefix would also match a sibling with a longer name. Users change their own node, but not
@@ -37,7 +35,7 @@ export const builtInRoles: readonly JsonObject[] = [
   role('anonymous', 'Callers without a token.', []),
   role('authenticated_user', 'What every user may do with their own data.', [
     own('users/**', ['read'], ownNode, { node_types: ['svc:User'] }),
-    own('users/**', ['update'], ownNode, { node_types: ['svc:User'], except_fields: ofAdministrators }),
+    own('users/**', ['update'], ownNode, { node_types: ['svc:User'], except_fields: decidingProperties }),
     own('users/**/profile/**', ['read', 'update'], ownHome),
     own('users/**/profile', ['read'], "node.created_by RELATES auth.local_user_id VIA 'FRIENDS_WITH'"),
     own(
@@ -56,7 +54,8 @@ export const builtInRoles: readonly JsonObject[] = [
       fields: ['display_name'],
     },
     own('users/**/inbox/**', ['read', 'update', 'delete'], ownHome),
-    own('users/**/outbox/**', ['create', 'read', 'update', 'delete'], ownHome),
+    own('users/**/outbox/**', ['create'], ownHome, { node_types: ['svc:Message', 'svc:Conversation'] }),
+    own('users/**/outbox/**', ['read', 'update', 'delete'], ownHome),
     own('users/**/sent/**', ['read'], ownHome),
     own('users/**/notifications/**', ['read', 'update', 'delete'], ownHome),
   ]),

@@ -108,6 +108,27 @@ describe('the permissions of an identity', () => {
     expect(await sees(ann)).toBe(false);
   });
 
+  it('are not those of a node in the home of a user, which does not disturb the own one either', async () => {
+    await role('reader', [{ path: '**', operations: ['read'] }]);
+    await user('mal');
+    const home = '/users/internal/mal';
+    await write(`${home}/outbox/m`, 'svc:Message', {
+      message_type: 'x',
+      body: {},
+      sender_id: 'x',
+      status: 'pending',
+    });
+    await write(`${home}/outbox/m/t`, 'svc:AIThought');
+    const planted = { user_id: 'i-ann', email: 'planted@example.com', display_name: 'x', roles: ['reader'] };
+    await write(`${home}/outbox/m/t/u`, 'svc:User', planted);
+    expect(await sees(ann)).toBe(false);
+    await user('ann', { roles: ['reader'] });
+    expect(await sees(ann)).toBe(true);
+    await expect(read('/page', 'content', 'main', acting(`${home}/outbox/m/t/u`))).rejects.toMatchObject({
+      code: 'USER_NODE_NOT_FOUND',
+    });
+  });
+
   it('do not come from a node outside of the users', async () => {
     await role('reader', [{ path: '**', operations: ['read'] }]);
     await write('/ann', 'svc:User', {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { isInScope, type Needs, noNeeds } from '#runtime/access/policy.ts';
 import { grantsOfUser } from '#runtime/access/roles/grants.ts';
 import { RolePolicy } from '#runtime/access/roles/role-policy.ts';
-import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { readableNode } from '#test/support/readable-node.ts';
 import {
   everyOperation,
@@ -335,5 +335,48 @@ describe('what a RolePolicy needs to know of a node', () => {
     expect(policy.needs('update', 'content').properties).toBe(true);
     expect(policy.needs('update', 'other')).toEqual(noNeeds);
     expect(policy.needs('read', 'content')).toEqual(noNeeds);
+  });
+});
+
+describe('nodes that decide what callers may do', () => {
+  const access = { workspace: 'svc:access_control' };
+  const user = subjectOf({ ...access, path: '/users/internal/ann', nodeType: 'svc:User' });
+  const role = subjectOf({ ...access, path: '/roles/x', nodeType: 'svc:Role' });
+  const settings = subjectOf({
+    workspace: 'svc:system',
+    path: '/config/repos/x',
+    nodeType: 'svc:RepoAuthConfig',
+  });
+  const writes = ['create', 'update', 'delete', 'translate'] as const;
+
+  it('are written only under permissions that name their type', () => {
+    const broad = policyOf([{ path: '**', operations: ['read', ...writes] }]);
+    for (const subject of [user, role, settings]) {
+      expect(broad.allows('read', subject)).toBe(true);
+      for (const operation of writes) {
+        expect([operation, broad.allows(operation, subject)]).toEqual([operation, false]);
+        const named = policyOf([{ path: '**', operations: writes, node_types: [subject.nodeType] }]);
+        expect([operation, named.allows(operation, subject)]).toEqual([operation, true]);
+      }
+    }
+    expect(broad.allows('create', subjectOf({ ...access, path: '/a', nodeType: 'svc:Folder' }))).toBe(true);
+    expect(broad.allows('create', subjectOf({ path: '/roles/x', nodeType: 'svc:Role' }))).toBe(true);
+  });
+
+  it('have properties that a permission has to name', () => {
+    const fieldsOf = (more: object, operation: 'create' | 'update' | 'read' = 'update') =>
+      policyOf([
+        { path: '**', operations: [operation], node_types: ['svc:User'], ...more },
+      ] as JsonValue).fields(operation, user);
+    for (const name of ['user_id', 'email', 'status', 'groups', 'roles', 'can_login']) {
+      for (const operation of ['create', 'update'] as const) {
+        expect(fieldsOf({}, operation).has(name)).toBe(false);
+        expect(fieldsOf({ except_fields: ['x'] }, operation).has(name)).toBe(false);
+        expect(fieldsOf({ fields: [name] }, operation).has(name)).toBe(true);
+      }
+      expect(fieldsOf({}, 'read').has(name)).toBe(true);
+    }
+    expect(fieldsOf({}).has('display_name')).toBe(true);
+    expect(fieldsOf({ except_fields: ['x'] }).has('x')).toBe(false);
   });
 });

@@ -245,7 +245,7 @@ describe('built-in roles', () => {
 
   it('keep what every user may do within the access control workspace', () => {
     const permissions = permissionsOf('authenticated_user');
-    expect(permissions).toHaveLength(10);
+    expect(permissions).toHaveLength(11);
     for (const permission of permissions) expect(permission.workspace).toBe('svc:access_control');
   });
 

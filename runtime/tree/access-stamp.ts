@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { decidingTypes } from '#runtime/access/deciding-nodes.ts';
+import { decidingTypes } from '#runtime/content/built-in/deciding-nodes.ts';
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { formatRevision } from '#runtime/content/revision.ts';
 import { peekWhole } from '#runtime/shard/value-in-steps.ts';

@@ -70,7 +70,7 @@ export const callerGuards: readonly GuardMutant[] = [
   },
   {
     guard: 'properties of users that decide have to be named',
-    file: 'runtime/access/deciding-nodes.ts',
+    file: 'runtime/access/roles/settable-fields.ts',
     from: "if (nodeType !== 'svc:User' || fields.kind === 'only') return fields;",
     to: 'if (nodeType !== fields.kind) return fields;',
     tests: policyTests,

@@ -1,4 +1,4 @@
-import { decidingTypes } from '../deciding-nodes.ts';
+import { decidingTypes } from '#runtime/content/built-in/deciding-nodes.ts';
 import { allFields, type FieldFilter, noFields } from '../field-filter.ts';
 import {
   type Needs,

@@ -1,7 +1,7 @@
 import { allFields, type FieldFilter, noFields } from '../field-filter.ts';
-import { settableOf } from '../deciding-nodes.ts';
 import { type Needs, noNeeds, type ReadableNode } from '../policy.ts';
 import { type BoundRule, holdsFor, isUniversal } from './bound-rule.ts';
+import { settableOf } from './settable-fields.ts';
 
 /** The rules for nodes of one type. */
 interface RulesOfType {

@@ -1,5 +1,5 @@
-import { decidingProperties } from '#runtime/access/deciding-nodes.ts';
 import type { JsonObject } from '../values/json-value.ts';
+import { decidingProperties } from './deciding-nodes.ts';
 
 const everyOperation = ['create', 'read', 'update', 'delete', 'translate', 'relate', 'unrelate'];
 const ownNode = 'node.id == auth.local_user_id';

@@ -1,5 +1,3 @@
-import { FieldFilter } from './field-filter.ts';
-
 /**
  * Nodes whose content decides what callers may do, by workspace: who writes them freely has every permission. So they are
  * written only under permissions that name their type.
@@ -26,10 +24,4 @@ const none: ReadonlySet<string> = new Set();
 /** Types of the nodes of a workspace that decide. */
 export function decidingTypes(workspace: string): ReadonlySet<string> {
   return Object.hasOwn(types, workspace) ? (types[workspace] as ReadonlySet<string>) : none;
-}
-
-/** The properties of a node of a deciding type that may be set by a permission, which has to name those that decide. */
-export function settableOf(nodeType: string, fields: FieldFilter): FieldFilter {
-  if (nodeType !== 'svc:User' || fields.kind === 'only') return fields;
-  return new FieldFilter('except', [...fields.names, ...decidingProperties]);
 }

@@ -37,7 +37,9 @@ describe('a condition that follows relations', () => {
     properties: JsonObject,
     identity = 'ada',
   ): Promise<void> {
-    const caller = roleCaller([{ path: '**', operations }], { identity });
+    const users = { path: '**', operations: ['create'], node_types: ['svc:User'] };
+    const fields = ['user_id', 'email', 'display_name'];
+    const caller = roleCaller([{ path: '**', operations }, { ...users, fields }], { identity });
     const slash = path.lastIndexOf('/');
     const node = { id, name: path.slice(slash + 1), nodeType, properties };
     const parentPath = path.slice(0, slash) || '/';

@@ -10,6 +10,7 @@ import {
   type User,
   userOf,
 } from '#runtime/access/roles/access-nodes.ts';
+import { spellingsOf } from '#runtime/access/identity/email-address.ts';
 import { compileRule } from '#runtime/access/roles/compile-rule.ts';
 import {
   type AccessRecords,
@@ -261,12 +262,15 @@ function* recordNamed(reader: TableReader, name: string): Generator<undefined, N
   const tree = new HeadNodeReader(reader);
   if (name.startsWith('/')) return yield* tree.byPathInSteps(ACCESS_WORKSPACE, name);
   if (!name.includes('@')) return yield* tree.byIdInSteps(ACCESS_WORKSPACE, name);
-  const [first] = yield* found(reader, {
-    kind: 'unique',
-    workspace: ACCESS_WORKSPACE,
-    nodeType: 'svc:User',
-    property: 'email',
-    value: name,
-  });
-  return first;
+  for (const value of spellingsOf(name)) {
+    const [first] = yield* found(reader, {
+      kind: 'unique',
+      workspace: ACCESS_WORKSPACE,
+      nodeType: 'svc:User',
+      property: 'email',
+      value,
+    });
+    if (first !== undefined) return first;
+  }
+  return undefined;
 }

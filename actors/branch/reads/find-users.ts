@@ -1,3 +1,4 @@
+import { spellingsOf } from '#runtime/access/identity/email-address.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import {
   isJsonArray,
@@ -27,14 +28,23 @@ export function findUsers(
   return settle(context, (reader) => usersOf(state, context, reader, by));
 }
 
-function sourceOf(by: FindUsers['by']): ScanSource {
-  if ('email' in by) return { kind: 'unique', ...amongUsers, property: 'email', value: by.email };
-  return {
-    kind: 'index',
-    ...amongUsers,
-    index: 'user_id',
-    where: [{ operator: 'eq', value: by.userId }],
-  };
+/** Where to look; what is found in one place ends the search. */
+function sourcesOf(by: FindUsers['by']): readonly ScanSource[] {
+  if ('email' in by)
+    return [...spellingsOf(by.email)].map((value) => ({
+      kind: 'unique',
+      ...amongUsers,
+      property: 'email',
+      value,
+    }));
+  return [
+    {
+      kind: 'index',
+      ...amongUsers,
+      index: 'user_id',
+      where: [{ operator: 'eq', value: by.userId }],
+    },
+  ];
 }
 
 function* usersOf(
@@ -48,9 +58,12 @@ function* usersOf(
   if (!state.hasWorkspace(workspace)) return [];
   const nodes = new VisibleNodes(state, context, reader, { workspace });
   const found: UserNode[] = [];
-  for (const row of nodes.rows(sourceOf(by), { limit: USERS_FOUND_MAX })) {
-    if (row === undefined) yield undefined;
-    else if (isAmongUsers(reader, row.record)) found.push(yield* userNode(row.record));
+  for (const source of sourcesOf(by)) {
+    for (const row of nodes.rows(source, { limit: USERS_FOUND_MAX })) {
+      if (row === undefined) yield undefined;
+      else if (isAmongUsers(reader, row.record)) found.push(yield* userNode(row.record));
+    }
+    if (found.length > 0) break;
   }
   return found;
 }

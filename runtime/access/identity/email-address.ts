@@ -42,6 +42,14 @@ export function emailKeyOf(text: string): string | undefined {
   }
 }
 
+/**
+ * The spellings in which user nodes may have an address, for look-ups: as it is given, then in lower case. Nobody else has
+ * the second one, because addresses of accounts are unique without regard to case.
+ */
+export function spellingsOf(text: string): ReadonlySet<string> {
+  return new Set([text, emailKeyOf(text) ?? text]);
+}
+
 /** The part before the at-sign. */
 export function localPartOf(address: string): string {
   return address.slice(0, address.lastIndexOf('@'));

@@ -252,6 +252,20 @@ describe('a node with the address of somebody', () => {
     expect(await namesIn(site, '/internal')).toEqual(['boss']);
   });
 
+  it('in lower case is given to who has proven it in another case', async () => {
+    const site = await newSite();
+    const email = people.newEmail('desk');
+    await makeUser(site, 'desk', { email, roles: ['editor'] });
+    const registered = await people.register(email.toUpperCase());
+    const { id } = registered.json.identity;
+    await server.admin('PATCH', `/api/svc/sys/default/identity-users/${id}`, { email_verified: true });
+    const { json } = await people.logIn(email, PASSWORD, `/auth/${site}`);
+    expect(json.identity.home).toBe('/users/internal/desk');
+    const node = await nodeAt(site, '/internal/desk');
+    expect(node.properties).toMatchObject({ user_id: id, email, roles: ['editor'] });
+    expect(await namesIn(site, '/internal')).toEqual(['desk']);
+  });
+
   it('and with another identity is never taken over [ID-042]', async () => {
     const site = await newSite();
     const email = people.newEmail('old');

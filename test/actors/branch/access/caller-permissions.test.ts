@@ -229,6 +229,17 @@ describe('an administrator who acts as a user', () => {
     expect(await sees(acting('/users/internal/bob'))).toBe(false);
   });
 
+  it('finds the address of a user in another case', async () => {
+    await role('reader', [{ path: '**', operations: ['read'] }]);
+    await user('ann', { roles: ['reader'] });
+    await user('Bob', { roles: ['reader'], email: 'Bob@Example.com' });
+    for (const name of ['Ann@Example.COM', 'Bob@Example.com']) expect(await sees(acting(name))).toBe(true);
+    // The node that has the spelling counts.
+    await user('shouting', { email: 'ANN@EXAMPLE.COM' });
+    expect(await sees(acting('ANN@EXAMPLE.COM'))).toBe(false);
+    expect(await sees(acting('Ann@Example.COM'))).toBe(true);
+  });
+
   it('is refused where nobody has that name', async () => {
     await write('/users/internal/team', 'svc:AclFolder');
     for (const name of [

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
+import { AdminClient } from '#test/support/admin-client.ts';
 import { ContentClient } from '#test/support/content-client.ts';
 import type { TestRequest, TestResponse } from '#test/support/http-client.ts';
+import { IdentityClient } from '#test/support/identity-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 import { memberRoutes, type RoutesContext } from '#server/routes.ts';
 
@@ -75,6 +77,27 @@ describe('a caller without access to a route gets the same refusal for any reque
       }
     },
   );
+
+  it('of a write of definitions, which neither a user nor an administrator who acts as one may send [HTTP-095]', async () => {
+    const { access } = await new IdentityClient(server).person();
+    const token = await new AdminClient(server).account('actor', { access_flags: { can_impersonate: true } });
+    const acting = { token, headers: { 'x-svc-impersonate': '/users/internal/ann' } };
+    const writes = routes.filter(({ operationId }) =>
+      /^(put|replace|delete|publish|unpublish)(NodeType|Archetype|ElementType|Mixin)$/.test(operationId),
+    );
+    expect(writes).toHaveLength(20);
+    for (const { method, operationId, pattern } of writes)
+      for (const caller of [{ token: access }, acting])
+        for (const [fault, { query = '', raw = '' }] of Object.entries(faults)) {
+          const answer = await server.request(method, `${addressOf(pattern)}${query}`, { ...caller, raw });
+          expect([operationId, fault, answer.status, answer.json.code]).toEqual([
+            operationId,
+            fault,
+            403,
+            'FORBIDDEN',
+          ]);
+        }
+  });
 
   it('and many requests are refused', () => {
     // Nearly every route wants a login, and those for the whole system one of its own administrators.

@@ -22,6 +22,7 @@ import {
   revisionHeaders,
   sendCommand,
 } from '../access/branch-access.ts';
+import { requireTenantAdministrator } from '../access/permission.ts';
 import { bareCommit, bareCommitSchema, optionalCommit } from '../commit-info.ts';
 import { contentList, contentSchema } from '../content-schemas.ts';
 import { callerOf, type RestContext } from '../rest-context.ts';
@@ -94,8 +95,12 @@ const tag = 'Schema';
 
 const missing: ResponseDocs = { description: 'There is no such repository, branch or definition.' };
 const badDefinition: ResponseDocs = { description: 'The definition is not valid; the message says why.' };
-const keptBuiltIn: ResponseDocs = {
-  description: 'It is a built-in node type, and would be gone or lose what it is shipped with.',
+const notAdministrator: ResponseDocs = {
+  description: 'The caller does not administer the tenant.',
+};
+const refusedWrite: ResponseDocs = {
+  description:
+    'The caller does not administer the tenant, or it is a built-in node type and would be gone or lose what it is shipped with.',
 };
 const badBody: ResponseDocs = {
   description: 'The wrapper or another field is missing or of the wrong type; the text names it.',
@@ -168,6 +173,7 @@ function putByBodyRoute(context: DefinitionsContext, family: Family): RestRoute 
     operationId: `put${operation}`,
     body: 'json',
     auth: 'required',
+    permit: requireTenantAdministrator,
     docs: {
       summary: `Create ${article(label)} ${label}, or replace the one of this name`,
       tag,
@@ -176,7 +182,7 @@ function putByBodyRoute(context: DefinitionsContext, family: Family): RestRoute 
         200: { description: 'It replaced one.', schema: contentSchema(schema) },
         201: { description: 'It is new.', schema: contentSchema(schema) },
         400: badDefinition,
-        403: keptBuiltIn,
+        403: refusedWrite,
         404: missing,
         422: badBody,
       },
@@ -193,6 +199,7 @@ function replaceRoute(context: DefinitionsContext, family: Family): RestRoute {
     operationId: `replace${operation}`,
     body: 'json',
     auth: 'required',
+    permit: requireTenantAdministrator,
     docs: {
       summary: `Replace ${article(label)} ${label}`,
       tag,
@@ -200,7 +207,7 @@ function replaceRoute(context: DefinitionsContext, family: Family): RestRoute {
       responses: {
         200: { description: 'The new definition.', schema: contentSchema(schema) },
         400: badDefinition,
-        403: keptBuiltIn,
+        403: refusedWrite,
         404: missing,
         422: badBody,
       },
@@ -330,12 +337,13 @@ function deleteRoute(context: DefinitionsContext, family: Family): RestRoute {
     operationId: `delete${operation}`,
     body: 'optional-json',
     auth: 'required',
+    permit: requireTenantAdministrator,
     docs: {
       summary: `Delete ${article(label)} ${label}`,
       description: 'Nodes that use it stay readable.',
       tag,
       requestSchema: bareCommitSchema,
-      responses: { 204: { description: 'It is gone.' }, 403: keptBuiltIn, 404: missing },
+      responses: { 204: { description: 'It is gone.' }, 403: refusedWrite, 404: missing },
     },
     async handler(request) {
       const commit = bareCommit(request.body);
@@ -362,6 +370,7 @@ function publishRoute(context: RestContext, family: Family, publish: boolean): R
     operationId: `${verb}${operation}`,
     body: 'optional-json',
     auth: 'required',
+    permit: requireTenantAdministrator,
     docs: {
       summary: `${publish ? 'Publish' : 'Unpublish'} ${article(label)} ${label}`,
       description: publish
@@ -369,7 +378,7 @@ function publishRoute(context: RestContext, family: Family, publish: boolean): R
         : 'Clears `published_at` and `published_by`.',
       tag,
       requestSchema: bareCommitSchema,
-      responses: { 200: { description: 'Done; the body is empty.' }, 404: missing },
+      responses: { 200: { description: 'Done; the body is empty.' }, 403: notAdministrator, 404: missing },
       address: sharedAddress(
         family,
         verb,

@@ -11,6 +11,7 @@ import { requireWorkspaceName } from '#runtime/content/names.ts';
 import type { Workspace } from '#runtime/content/definitions/workspace-definition.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { repositoryOf } from '../access/branch-access.ts';
+import { requireTenantAdministrator } from '../access/permission.ts';
 import { clampedInteger } from '../reads/read-parameters.ts';
 import { deliveryOf, readerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
@@ -164,6 +165,7 @@ function putRoute(context: RestContext): RestRoute {
     operationId: 'putWorkspace',
     body: 'json',
     auth: 'required',
+    permit: requireTenantAdministrator,
     docs: {
       summary: 'Create or replace a workspace',
       description:
@@ -178,6 +180,7 @@ function putRoute(context: RestContext): RestRoute {
       responses: {
         204: { description: 'The workspace is stored.' },
         400: { description: 'A name or a value is not allowed.' },
+        403: { description: 'The caller does not administer the tenant.' },
         404: notFound,
         422: { description: 'A list is missing.' },
       },
@@ -222,6 +225,7 @@ function putConfigRoute(context: RestContext): RestRoute {
     operationId: 'putWorkspaceConfig',
     body: 'json',
     auth: 'required',
+    permit: requireTenantAdministrator,
     docs: {
       summary: 'Replace the configuration of a workspace',
       description: '`node_type_refs` is an alias of `node_type_pins`.',
@@ -230,6 +234,7 @@ function putConfigRoute(context: RestContext): RestRoute {
       responses: {
         204: { description: 'The configuration is stored.' },
         400: { description: 'A branch name or a revision is not one.' },
+        403: { description: 'The caller does not administer the tenant.' },
         404: notFound,
       },
     },

@@ -48,6 +48,7 @@ import { dropAllTokens, dropLoginTokens, issueToken, useToken } from './one-time
 import {
   decideAccess,
   dropAccessOf,
+  endInvitation,
   findAccess,
   findInvitation,
   inviteToRepository,
@@ -131,6 +132,8 @@ class IdentitiesActor implements ActorBehaviour {
       case 'InviteToRepository':
         sweep(turn);
         return inviteToRepository(turn, command);
+      case 'EndInvitation':
+        return endInvitation(turn, command);
       case 'NoteStatusChange':
         return noteStatusChange(turn, command);
       case 'EndStatusChange':

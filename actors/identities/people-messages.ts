@@ -101,6 +101,18 @@ export interface InviteToRepository {
   readonly by: string;
 }
 
+/**
+ * Withdraws the invitation that is open for the address of an identity, proven or not: its access is being revoked. Without
+ * one, or without the identity, nothing happens.
+ */
+export interface EndInvitation {
+  readonly type: 'EndInvitation';
+  readonly repository: string;
+  readonly identityId: string;
+  readonly reason: string | null;
+  readonly by: string;
+}
+
 /** A request or an invitation by id. Answer: {@link AccessEntry} or undefined. */
 export interface FindAccess {
   readonly type: 'FindAccess';
@@ -197,6 +209,7 @@ export type PeopleCommand =
   | RequestAccess
   | DecideAccess
   | InviteToRepository
+  | EndInvitation
   | NoteStatusChange
   | EndStatusChange;
 

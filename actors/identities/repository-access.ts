@@ -12,6 +12,7 @@ import {
   type AccessRow,
   dropRow,
   IdentitiesTable,
+  type IdentityRow,
   putRow,
 } from './identities-tables.ts';
 import { configurationOf, findIdentity, requireIdentity, timestampOf } from './identity-store.ts';
@@ -23,6 +24,7 @@ import {
   type AccessStatus,
   accessStatuses,
   type DecideAccess,
+  type EndInvitation,
   type FindAccess,
   type FindInvitation,
   INVITATION_DAYS_MAX,
@@ -73,15 +75,7 @@ export function decideAccess(
       'CONFLICT',
       `The request is ${found.status === 'active' ? 'granted' : 'denied'} already`,
     );
-  const decided: AccessRow = {
-    ...found,
-    status: decision,
-    reason,
-    decided_by: by,
-    updated_at: timestampOf(turn),
-    forget_ms: turn.wallMs + ACCESS_KEPT_MS,
-  };
-  return put(turn, nameOf(found), decided, found);
+  return putDecided(turn, found, decision, reason, by);
 }
 
 /** @see people-messages.ts, InviteToRepository */
@@ -112,6 +106,14 @@ export function inviteToRepository(turn: Turn, command: InviteToRepository): Acc
   return put(turn, name, row, before);
 }
 
+/** @see people-messages.ts, EndInvitation */
+export function endInvitation(turn: Turn, { by, identityId, reason, repository }: EndInvitation): void {
+  const identity = findIdentity(turn, identityId);
+  if (identity === undefined) return;
+  const open = openInvitation(turn, identity, repository, turn.wallMs);
+  if (open !== undefined) putDecided(turn, open, 'denied', reason, by);
+}
+
 /** Removes what an identity has asked for. */
 export function dropAccessOf(turn: Turn, identityId: string): void {
   for (const row of listRecords<AccessRow>(turn, IdentitiesTable.access, 'identity', identityId)) {
@@ -139,8 +141,18 @@ export function findInvitation(
   const identity = findIdentity(reader, identityId);
   // Whoever registers an address without proving it must not get what was meant for its owner.
   if (identity === undefined || !identity.is_active || !identity.email_verified) return undefined;
-  const row = readAccess(reader, ['email', parseEmail(identity.email).key, repository]);
-  return row?.status === 'invited' && row.forget_ms > nowMs ? shown(row) : undefined;
+  const row = openInvitation(reader, identity, repository, nowMs);
+  return row === undefined ? undefined : shown(row);
+}
+
+function openInvitation(
+  reader: TableReader,
+  { email }: IdentityRow,
+  repository: string,
+  nowMs: number,
+): AccessRow | undefined {
+  const row = readAccess(reader, ['email', parseEmail(email).key, repository]);
+  return row?.status === 'invited' && row.forget_ms > nowMs ? row : undefined;
 }
 
 /** @see people-messages.ts, ListAccess */
@@ -226,6 +238,24 @@ function requireRoom(
     return row !== undefined && row.forget_ms > turn.wallMs;
   });
   if (open.length >= most) throw new ServiceError('RATE_LIMITED', message);
+}
+
+function putDecided(
+  turn: Turn,
+  found: AccessRow,
+  decision: DecideAccess['decision'],
+  reason: string | null,
+  by: string,
+): AccessEntry {
+  const decided: AccessRow = {
+    ...found,
+    status: decision,
+    reason,
+    decided_by: by,
+    updated_at: timestampOf(turn),
+    forget_ms: turn.wallMs + ACCESS_KEPT_MS,
+  };
+  return put(turn, nameOf(found), decided, found);
 }
 
 function put(turn: Turn, name: AccessName, row: AccessRow, before: AccessRow | undefined): AccessEntry {

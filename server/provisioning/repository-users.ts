@@ -54,6 +54,14 @@ interface Admission {
   readonly defaultRoles: readonly string[] | undefined;
 }
 
+/** Why somebody is admitted. */
+interface Grounds {
+  /** undefined: the default roles, for a node that has to be made. */
+  readonly roles: readonly string[] | undefined;
+  /** The actor of the revision. */
+  readonly by: string;
+}
+
 const open: Admission = Object.freeze({
   mayRegister: true,
   joinsByLogin: true,
@@ -132,17 +140,37 @@ export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
     by: string,
   ): Promise<void> {
     const branch = await this.#directory.branch(tenant, repository, BRANCH, 'write');
+    const grounds: Grounds = { roles, by };
+    await this.#admitOn(branch, identity, () => Promise.resolve(grounds));
+  }
+
+  /**
+   * Admits a person for a reason that may end meanwhile. The reason is looked for after the node was read, and whoever ends
+   * it changes the node afterwards: then the node is not written, and the reason is looked for again.
+   *
+   * @param groundsOf undefined: there is no reason any more
+   * @returns why the person was admitted; undefined: nothing was done
+   */
+  async #admitOn<Found extends Grounds>(
+    branch: FoundBranch,
+    identity: Identity,
+    groundsOf: () => Promise<Found | undefined>,
+  ): Promise<Found | undefined> {
     for (let attempt = 1; ; attempt += 1) {
       try {
         const known = await this.#ofIdentity(branch, identity.identity_id);
+        const grounds = await groundsOf();
+        if (grounds === undefined) return undefined;
         if (known.length > 1) throw new ServiceError('CONFLICT', 'Several user nodes name the person');
+        const { by, roles } = grounds;
         const node = known[0] ?? (await this.#free(branch, identity));
         if (node !== undefined) await this.#readmit(branch, node, identity, roles ?? [], by);
         else {
+          const { tenant } = branch.repository;
           const given = roles ?? (await this.#defaultRoles(tenant, await this.#admissionTo(branch)));
           await this.#make(branch, identity, given, by);
         }
-        return;
+        return grounds;
       } catch (error) {
         if (!isOvertaken(error) || attempt === ATTEMPTS_MAX) throw error;
       }
@@ -154,13 +182,18 @@ export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
   }
 
   /** Whoever is invited gets in, also where people do not get in by themselves. */
-  async #acceptInvitation({ repository }: FoundBranch, identity: Identity): Promise<void> {
-    const { name, part, tenant } = repository;
-    const invitation = await this.#people.invitationFor(tenant, part, identity);
-    if (invitation === undefined) return;
-    const { decided_by: by, id, requested_roles: roles } = invitation;
-    await this.admit(tenant, name, identity, roles, by ?? 'system');
-    await this.#people.useInvitation(tenant, part, id);
+  async #acceptInvitation(branch: FoundBranch, identity: Identity): Promise<void> {
+    const { part, tenant } = branch.repository;
+    // Most logins read no node for it.
+    const found = await this.#people.invitationFor(tenant, part, identity);
+    if (found === undefined) return;
+    const used = await this.#admitOn(branch, identity, async () => {
+      const invitation = await this.#people.invitationFor(tenant, part, identity);
+      if (invitation === undefined) return undefined;
+      const { decided_by: by, id, requested_roles: roles } = invitation;
+      return { id, roles, by: by ?? 'system' };
+    });
+    if (used !== undefined) await this.#people.useInvitation(tenant, part, used.id);
   }
 
   /** A node with the address of a person that may be given to the person. @throws {ServiceError} `CONFLICT` */

@@ -23,6 +23,20 @@ export const peopleGuards: readonly GuardMutant[] = [
     tests: accessTest,
   },
   {
+    guard: 'an invitation counts as it is after the node was read, which a revocation changes',
+    file: 'server/provisioning/repository-users.ts',
+    from: 'const invitation = await this.#people.invitationFor(tenant, part, identity);',
+    to: 'const invitation = found;',
+    tests: ['test/server/provisioning/revoked-invitations.test.ts'],
+  },
+  {
+    guard: 'a revocation ends the invitation of the person before it changes the node',
+    file: 'protocols/rest/people/repository-members.ts',
+    from: 'await endInvitation(repository.part);',
+    to: '',
+    tests: ['test/server/provisioning/revoked-invitations.test.ts'],
+  },
+  {
     guard: 'a request that was decided is not decided otherwise',
     file: 'actors/identities/repository-access.ts',
     from: "if (found.status !== 'pending' && found.status !== 'invited')",

@@ -356,6 +356,21 @@ describe('an invitation', () => {
     expect((await memberOf(ann)).roles).toContain('editor');
   });
 
+  it('that was open when access was revoked is used by no login, and a later one is [ACCESSREQ-006]', async () => {
+    await verify(ann);
+    await ok(admin('POST', '/grant', { identity_id: ann.id, roles: ['viewer'] }));
+    const { id } = await ok(invite(ann.email.toUpperCase()));
+    await ok(admin('POST', `/revoke/${ann.id}`, { reason: 'left' }));
+    expect((await ok(admin('GET', '/requests'))).requests).toMatchObject([
+      { id, status: 'denied', reason: 'left', decided_by: 'admin' },
+    ]);
+    await logIn(ann);
+    expect(await memberOf(ann)).toMatchObject({ status: 'revoked' });
+    await ok(invite(ann.email));
+    await logIn(ann);
+    expect(await memberOf(ann)).toMatchObject({ status: 'active' });
+  });
+
   it('is answered alike with and without an account [ACCESSREQ-008]', async () => {
     const [known, unknown] = [await invite(ann.email), await invite(people.newEmail())];
     expect([known.status, known.json.message]).toEqual([unknown.status, unknown.json.message]);

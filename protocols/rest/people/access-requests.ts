@@ -424,7 +424,7 @@ function revokeRoute(context: AccessRequestsContext): RestRoute {
     docs: {
       summary: 'End the access of a person',
       description:
-        'The user node gets the status `inactive`, and stays. It counts for the next request of the person. Granting access again takes it back.',
+        'The user node gets the status `inactive`, and stays. It counts for the next request of the person. An open invitation of the address of the person is withdrawn. Granting access again takes it back, and so does a later invitation.',
       tag,
       requestSchema: bodyOf({ reason: shortText }),
       responses: {
@@ -436,11 +436,15 @@ function revokeRoute(context: AccessRequestsContext): RestRoute {
       },
     },
     async decide(request, by) {
+      const { members, people } = context;
       const { tenant } = request.principal;
       const reason = shortOf(bodyFields(request.body ?? {}), 'reason');
       const identityId = request.segment('identity_id');
       const message = reason === null ? 'Access revoked' : `Access revoked: ${reason}`;
-      await context.members.suspend(tenant, request.segment('repo'), identityId, { message, actor: by });
+      const commit = { message, actor: by };
+      await members.suspend(tenant, request.segment('repo'), identityId, commit, (part) =>
+        people.endInvitation(tenant, part, identityId, reason, by),
+      );
       const noted = { action: 'access_revoked', subject: identityId };
       return { reply: done('Access revoked', identityId), noted };
     },

@@ -146,15 +146,25 @@ export class RepositoryMembers {
   }
 
   /**
-   * Ends what a person may do in a repository. The node stays, and activating the account does not bring it back.
+   * Ends what a person may do in a repository. The node stays, and activating the account does not bring it back. Nor does
+   * an invitation: whoever is using it finds the node changed, and that there is none any more.
    *
+   * @param endInvitation withdraws what the person is invited to. It is called before the node is changed, with the
+   *   repository's part of actor ids
    * @throws {ServiceError} `USER_NODE_NOT_FOUND`, `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`
    */
-  async suspend(tenant: string, repository: string, identityId: string, commit: CommitInfo): Promise<void> {
-    const { actor } = await this.#branchOf(tenant, repository);
+  async suspend(
+    tenant: string,
+    name: string,
+    identityId: string,
+    commit: CommitInfo,
+    endInvitation: (part: string) => Promise<void>,
+  ): Promise<void> {
+    const { actor, repository } = await this.#branchOf(tenant, name);
     const nodes = await userNodesOf(this.#router, actor, tenant, identityId);
     if (nodes.length === 0)
-      throw new ServiceError('USER_NODE_NOT_FOUND', `The person has no access to '${repository}'`);
+      throw new ServiceError('USER_NODE_NOT_FOUND', `The person has no access to '${name}'`);
+    await endInvitation(repository.part);
     const off = { status: 'inactive', can_login: false };
     await patchUserNodes(
       this.#router,

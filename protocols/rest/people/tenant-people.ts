@@ -15,6 +15,9 @@ import type { Delivery, Router } from '#runtime/actor/ports.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
+/** Errors that say that an invitation is not open any more. */
+const hasEnded: ReadonlySet<string> = new Set(['CONFLICT', 'NOT_FOUND']);
+
 /** The identities of tenants, in which nobody may have registered yet. */
 export class TenantPeople {
   readonly #router: Pick<Router, 'command' | 'query'>;
@@ -75,10 +78,34 @@ export class TenantPeople {
     return await this.query<AccessEntry>(tenant, { type: 'FindInvitation', repository, identityId });
   }
 
-  /** An invitation was used. */
+  /** An invitation was used. One that was withdrawn or replaced meanwhile stays what it is. */
   async useInvitation(tenant: string, repository: string, id: string): Promise<void> {
     const decision = { type: 'DecideAccess', repository, id, decision: 'active', reason: null } as const;
-    await this.command(tenant, { ...decision, by: 'system' });
+    try {
+      await this.command(tenant, { ...decision, by: 'system' });
+    } catch (error) {
+      if (!(error instanceof ServiceError) || !hasEnded.has(error.code)) throw error;
+    }
+  }
+
+  /**
+   * Withdraws the invitation to a repository that is open for the address of a person, if there is one.
+   *
+   * @param repository its part of actor ids
+   */
+  async endInvitation(
+    tenant: string,
+    repository: string,
+    identityId: string,
+    reason: string | null,
+    by: string,
+  ): Promise<void> {
+    try {
+      await this.command(tenant, { type: 'EndInvitation', repository, identityId, reason, by });
+    } catch (error) {
+      // A tenant without identities has no invitations.
+      if (!(error instanceof ServiceError) || error.code !== 'IDENTITY_NOT_FOUND') throw error;
+    }
   }
 
   /** How people authenticate in a tenant. */

@@ -195,6 +195,27 @@ describe('an invitation', () => {
     expect(invitation()).toBeUndefined();
   });
 
+  it('ends when the access of the person is revoked, whether or not the address is proven [ACCESSREQ-006]', async () => {
+    const end = (who = identityId, repository = site): Promise<unknown> =>
+      real.send({ type: 'EndInvitation', repository, identityId: who, reason: 'left', by: 'boss' });
+    const { id } = await invite(ann.toUpperCase());
+    await invite('ben@example.org');
+    await invite(ann, { repository: other });
+    await end('nobody');
+    await end();
+    await end();
+    expect((await list('denied')).entries).toMatchObject([{ id, reason: 'left', decided_by: 'boss' }]);
+    expect(await list('invited')).toMatchObject({ total: 1, entries: [{ email: 'ben@example.org' }] });
+    expect(await list('invited', other)).toMatchObject({ total: 1 });
+    await verify();
+    expect(invitation()).toBeUndefined();
+    const next = await invite(ann);
+    expect(invitation()).toEqual(next);
+    real.clock.advance(7 * DAY);
+    await end();
+    expect((await list('denied')).entries).toMatchObject([]);
+  });
+
   it('is refused where the tenant allows none, without an address, for too long, and above a number', async () => {
     await expect(invite('nonsense')).rejects.toMatchObject({ code: 'INVALID_EMAIL' });
     for (const days of [0, 91, 1.5, Number.NaN])
@@ -224,6 +245,7 @@ describe('what people have in repositories', () => {
         days: 1,
         by: 'x',
       },
+      { type: 'EndInvitation', repository: site, identityId, reason: null, by: 'x' },
       { type: 'NoteStatusChange', identityId, changeId: '', after: '', done: 0 },
       { type: 'EndStatusChange', identityId, changeId: '' },
     ] as const)

@@ -128,6 +128,10 @@ describe('a request for access', () => {
       await ask(ann);
       expect((await memberOf(ann))?.roles).not.toContain('system_admin');
       expect(await ok(admin('GET', '/requests'))).toMatchObject({ requests: [{ status: 'active' }] });
+      // Who was sent away asks somebody.
+      await ok(admin('POST', `/revoke/${ann.id}`));
+      await ask(ann);
+      expect((await memberOf(ann))?.status).toBe('revoked');
       const settings = {
         name: repository,
         node_type: 'svc:RepoAuthConfig',

@@ -146,6 +146,17 @@ export class RepositoryMembers {
   }
 
   /**
+   * Whether somebody has ended what a person may do in a repository: then only a decision lets the person in again.
+   *
+   * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`
+   */
+  async isSuspended(tenant: string, repository: string, identityId: string): Promise<boolean> {
+    const { actor } = await this.#branchOf(tenant, repository);
+    const nodes = await userNodesOf(this.#router, actor, tenant, identityId);
+    return nodes.some(({ status }) => status !== null && status !== 'active');
+  }
+
+  /**
    * Ends what a person may do in a repository. The node stays, and activating the account does not bring it back. Nor does
    * an invitation: whoever is using it finds the node changed, and that there is none any more.
    *

@@ -83,8 +83,10 @@ it('a backup takes a single member into a cluster, and the cluster into a single
     ['a', 'b'].map((id) => startServer({ config, env: { ...env, SVC_MEMBER_ID: id } })),
   );
   try {
+    const [first] = (await Promise.all(members.map(loggedIn))) as [Session, Session];
+    await whole(first, '/api/management/restores', { from: 'from-one' });
+    // The accounts are those of the backup now.
     const [a, b] = (await Promise.all(members.map(loggedIn))) as [Session, Session];
-    await whole(a, '/api/management/restores', { from: 'from-one' });
     for (const session of [a, b]) expect(await contentOf(session)).toEqual(before);
     const added = await b.server.request('POST', '/api/repository/shop/main/head/space-1/', {
       token: b.token,

@@ -39,7 +39,13 @@ describe('a condition that follows relations', () => {
   ): Promise<void> {
     const users = { path: '**', operations: ['create'], node_types: ['svc:User'] };
     const fields = ['user_id', 'email', 'display_name'];
-    const caller = roleCaller([{ path: '**', operations }, { ...users, fields }], { identity });
+    const caller = roleCaller(
+      [
+        { path: '**', operations },
+        { ...users, fields },
+      ],
+      { identity },
+    );
     const slash = path.lastIndexOf('/');
     const node = { id, name: path.slice(slash + 1), nodeType, properties };
     const parentPath = path.slice(0, slash) || '/';

@@ -108,8 +108,7 @@ export const oidcGuards: readonly GuardMutant[] = [
     file: 'runtime/access/identity/id-token.ts',
     from: "if (typeof sub !== 'string')",
     to: 'if (sub === null)',
-    tests: hostileTests,
-    only: 'an ID token is refused',
+    tests: ['test/runtime/access/identity/id-token.test.ts'],
   },
   {
     guard: 'keys that are too large are not used',

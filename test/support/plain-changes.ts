@@ -25,10 +25,16 @@ interface Plain {
   readonly properties: ReadonlyMap<string, string>;
 }
 
+/**
+ * Leaves out the time of a translation, which is no difference of content: the same words that are translated again in
+ * the next millisecond change nothing but this time.
+ */
+const withoutTime = (key: string, value: unknown): unknown => (key === 'translated_at' ? undefined : value);
+
 function plain(record: NodeRecord): Plain {
   const { header } = record;
   const texts = (object: object | null): Map<string, string> =>
-    new Map(Object.entries(object ?? {}).map(([key, value]) => [key, JSON.stringify(value)]));
+    new Map(Object.entries(object ?? {}).map(([key, value]) => [key, JSON.stringify(value, withoutTime)]));
   return {
     path: header.path,
     parentId: header.parentId,

@@ -128,6 +128,8 @@ export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
     if (!admission.mayRegister || !admission.joinsByLogin) return undefined;
     if (admission.needsVerifiedEmail && !identity.email_verified) return undefined;
     const [withAddress] = await this.#find(branch, { email: identity.email });
+    // Another login of the person has made it since the first look.
+    if (withAddress?.userId === identity.identity_id) return withAddress;
     if (withAddress !== undefined) return await this.#claim(branch, withAddress, identity);
     return await this.#make(branch, identity, await this.#defaultRoles(tenant, admission));
   }

@@ -30,7 +30,9 @@ import { refusingFields, refusingMisplaced } from '#protocols/rest/unknown-field
 import { withPermission } from '#protocols/rest/access/permission.ts';
 import { withConsistency } from '#protocols/rest/reads/read-consistency.ts';
 import { refusingParameters } from '#protocols/rest/reads/refused-parameters.ts';
-import { type AccessRequestsContext, accessRequestRoutes } from '#protocols/rest/people/access-requests.ts';
+import { accessGrantRoutes } from '#protocols/rest/people/access-grants.ts';
+import { accessRequestRoutes } from '#protocols/rest/people/access-requests.ts';
+import type { AccessContext } from '#protocols/rest/people/access-routes.ts';
 import { type IdentityUsersContext, identityUserRoutes } from '#protocols/rest/people/identity-users.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
 import { type StatisticsContext, statisticsRoutes } from '#protocols/rest/management/statistics.ts';
@@ -43,7 +45,7 @@ import type { DefinitionsContext } from '#protocols/rest/schema/definitions.ts';
 import { workspaceRoutes } from '#protocols/rest/schema/workspaces.ts';
 
 /** Dependencies of a member's routes. */
-export type RoutesContext = AccessRequestsContext &
+export type RoutesContext = AccessContext &
   AdminAuthContext &
   AuthConfigurationContext &
   AdminUsersContext &
@@ -82,6 +84,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...auditRoutes(context),
     ...identityUserRoutes(context),
     ...accessRequestRoutes(context),
+    ...accessGrantRoutes(context),
     ...magicLinkRoutes(context),
     ...withAdmission(
       context,

@@ -18,7 +18,6 @@ import { actorName } from '#runtime/access/principal.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { recordAdminAction } from '../access/admin-actions.ts';
 import { requireTenantAdministrator } from '../access/permission.ts';
-import { clampedInteger } from '../reads/read-parameters.ts';
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 import { withIdempotency } from '../write-headers.ts';
@@ -30,6 +29,7 @@ import {
   statusChangeInfo,
   statusChangeSchema,
 } from './identity-info.ts';
+import { pageOf, pageParameters } from './pages.ts';
 import { optionalRoles, rolesSchema } from './role-names.ts';
 import type { RepositoryMembers } from './repository-members.ts';
 import type { TenantPeople } from './tenant-people.ts';
@@ -45,12 +45,6 @@ export interface IdentityUsersContext extends RestContext {
 
 const tag = 'Identity users';
 const base = '/api/svc/sys/{tenant}/identity-users';
-
-/** Identities in one answer, unless the request says otherwise. */
-const PER_PAGE_DEFAULT = 50;
-
-/** Highest page: the pages before it are read through. */
-const PAGE_MAX = 100_000;
 
 /** Repositories in which one request makes user nodes. */
 const REPOSITORIES_MAX = 50;
@@ -100,12 +94,7 @@ function listRoute({ people }: IdentityUsersContext): RestRoute {
       summary: 'The people of the tenant',
       tag,
       parameters: [
-        { name: 'page', in: 'query', schema: { type: 'integer', minimum: 1, default: 1 } },
-        {
-          name: 'per_page',
-          in: 'query',
-          schema: { type: 'integer', minimum: 1, maximum: IDENTITIES_PAGE_MAX, default: PER_PAGE_DEFAULT },
-        },
+        ...pageParameters(IDENTITIES_PAGE_MAX),
         { name: 'email', in: 'query', description: 'Only the one with this address, in any letter case.' },
         { name: 'is_active', in: 'query', schema: { type: 'boolean' } },
       ],
@@ -119,7 +108,7 @@ function listRoute({ people }: IdentityUsersContext): RestRoute {
       },
     },
     async handler(request) {
-      const { limit, offset } = pageOf(request, IDENTITIES_PAGE_MAX, PER_PAGE_DEFAULT);
+      const { limit, offset } = pageOf(request, IDENTITIES_PAGE_MAX);
       const email = request.query.get('email');
       const isActive = request.query.flag('isActive');
       if (email !== undefined) parseEmail(email);
@@ -135,17 +124,6 @@ function listRoute({ people }: IdentityUsersContext): RestRoute {
       return { status: 200, json: (found ?? []).map(identityInfo) };
     },
   };
-}
-
-/** The page that a request asks for. */
-export function pageOf(
-  { query }: RestRequest,
-  most: number,
-  usual: number,
-): { readonly offset: number; readonly limit: number } {
-  const page = clampedInteger(query, 'page', { min: 1, max: PAGE_MAX }) ?? 1;
-  const limit = clampedInteger(query, 'perPage', { min: 1, max: most }) ?? usual;
-  return { limit, offset: (page - 1) * limit };
 }
 
 function createRoute(context: IdentityUsersContext): RestRoute {

@@ -17,26 +17,27 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-it.each(['docs/interface/identity-users.md', 'docs/interface/access-requests.md'])(
-  '%s shows what a server answers to its commands, in order',
-  async (page) => {
-    const blocks = documentBlocks(page);
-    const commands = blocks.filter(({ language }) => language === 'bash').map(({ text }) => text);
-    const script = commands.join(`\necho '${SEPARATOR}'\n`).replaceAll(ADDRESS, server.url);
-    const run = await promisify(execFile)('bash', ['--norc', '-eu', '-o', 'pipefail', '-c', script], {
-      env: { PATH: process.env.PATH, GROVE_PASSWORD: ADMIN_PASSWORD },
-    });
-    expect(run.stderr).toBe('');
-    const printed = run.stdout
-      .split(`${SEPARATOR}\n`)
-      .map((part) => part.trimEnd().split('\n').at(-1) as string);
-    const answers = blocks.flatMap(({ language, text }, index) =>
-      language === 'json' ? [{ text, before: blocks.slice(0, index) }] : [],
-    );
-    expect(answers.length).toBeGreaterThan(2);
-    for (const { before, text } of answers) {
-      const last = before.filter(({ language }) => language === 'bash').length - 1;
-      expect(JSON.parse(printed[last] as string)).toMatchObject(JSON.parse(text) as object);
-    }
-  },
-);
+it.each([
+  'docs/interface/identity-users.md',
+  'docs/interface/access-requests.md',
+  'docs/interface/permissions.md',
+])('%s shows what a server answers to its commands, in order', async (page) => {
+  const blocks = documentBlocks(page);
+  const commands = blocks.filter(({ language }) => language === 'bash').map(({ text }) => text);
+  const script = commands.join(`\necho '${SEPARATOR}'\n`).replaceAll(ADDRESS, server.url);
+  const run = await promisify(execFile)('bash', ['--norc', '-eu', '-o', 'pipefail', '-c', script], {
+    env: { PATH: process.env.PATH, GROVE_PASSWORD: ADMIN_PASSWORD },
+  });
+  expect(run.stderr).toBe('');
+  const printed = run.stdout
+    .split(`${SEPARATOR}\n`)
+    .map((part) => part.trimEnd().split('\n').at(-1) as string);
+  const answers = blocks.flatMap(({ language, text }, index) =>
+    language === 'json' ? [{ text, before: blocks.slice(0, index) }] : [],
+  );
+  expect(answers.length).toBeGreaterThan(2);
+  for (const { before, text } of answers) {
+    const last = before.filter(({ language }) => language === 'bash').length - 1;
+    expect(JSON.parse(printed[last] as string)).toMatchObject(JSON.parse(text) as object);
+  }
+});

@@ -48,6 +48,7 @@ import type { Applied, Range, Row, RowVisitor, Shard, ShardPosition, ShardSnapsh
 import { goBackToFlushed, requireSound } from './unflushed-file.ts';
 import { verifyShard } from './verify-shard.ts';
 import { VisitedTable } from './visited-table.ts';
+import { WriterThread } from './writer-thread.ts';
 
 /** Name of the data file of an LMDB environment. */
 const DATA_FILE = 'data.mdb';
@@ -161,6 +162,7 @@ function commitError(error: unknown): unknown {
 export class LmdbShard implements Shard {
   readonly #folder: string;
   readonly #env: RootDatabase<Uint8Array, string>;
+  readonly #writer: WriterThread;
   readonly #system: Table;
   readonly #tables: readonly Table[];
   readonly #large: LargeRows;
@@ -231,6 +233,7 @@ export class LmdbShard implements Shard {
     } catch (cause) {
       throw cause instanceof ServiceError ? cause : storageError(folder, cause);
     }
+    this.#writer = new WriterThread(this.#env);
     try {
       // One transaction: creating databases separately would cost a flush each. Also leaves a newer format unchanged.
       const [system, pieces, largeRows, ...tables] = this.#env.transactionSync(() =>
@@ -376,7 +379,7 @@ export class LmdbShard implements Shard {
       this.#failed = storageError(this.#folder, cause);
       return refused(this.#failed);
     }
-    const done = Promise.resolve(this.#enqueue(writes, position, replaced)).then(
+    const done = this.#written(() => this.#enqueue(writes, position, replaced)).then(
       () => {
         this.#running = undefined;
         this.#env.resetReadTxn();
@@ -464,7 +467,7 @@ export class LmdbShard implements Shard {
     this.#requireOpen();
     assert(this.#running === undefined, 'nothing else is done with a copy');
     const encoded = encodeIdentity(identity);
-    const claimed = Promise.resolve(this.#env.batch(() => void this.#system.put(IDENTITY_KEY, encoded)));
+    const claimed = this.#written(() => void this.#system.put(IDENTITY_KEY, encoded));
     this.#running = claimed.then(
       () => {},
       () => {},
@@ -605,24 +608,27 @@ export class LmdbShard implements Shard {
   }
 
   /** @param large what `LargeRows.among` returned */
-  #enqueue(
-    writes: readonly Write[],
-    position: ShardPosition,
-    large: Map<string, LargeValue>,
-  ): Promise<unknown> {
-    return this.#env.batch(() => {
-      const { newest } = this.#large;
-      const added = writes.filter(({ value }) => value !== null && isStoredInPieces(value)).length;
-      if (added > 0) {
-        // First: where only the beginning were committed, no number would be used again.
-        void this.#system.put(LARGE_KEY, encodeLarge(newest + added));
-        if (newest === 0) void this.#system.put(FORMAT_KEY, Uint8Array.of(SHARD_FORMAT));
-      }
-      for (const write of writes) this.#large.write(this.#table(write.table), write, large);
-      void this.#system.put(POSITION_KEY, encodePosition(position));
-      const { mark, sequence } = position;
-      if (mark !== undefined) void this.#system.put(MARK_KEY, encodeMark(sequence, mark));
-    });
+  #enqueue(writes: readonly Write[], position: ShardPosition, large: Map<string, LargeValue>): void {
+    const { newest } = this.#large;
+    const added = writes.filter(({ value }) => value !== null && isStoredInPieces(value)).length;
+    if (added > 0) {
+      // First: where only the beginning were committed, no number would be used again.
+      void this.#system.put(LARGE_KEY, encodeLarge(newest + added));
+      if (newest === 0) void this.#system.put(FORMAT_KEY, Uint8Array.of(SHARD_FORMAT));
+    }
+    for (const write of writes) this.#large.write(this.#table(write.table), write, large);
+    void this.#system.put(POSITION_KEY, encodePosition(position));
+    const { mark, sequence } = position;
+    if (mark !== undefined) void this.#system.put(MARK_KEY, encodeMark(sequence, mark));
+  }
+
+  /** Writes in one transaction. Settles when it is flushed, or has failed, and LMDB's thread has let go of the file. */
+  async #written(work: () => void): Promise<void> {
+    try {
+      await this.#env.batch(work);
+    } finally {
+      await this.#writer.finished();
+    }
   }
 
   /**

@@ -95,6 +95,20 @@ export const directoryGuards: readonly GuardMutant[] = [
     tests: overwrittenTest,
   },
   {
+    guard: 'a shard is not closed under the thread that writes it',
+    file: 'runtime/shard/lmdb-shard.ts',
+    from: 'await this.#writer.finished();',
+    to: '',
+    tests: ['test/runtime/shard/writer-thread.test.ts'],
+  },
+  {
+    guard: 'the call for a visible commit is not taken for the last one of the thread',
+    file: 'runtime/shard/writer-thread.ts',
+    from: 'if (status !== VISIBLE && status !== CALLBACKS) resolve();',
+    to: 'resolve();',
+    tests: ['test/runtime/shard/writer-thread.test.ts'],
+  },
+  {
     guard: 'a shard that is applied to is not taken for overwritten',
     file: 'runtime/shard/lmdb-shard.ts',
     from: ' || this.#running !== undefined) return this.#overwritten;',

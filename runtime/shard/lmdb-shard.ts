@@ -201,6 +201,7 @@ export class LmdbShard implements Shard {
    * @param identity identity of the shard; stored in a new file, required in an existing one
    * @param onClosed called when LMDB has released the file, if it was opened
    * @param free returns the free bytes on the volume of a folder; default: asks the system
+   * @param openFile opens the file; default: lmdb-js does
    * @throws {ServiceError} `DATA_CORRUPTED` when the shard has a newer format or another identity (the file is left
    *   unchanged), or when an earlier flush failed for good; `STORAGE_FULL`, `WRITES_STOPPED` when it cannot be created
    *   or opened
@@ -211,6 +212,7 @@ export class LmdbShard implements Shard {
     identity?: ShardIdentity,
     onClosed?: () => void,
     free: (folder: string) => number = freeBytes,
+    openFile: typeof open = open,
   ) {
     this.#folder = folder;
     this.#freeBytes = free;
@@ -220,7 +222,7 @@ export class LmdbShard implements Shard {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       requireOpenable(join(folder, DATA_FILE), join(folder, LOCK_FILE));
       prepareFile(folder);
-      this.#env = open<Uint8Array, string>({
+      this.#env = openFile<Uint8Array, string>({
         path: folder,
         noSubdir: false,
         maxDbs: DATABASES_MAX,

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { RootDatabase } from 'lmdb';
+import { open } from 'lmdb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
@@ -17,20 +17,6 @@ interface Thread {
   readonly events: string[];
 }
 
-const { opened } = vi.hoisted(() => ({ opened: [] as Thread[] }));
-
-// Real environments of lmdb-js, of which only the last call of the thread is held back. A processor that is busy does
-// the same to them, once in some ten thousand times.
-vi.mock('lmdb', async (original) => {
-  const real = await original<typeof import('lmdb')>();
-  const open = (...given: Parameters<typeof real.open>): RootDatabase => {
-    const database = real.open(...given);
-    hold((database as unknown as { env: Environment }).env);
-    return database;
-  };
-  return { ...real, open };
-});
-
 type Report = (status: number) => unknown;
 
 interface Environment {
@@ -38,9 +24,18 @@ interface Environment {
   close(): void;
 }
 
-function hold(env: Environment): void {
+let thread: Thread;
+
+/**
+ * Opens a real environment of which only the last call of the thread is held back. A busy processor does the same, once in
+ * some ten thousand times.
+ */
+const openHeld = ((...given: Parameters<typeof open>) => {
+  const database = open(...given);
+  const { env } = database as unknown as { readonly env: Environment };
   const { close, startWriting } = env;
-  const thread: Thread = { isRunning: false, letGo: () => {}, events: [] };
+  const events: string[] = [];
+  thread = { isRunning: false, letGo: () => {}, events };
   Object.defineProperties(env, {
     startWriting: {
       configurable: true,
@@ -50,10 +45,10 @@ function hold(env: Environment): void {
           if (status === 1 || status === 2) return report(status);
           // The call for a visible commit may come this late.
           report(1);
-          thread.events.push('committed');
+          events.push('committed');
           thread.letGo = () => {
             thread.isRunning = false;
-            thread.events.push('finished');
+            events.push('finished');
             report(status);
           };
           return undefined;
@@ -62,13 +57,13 @@ function hold(env: Environment): void {
     },
     close: {
       value: (): void => {
-        thread.events.push(thread.isRunning ? 'closed under the thread' : 'closed');
+        events.push(thread.isRunning ? 'closed under the thread' : 'closed');
         close.call(env);
       },
     },
   });
-  opened.push(thread);
-}
+  return database;
+}) as typeof open;
 
 const at: ShardPosition = { sequence: 1, clock: { ms: 1_700_000_000_000, counter: 0 } };
 const write: Write = { table: 0, key: 'key', value: Buffer.from('value') };
@@ -78,7 +73,7 @@ let shard: LmdbShard;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'writer-thread-'));
-  shard = new LmdbShard(folder, ['rows']);
+  shard = new LmdbShard(folder, ['rows'], undefined, undefined, undefined, openHeld);
 });
 
 afterEach(async () => {
@@ -86,30 +81,28 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const thread = (): Thread => opened.at(-1) as Thread;
-
 describe('the thread that writes a shard', () => {
   it.each<[string, () => Promise<unknown>]>([
     ['an application', () => shard.apply([write], at).flushed],
     ['a claim of a copy', () => shard.claim({ directory: 'd', actor: 'a', created: 1 })],
   ])('has let go of its file before %s settles', async (_, work) => {
-    const settled = work().then(() => thread().events.push('settled'));
-    await vi.waitFor(() => expect(thread().events).toEqual(['committed']));
+    const settled = work().then(() => thread.events.push('settled'));
+    await vi.waitFor(() => expect(thread.events).toEqual(['committed']));
     // Any number of turns.
     for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
-    expect(thread().events).toEqual(['committed']);
-    thread().letGo();
+    expect(thread.events).toEqual(['committed']);
+    thread.letGo();
     await settled;
-    expect(thread().events).toEqual(['committed', 'finished', 'settled']);
+    expect(thread.events).toEqual(['committed', 'finished', 'settled']);
   });
 
   it('has let go of its file before that is closed', async () => {
     void shard.apply([write], at);
     const closed = shard.close();
-    await vi.waitFor(() => expect(thread().events).toEqual(['committed']));
+    await vi.waitFor(() => expect(thread.events).toEqual(['committed']));
     for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
-    thread().letGo();
+    thread.letGo();
     await closed;
-    expect(thread().events).toEqual(['committed', 'finished', 'closed']);
+    expect(thread.events).toEqual(['committed', 'finished', 'closed']);
   });
 });

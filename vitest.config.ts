@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { clusterTests } from '#test/parity/left-out.ts';
 import { LongestFirst } from '#test/support/longest-first.ts';
+import { longTests } from '#test/support/long-tests.ts';
 
 /** Makes the start of a program half as long: the suites start some two thousand. */
 const strippedModules = pathToFileURL(join(import.meta.dirname, 'test/support/stripped-modules.mjs'));
@@ -27,24 +28,6 @@ const shared = {
   deps: { interopDefault: false },
 } as const;
 
-/** Tests that take seconds of a processor, and seldom fail where others do not: only `slow` runs them. */
-const longOnes = [
-  'test/actors/branch/{moving-answers,shared-turns,unpinned-answers}.test.ts',
-  'test/actors/branch/history/feed-kinds.fuzz.test.ts',
-  'test/actors/branch/history/orphaned-versions.fuzz.test.ts',
-  'test/actors/branch/merge/{fast-forward.fuzz,held-nodes,unsettled-violations,wide-merge}.test.ts',
-  'test/actors/branch/nodes/commit-work.test.ts',
-  'test/actors/branch/workload/{branch-workload,index-build}.fuzz.test.ts',
-  'test/cluster/directory/registry.sim.test.ts',
-  'test/cluster/ownership/{damaged-leader,power-loss,standstill}.sim.test.ts',
-  'test/operator/closed-output.test.ts',
-  'test/runtime/actor/damage/{damaged-log,lost-files}.test.ts',
-  'test/runtime/actor/host/reused-names.sim.test.ts',
-  'test/runtime/embedded/journal/journal-crash.test.ts',
-  'test/scenarios/{bad-days,lock-lifetimes,reset-password}.test.ts',
-  'test/server/salvage/salvage-directory.test.ts',
-];
-
 const installPrograms = 'test/support/install-programs.ts';
 
 export default defineConfig({
@@ -59,7 +42,7 @@ export default defineConfig({
           // On two cores two leave four tenths idle, and three a sixth: many files wait for a disk, a server or a timer.
           maxWorkers: Math.max(4, availableParallelism() - 1),
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.slow.test.ts', ...longOnes],
+          exclude: ['test/**/*.slow.test.ts', ...longTests],
         },
       },
       {
@@ -68,7 +51,7 @@ export default defineConfig({
           name: 'slow',
           globalSetup: [installPrograms],
           // Properties are in both: in `fast` with a quarter of their workloads.
-          include: ['test/**/*.slow.test.ts', 'test/**/*.fuzz.test.ts', ...longOnes],
+          include: ['test/**/*.slow.test.ts', 'test/**/*.fuzz.test.ts', ...longTests],
           // As in `fast`: files of clusters wait for elections and leases most of the time.
           maxWorkers: Math.max(3, availableParallelism() - 1),
           env: { ...shared.env, WORKLOADS: process.env.WORKLOADS ?? 'all' },

@@ -411,6 +411,8 @@ export interface Credentials {
   readonly passwordHash: string | null;
   /** Seconds until the lock ends; 0: it is not locked. */
   readonly retryAfterSeconds: number;
+  /** Whether the person has logged in from the place. */
+  readonly isKnownPlace: boolean;
 }
 
 /** The sessions of an identity that have not ended, newest first, for the engine only. Answer: array of {@link Session}. */

@@ -46,8 +46,8 @@ export interface IdentityLoginsContext {
   readonly provisioning: IdentitiesProvisioning;
   readonly hasher: PasswordHasher;
   readonly tokens: IdentityTokens;
-  /** Bounds the passwords that are compared at once for one address of a client. */
-  readonly throttle: Pick<LoginThrottle, 'inTurn'>;
+  /** Bounds what clients of one network do: passwords compared at once, wrong ones, and registrations. */
+  readonly throttle: Pick<LoginThrottle, 'guesses' | 'inTurn' | 'registrations'>;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -107,7 +107,11 @@ export class IdentityLogins {
     const { address } = parseEmail(email);
     const { password_policy: policy } = await this.configuration(scope.tenant);
     requirePolicyPassword(password, policy, 'password');
-    const passwordHash = await throttle.inTurn(client.address, () => hasher.hash(password));
+    const passwordHash = await throttle.inTurn(client.address, () => {
+      throttle.registrations.requireOpen(client.address);
+      throttle.registrations.count(client.address);
+      return hasher.hash(password);
+    });
     await provisioning.createIdentities(scope.tenant).catch((error: unknown) => {
       // As a tenant that has switched registration off: nobody can tell which tenants exist.
       if (error instanceof ServiceError && error.code === 'TENANT_NOT_FOUND')
@@ -263,7 +267,7 @@ export class IdentityLogins {
    * Compares a password, and counts a wrong one.
    *
    * @returns the hash that it fits; undefined when the password was changed meanwhile
-   * @throws {ServiceError} `INVALID_CREDENTIALS`, `ACCOUNT_LOCKED`
+   * @throws {ServiceError} `INVALID_CREDENTIALS`, `ACCOUNT_LOCKED`, `RATE_LIMITED`
    */
   async #compared(
     tenant: string,
@@ -276,8 +280,13 @@ export class IdentityLogins {
     const found = await this.#query<Credentials>(tenant, { type: 'FindCredentials', email, place });
     if (found !== undefined && found.retryAfterSeconds > 0) throw locked(found.retryAfterSeconds);
     const judged = found?.passwordHash ?? null;
-    const fits = await throttle.inTurn(client.address, () => hasher.verify(judged ?? undefined, password));
+    const fits = await throttle.inTurn(client.address, () => {
+      // Whoever has logged in from there is not held up by others behind the same address.
+      if (found?.isKnownPlace !== true) throttle.guesses.requireOpen(client.address);
+      return hasher.verify(judged ?? undefined, password);
+    });
     if (fits) return judged ?? undefined;
+    throttle.guesses.count(client.address);
     // A tenant without identities has nobody to protect.
     if (found === undefined) throw new ServiceError('INVALID_CREDENTIALS', WRONG_LOGIN);
     const command = { type: 'CountFailedLogin', email, place, judged } as const;

@@ -318,6 +318,7 @@ export function shortName(name: string): string {
     .join('');
 }
 
-function secondsOf(ms: number): number {
+/** Whole seconds, none of which ends too early. */
+export function secondsOf(ms: number): number {
   return Math.ceil(ms / 1000);
 }

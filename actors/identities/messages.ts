@@ -4,6 +4,7 @@ import type {
 } from '#runtime/access/identity/auth-configuration.ts';
 import type { ActorEvent } from '#runtime/commit/behaviour.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import type { CountAbsentLink, CountAbsentLogin, FindAbsentLock } from './absent-messages.ts';
 import type {
   EndLink,
   FindSentLink,
@@ -376,6 +377,8 @@ export type IdentitiesCommand =
   | RegisterIdentity
   | OpenSession
   | CountFailedLogin
+  | CountAbsentLogin
+  | CountAbsentLink
   | RefreshSession
   | RevokeSession
   | RevokeSessions
@@ -463,6 +466,7 @@ export interface IsReplaceable {
 export type IdentitiesQuery =
   | FindIdentity
   | FindCredentials
+  | FindAbsentLock
   | ListSessions
   | ListIdentities
   | ReadAuthentication

@@ -28,6 +28,7 @@ import type { Clock } from '#runtime/base/time/clock.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { AbsentTenants } from './absent-tenants.ts';
 import { clientPlace } from './client-place.ts';
 import type { IdentitiesProvisioning } from './ports.ts';
 
@@ -86,9 +87,11 @@ export interface TokenPair {
  */
 export class IdentityLogins {
   readonly #context: IdentityLoginsContext;
+  readonly #absent: AbsentTenants;
 
   constructor(context: IdentityLoginsContext) {
     this.#context = context;
+    this.#absent = new AbsentTenants(context);
   }
 
   /**
@@ -278,7 +281,9 @@ export class IdentityLogins {
     const { hasher, throttle } = this.#context;
     const place = clientPlace(tenant, client.address);
     const found = await this.#query<Credentials>(tenant, { type: 'FindCredentials', email, place });
-    if (found !== undefined && found.retryAfterSeconds > 0) throw locked(found.retryAfterSeconds);
+    const attempt = { tenant, email, address: client.address };
+    const lockedSeconds = found?.retryAfterSeconds ?? (await this.#absent.lockedSeconds(attempt));
+    if (lockedSeconds > 0) throw locked(lockedSeconds);
     const judged = found?.passwordHash ?? null;
     const fits = await throttle.inTurn(client.address, () => {
       // Whoever has logged in from there is not held up by others behind the same address.
@@ -287,10 +292,11 @@ export class IdentityLogins {
     });
     if (fits) return judged ?? undefined;
     throttle.guesses.count(client.address);
-    // A tenant without identities has nobody to protect.
-    if (found === undefined) throw new ServiceError('INVALID_CREDENTIALS', WRONG_LOGIN);
     const command = { type: 'CountFailedLogin', email, place, judged } as const;
-    const { outcome, retryAfterSeconds } = await this.#command<FailedLogin>(tenant, command);
+    const { outcome, retryAfterSeconds } =
+      found === undefined
+        ? await this.#absent.countLogin(attempt)
+        : await this.#command<FailedLogin>(tenant, command);
     if (outcome === 'changed') return undefined;
     throw outcome === 'locked'
       ? locked(retryAfterSeconds)

@@ -49,6 +49,21 @@ export const identityGuards: readonly GuardMutant[] = [
     tests: attemptsTest,
   },
   {
+    guard: 'failed logins are counted in tenants that do not exist',
+    file: 'protocols/identity/identity-logins.ts',
+    from: '? await this.#absent.countLogin(attempt)',
+    to: "? ({ outcome: 'counted', retryAfterSeconds: 0 } as FailedLogin)",
+    tests: guessesTest,
+    only: 'as often as it is tried',
+  },
+  {
+    guard: 'failures in one tenant without identities are not those of another one, or of an account',
+    file: 'actors/identities/absent-tenants.ts',
+    from: 'keyIn(tenant, key), false, turn.wallMs',
+    to: 'key, false, turn.wallMs',
+    tests: ['test/actors/identities/absent-tenants.test.ts'],
+  },
+  {
     guard: 'wrong passwords at many accounts are counted together',
     file: 'protocols/identity/identity-logins.ts',
     from: '    throttle.guesses.count(client.address);\n',

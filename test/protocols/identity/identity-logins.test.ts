@@ -15,6 +15,7 @@ import { defaultLoginThrottle, LoginThrottle } from '#runtime/access/login-throt
 import { networkLimits } from '#runtime/access/network-limit.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import type { ServiceError } from '#runtime/errors/service-error.ts';
 import { MemberProvisioning } from '#server/provisioning/provisioning.ts';
 import { MemberIdentities } from '#server/provisioning/tenant-identities.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
@@ -150,6 +151,32 @@ describe('logging in', () => {
       logins.logIn({ tenant: 'none' }, { email: ann, password: 'x', rememberMe: false }, home),
     ).rejects.toMatchObject(refusal);
     await logIn();
+  });
+
+  it('is refused alike as often as it is tried, in a tenant that does not exist, and in one without anybody [ID-047]', async () => {
+    await register();
+    const tries = async (tenant: string): Promise<unknown[]> => {
+      const answers: unknown[] = [];
+      for (let attempt = 0; attempt < 8; attempt += 1) {
+        const failed = logins.logIn(
+          { tenant },
+          { email: 'ben@example.org', password: 'x', rememberMe: false },
+          home,
+        );
+        const { code, details, message } = await failed.then(
+          () => expect.unreachable('nobody is logged in'),
+          (error) => error as ServiceError,
+        );
+        answers.push({ code, details, message });
+      }
+      return answers;
+    };
+    const known = await tries('default');
+    expect(known[5]).toMatchObject({ code: 'ACCOUNT_LOCKED', details: { retry_after_seconds: 900 } });
+    expect(await tries('none')).toEqual(known);
+    await fixture.host.destroyUnder(actor);
+    expect(await tries('nobody')).toEqual(known);
+    expect(await tries('default')).toEqual(known);
   });
 
   it('locks after five failures from elsewhere, also for the right password, and says for how long', async () => {

@@ -55,6 +55,7 @@ import {
   inviteToRepository,
   listAccess,
   requestAccess,
+  takeInvitation,
 } from './repository-access.ts';
 import {
   endSessions,
@@ -139,6 +140,8 @@ class IdentitiesActor implements ActorBehaviour {
       case 'InviteToRepository':
         sweep(turn);
         return inviteToRepository(turn, command);
+      case 'TakeInvitation':
+        return takeInvitation(turn, command);
       case 'EndInvitation':
         return endInvitation(turn, command);
       case 'NoteStatusChange':

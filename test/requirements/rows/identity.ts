@@ -156,4 +156,5 @@ export const identityRows: readonly Requirement[] = [
   { id: 'ACCESSREQ-007', section: 'docs/interface/access-requests.md#invitations', status: 'verified', theme: 'access', behaviour: 'An invitation is used by the next login in the repository of the account with the address, once it is verified, also where nobody gets in by logging in' },
   { id: 'ACCESSREQ-009', section: 'docs/interface/access-requests.md#members', status: 'verified', theme: 'access', behaviour: 'The audit trail has what administrators decide about access' },
   { id: 'ACCESSREQ-008', section: 'docs/interface/access-requests.md#invitations', status: 'verified', theme: 'access', behaviour: 'An invitation is answered alike for addresses with and without an account; roles must exist, and the tenant may switch invitations off' },
+  { id: 'ACCESSREQ-010', section: 'docs/interface/access-requests.md#invitations', status: 'verified', theme: 'access', behaviour: 'An invitation that a login begins to use stays what it says: withdrawing it answers 409, another one is for the next login; before that the login gets what the invitation says then' },
 ];

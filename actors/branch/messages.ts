@@ -487,7 +487,10 @@ export interface ReadStaleness extends ReadMoment {
   readonly locale: string;
 }
 
-/** Revisions of this branch, newest first. Answer: {@link JsonAnswer} of `{revisions, total, has_more}`. */
+/**
+ * Revisions of this branch, newest first. Those of which the caller may learn nothing are left out, and counted. Answer:
+ * {@link JsonAnswer} of `{revisions, total, has_more}`.
+ */
 export interface ListRevisions extends ReadMoment {
   readonly type: 'ListRevisions';
   readonly limit: number;
@@ -495,7 +498,10 @@ export interface ListRevisions extends ReadMoment {
   readonly includeSystem: boolean;
 }
 
-/** One revision record. Answer: {@link JsonAnswer}, or undefined when this branch has no such revision. */
+/**
+ * One revision record. Answer: {@link JsonAnswer}, or undefined when this branch has no such revision, or one of which the
+ * caller may learn nothing.
+ */
 export interface ReadRevision {
   readonly type: 'ReadRevision';
   readonly revision: Revision;

@@ -8,6 +8,7 @@ import { unknownMessage } from '#runtime/actor/unknown-message.ts';
 import type { ActorBehaviour, ActorKind, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';
+import { countAbsentLink, countAbsentLogin, findAbsentLock } from './absent-tenants.ts';
 import { sweep } from './agenda.ts';
 import {
   configurationOf,
@@ -54,6 +55,7 @@ import {
   inviteToRepository,
   listAccess,
   requestAccess,
+  takeInvitation,
 } from './repository-access.ts';
 import {
   endSessions,
@@ -98,6 +100,12 @@ class IdentitiesActor implements ActorBehaviour {
       case 'CountFailedLogin':
         sweep(turn);
         return countFailure(turn, command);
+      case 'CountAbsentLogin':
+        sweep(turn);
+        return countAbsentLogin(turn, command);
+      case 'CountAbsentLink':
+        sweep(turn);
+        return countAbsentLink(turn, command);
       case 'RefreshSession':
         return refreshSession(turn, command);
       case 'RevokeSession':
@@ -132,6 +140,8 @@ class IdentitiesActor implements ActorBehaviour {
       case 'InviteToRepository':
         sweep(turn);
         return inviteToRepository(turn, command);
+      case 'TakeInvitation':
+        return takeInvitation(turn, command);
       case 'EndInvitation':
         return endInvitation(turn, command);
       case 'NoteStatusChange':
@@ -151,6 +161,8 @@ class IdentitiesActor implements ActorBehaviour {
         return find(query, view);
       case 'FindCredentials':
         return findCredentials(view, query, clock.wallMs());
+      case 'FindAbsentLock':
+        return findAbsentLock(view, query, clock.wallMs());
       case 'ListSessions':
         return listSessions(view, query.identityId, clock.wallMs());
       case 'ListIdentities':

@@ -134,6 +134,8 @@ export interface AttemptsRow {
 export interface AccessRow extends AccessEntry {
   /** When the row is removed; an invitation ends then. */
   readonly forget_ms: number;
+  /** Unix timestamp in milliseconds of the last login that began to use the invitation; absent: none is using it. */
+  readonly taken_ms?: number;
 }
 
 /** Name of a row: whose it is, the id of the identity or the key of the address, the repository. */

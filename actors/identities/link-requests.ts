@@ -24,8 +24,8 @@ import { requirePlace } from './logins.ts';
 
 const MINUTE_MS = 60_000;
 
-/** What requests are counted for. */
-interface Counted {
+/** What requests are counted for. Each row is removed at its time. */
+export interface CountedRequests {
   readonly name: readonly [subject: string, kind: 'address' | 'client'];
   readonly max: number;
   readonly windowMs: number;
@@ -40,19 +40,12 @@ export function requestLink(turn: Turn, command: RequestLink): LinkRequested {
   if (!links.enabled) throw new ServiceError('FORBIDDEN', 'Logins with a link are switched off');
   const { address, key } = parseEmail(command.email);
   if (landing.length > LANDING_CHARACTERS_MAX) throw invalid('The address to land at is too long');
-  const subjects: readonly Counted[] = [
+  const subjects: readonly CountedRequests[] = [
     {
-      name: [createHash('sha256').update(key).digest('hex'), 'address'],
-      max: ADDRESS_REQUESTS_MAX,
-      windowMs: ADDRESS_WINDOW_MS,
+      ...ofAddress(key),
       kind: identityOfEmail(turn, key) === undefined ? 'other-requests' : 'account-requests',
     },
-    {
-      name: [requirePlace(command.place), 'client'],
-      max: CLIENT_REQUESTS_MAX,
-      windowMs: CLIENT_WINDOW_MS,
-      kind: 'client-requests',
-    },
+    { ...ofClient(command.place), kind: 'client-requests' },
   ];
   // A refused request does not count, otherwise a client that repeats it would never get through.
   for (const subject of subjects) requireRoom(turn, subject);
@@ -70,6 +63,17 @@ export function requestLink(turn: Turn, command: RequestLink): LinkRequested {
   const waiting: LinkWaiting = { type: 'LinkWaiting', id: link.id };
   turn.emit(waiting);
   return { minutes: links.token_ttl_minutes };
+}
+
+/** Requests for one address. @param key of the address, and of the tenant where it is another one */
+export function ofAddress(key: string): Omit<CountedRequests, 'kind'> {
+  const name = [createHash('sha256').update(key).digest('hex'), 'address'] as const;
+  return { name, max: ADDRESS_REQUESTS_MAX, windowMs: ADDRESS_WINDOW_MS };
+}
+
+/** Requests of one client. @throws {ServiceError} `VALIDATION_FAILED` for a place that is no hash */
+export function ofClient(place: string): Omit<CountedRequests, 'kind'> {
+  return { name: [requirePlace(place), 'client'], max: CLIENT_REQUESTS_MAX, windowMs: CLIENT_WINDOW_MS };
 }
 
 /** @see link-messages.ts, EndLink */
@@ -102,7 +106,8 @@ export function findSentLink(reader: TableReader, tokenHash: string, nowMs: numb
     : (token.payload as unknown as SentLink);
 }
 
-function requireRoom(turn: Turn, subject: Counted): void {
+/** @throws {ServiceError} `RATE_LIMITED` when there were too many requests */
+export function requireRoom(turn: Turn, subject: CountedRequests): void {
   const times = timesOf(turn, subject);
   const first = times.at(-subject.max);
   if (first === undefined) return;
@@ -112,7 +117,8 @@ function requireRoom(turn: Turn, subject: Counted): void {
   });
 }
 
-function count(turn: Turn, subject: Counted): void {
+/** Counts a request. */
+export function count(turn: Turn, subject: CountedRequests): void {
   const { kind, name, windowMs } = subject;
   const before = stored(turn, subject);
   const row: RequestsRow = {
@@ -127,11 +133,11 @@ function count(turn: Turn, subject: Counted): void {
 }
 
 /** Requests within the window. Those of a clock that was ahead by more than the window do not count. */
-function timesOf(turn: Turn, subject: Counted): readonly number[] {
+function timesOf(turn: Turn, subject: CountedRequests): readonly number[] {
   const times = stored(turn, subject)?.times_ms ?? [];
   return times.filter((atMs) => Math.abs(turn.wallMs - atMs) < subject.windowMs);
 }
 
-function stored(turn: Turn, { name }: Counted): RequestsRow | undefined {
+function stored(turn: Turn, { name }: CountedRequests): RequestsRow | undefined {
   return readRecord<RequestsRow>(turn, IdentitiesTable.linkRequests, ...name);
 }

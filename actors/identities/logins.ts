@@ -129,13 +129,14 @@ export function findCredentials(
 ): Credentials {
   const bounded = requirePlace(place);
   const emailKey = emailKeyOf(email);
-  if (emailKey === undefined) return { passwordHash: null, retryAfterSeconds: 0 };
+  if (emailKey === undefined) return { passwordHash: null, retryAfterSeconds: 0, isKnownPlace: false };
   const identity = identityOfEmail(reader, emailKey);
   const attempts = new LoginAttempts(reader, emailKey, identity !== undefined, nowMs);
   const lockedMs = attempts.lockedMs(bounded, configurationOf(reader));
   return {
     passwordHash: identity?.local_credentials?.password_hash ?? null,
     retryAfterSeconds: secondsOf(lockedMs),
+    isKnownPlace: attempts.isKnown(bounded),
   };
 }
 
@@ -317,6 +318,7 @@ export function shortName(name: string): string {
     .join('');
 }
 
-function secondsOf(ms: number): number {
+/** Whole seconds, none of which ends too early. */
+export function secondsOf(ms: number): number {
   return Math.ceil(ms / 1000);
 }

@@ -4,6 +4,7 @@ import type {
 } from '#runtime/access/identity/auth-configuration.ts';
 import type { ActorEvent } from '#runtime/commit/behaviour.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import type { CountAbsentLink, CountAbsentLogin, FindAbsentLock } from './absent-messages.ts';
 import type {
   EndLink,
   FindSentLink,
@@ -376,6 +377,8 @@ export type IdentitiesCommand =
   | RegisterIdentity
   | OpenSession
   | CountFailedLogin
+  | CountAbsentLogin
+  | CountAbsentLink
   | RefreshSession
   | RevokeSession
   | RevokeSessions
@@ -411,6 +414,8 @@ export interface Credentials {
   readonly passwordHash: string | null;
   /** Seconds until the lock ends; 0: it is not locked. */
   readonly retryAfterSeconds: number;
+  /** Whether the person has logged in from the place. */
+  readonly isKnownPlace: boolean;
 }
 
 /** The sessions of an identity that have not ended, newest first, for the engine only. Answer: array of {@link Session}. */
@@ -461,6 +466,7 @@ export interface IsReplaceable {
 export type IdentitiesQuery =
   | FindIdentity
   | FindCredentials
+  | FindAbsentLock
   | ListSessions
   | ListIdentities
   | ReadAuthentication

@@ -69,10 +69,11 @@ export interface RequestAccess {
 }
 
 /**
- * Decides on a request, or withdraws an invitation. One that was decided in the same way already is not changed. The
- * access itself was given before. Result: its {@link AccessEntry}.
+ * Decides on a request, withdraws an invitation, or ends its use, after which the person has the access. One that was
+ * decided in the same way already is not changed. Result: its {@link AccessEntry}.
  *
- * @throws {ServiceError} `NOT_FOUND`; `CONFLICT` for one that was decided otherwise
+ * @throws {ServiceError} `NOT_FOUND`; `CONFLICT` for one that was decided otherwise, and for an invitation that is being used,
+ *   see {@link TakeInvitation}
  */
 export interface DecideAccess {
   readonly type: 'DecideAccess';
@@ -85,7 +86,7 @@ export interface DecideAccess {
 
 /**
  * Invites whoever proves an address, which need not have an account. An open invitation for it is replaced, and keeps its
- * id. Result: its {@link AccessEntry}, which does not tell whether there is an account.
+ * id. One that is being used stays with whoever uses it, and the new one has another id. Result: its {@link AccessEntry}, which does not tell whether there is an account.
  *
  * @throws {ServiceError} `INVALID_EMAIL`; `FORBIDDEN` where the tenant allows no invitations; `RATE_LIMITED` above
  *   {@link INVITED_MAX}
@@ -100,6 +101,21 @@ export interface InviteToRepository {
   readonly days: number;
   readonly by: string;
 }
+
+/**
+ * Begins to use the invitation that is open for an identity, as {@link FindInvitation} finds it: it is `active` from now on,
+ * and what it says cannot change any more. The sender gives the access and ends the use with {@link DecideAccess}. Until then
+ * the invitation is found and taken again by the next login, so that none is lost when its first user dies. It cannot be withdrawn
+ * within {@link TAKEN_MS}. Result: {@link AccessEntry}; null when there is none.
+ */
+export interface TakeInvitation {
+  readonly type: 'TakeInvitation';
+  readonly repository: string;
+  readonly identityId: string;
+}
+
+/** Time after the last {@link TakeInvitation} after which nobody uses the invitation any more, in milliseconds. */
+export const TAKEN_MS = 60_000;
 
 /**
  * Withdraws the invitation that is open for the address of an identity, proven or not: its access is being revoked. Without
@@ -121,8 +137,8 @@ export interface FindAccess {
 }
 
 /**
- * The invitation that is open for an identity: it is active, and its address is proven and invited. Answer:
- * {@link AccessEntry} or undefined.
+ * The invitation that is open for an identity, or is being used: the identity is active, and its address is proven and
+ * invited. Answer: {@link AccessEntry} or undefined.
  */
 export interface FindInvitation {
   readonly type: 'FindInvitation';
@@ -209,6 +225,7 @@ export type PeopleCommand =
   | RequestAccess
   | DecideAccess
   | InviteToRepository
+  | TakeInvitation
   | EndInvitation
   | NoteStatusChange
   | EndStatusChange;

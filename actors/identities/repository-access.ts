@@ -33,6 +33,8 @@ import {
   type ListAccess,
   PENDING_MAX,
   type RequestAccess,
+  type TakeInvitation,
+  TAKEN_MS,
 } from './people-messages.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -69,8 +71,11 @@ export function decideAccess(
 ): AccessEntry {
   const found = rowOf(turn, repository, id, turn.wallMs);
   if (found === undefined) throw new ServiceError('NOT_FOUND', 'There is no such request');
-  if (found.status === decision) return shown(found);
-  if (found.status !== 'pending' && found.status !== 'invited')
+  const isTaken = found.taken_ms !== undefined;
+  if (found.status === decision && !isTaken) return shown(found);
+  // Whoever took an invitation is giving the access.
+  const isOpen = isTaken && (decision === 'active' || hasLeft(turn, found));
+  if (found.status !== 'pending' && found.status !== 'invited' && !isOpen)
     throw new ServiceError(
       'CONFLICT',
       `The request is ${found.status === 'active' ? 'granted' : 'denied'} already`,
@@ -106,6 +111,20 @@ export function inviteToRepository(turn: Turn, command: InviteToRepository): Acc
   return put(turn, name, row, before);
 }
 
+/** @see people-messages.ts, TakeInvitation */
+export function takeInvitation(turn: Turn, { identityId, repository }: TakeInvitation): AccessEntry | null {
+  const found = invitationOf(turn, repository, identityId, turn.wallMs);
+  if (found === undefined) return null;
+  const updatedAt = found.taken_ms === undefined ? timestampOf(turn) : found.updated_at;
+  const taken: AccessRow = { ...found, status: 'active', updated_at: updatedAt, taken_ms: turn.wallMs };
+  return put(turn, nameOf(found), taken, found);
+}
+
+/** Whether whoever took an invitation is not using it any more; also when the clock was set back since. */
+function hasLeft(turn: Turn, { taken_ms: takenMs = 0 }: AccessRow): boolean {
+  return Math.abs(turn.wallMs - takenMs) >= TAKEN_MS;
+}
+
 /** @see people-messages.ts, EndInvitation */
 export function endInvitation(turn: Turn, { by, identityId, reason, repository }: EndInvitation): void {
   const identity = findIdentity(turn, identityId);
@@ -138,13 +157,23 @@ export function findInvitation(
   { identityId, repository }: FindInvitation,
   nowMs: number,
 ): AccessEntry | undefined {
-  const identity = findIdentity(reader, identityId);
-  // Whoever registers an address without proving it must not get what was meant for its owner.
-  if (identity === undefined || !identity.is_active || !identity.email_verified) return undefined;
-  const row = openInvitation(reader, identity, repository, nowMs);
+  const row = invitationOf(reader, repository, identityId, nowMs);
   return row === undefined ? undefined : shown(row);
 }
 
+function invitationOf(
+  reader: TableReader,
+  repository: string,
+  identityId: string,
+  nowMs: number,
+): AccessRow | undefined {
+  const identity = findIdentity(reader, identityId);
+  // Whoever registers an address without proving it must not get what was meant for its owner.
+  if (identity === undefined || !identity.is_active || !identity.email_verified) return undefined;
+  return openInvitation(reader, identity, repository, nowMs);
+}
+
+/** The invitation of an address that is open, or is being used. */
 function openInvitation(
   reader: TableReader,
   { email }: IdentityRow,
@@ -152,7 +181,8 @@ function openInvitation(
   nowMs: number,
 ): AccessRow | undefined {
   const row = readAccess(reader, ['email', parseEmail(email).key, repository]);
-  return row?.status === 'invited' && row.forget_ms > nowMs ? row : undefined;
+  const isOpen = row?.status === 'invited' || row?.taken_ms !== undefined;
+  return isOpen && row.forget_ms > nowMs ? row : undefined;
 }
 
 /** @see people-messages.ts, ListAccess */
@@ -247,8 +277,9 @@ function putDecided(
   reason: string | null,
   by: string,
 ): AccessEntry {
+  const { taken_ms: _, ...rest } = found;
   const decided: AccessRow = {
-    ...found,
+    ...rest,
     status: decision,
     reason,
     decided_by: by,
@@ -290,6 +321,6 @@ function indexRange(repository: string, status: AccessStatus): Range & { readonl
   return { start: prefix, end: prefix.slice(0, -END.length) + AFTER_END };
 }
 
-function shown({ forget_ms: _, ...entry }: AccessRow): AccessEntry {
+function shown({ forget_ms: _, taken_ms: __, ...entry }: AccessRow): AccessEntry {
   return entry;
 }

@@ -28,6 +28,7 @@ import type { Clock } from '#runtime/base/time/clock.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { AbsentTenants } from './absent-tenants.ts';
 import { clientPlace } from './client-place.ts';
 import type { IdentitiesProvisioning } from './ports.ts';
 
@@ -46,8 +47,8 @@ export interface IdentityLoginsContext {
   readonly provisioning: IdentitiesProvisioning;
   readonly hasher: PasswordHasher;
   readonly tokens: IdentityTokens;
-  /** Bounds the passwords that are compared at once for one address of a client. */
-  readonly throttle: Pick<LoginThrottle, 'inTurn'>;
+  /** Bounds what clients of one network do: passwords compared at once, wrong ones, and registrations. */
+  readonly throttle: Pick<LoginThrottle, 'guesses' | 'inTurn' | 'registrations'>;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -86,9 +87,11 @@ export interface TokenPair {
  */
 export class IdentityLogins {
   readonly #context: IdentityLoginsContext;
+  readonly #absent: AbsentTenants;
 
   constructor(context: IdentityLoginsContext) {
     this.#context = context;
+    this.#absent = new AbsentTenants(context);
   }
 
   /**
@@ -107,7 +110,11 @@ export class IdentityLogins {
     const { address } = parseEmail(email);
     const { password_policy: policy } = await this.configuration(scope.tenant);
     requirePolicyPassword(password, policy, 'password');
-    const passwordHash = await throttle.inTurn(client.address, () => hasher.hash(password));
+    const passwordHash = await throttle.inTurn(client.address, () => {
+      throttle.registrations.requireOpen(client.address);
+      throttle.registrations.count(client.address);
+      return hasher.hash(password);
+    });
     await provisioning.createIdentities(scope.tenant).catch((error: unknown) => {
       // As a tenant that has switched registration off: nobody can tell which tenants exist.
       if (error instanceof ServiceError && error.code === 'TENANT_NOT_FOUND')
@@ -263,7 +270,7 @@ export class IdentityLogins {
    * Compares a password, and counts a wrong one.
    *
    * @returns the hash that it fits; undefined when the password was changed meanwhile
-   * @throws {ServiceError} `INVALID_CREDENTIALS`, `ACCOUNT_LOCKED`
+   * @throws {ServiceError} `INVALID_CREDENTIALS`, `ACCOUNT_LOCKED`, `RATE_LIMITED`
    */
   async #compared(
     tenant: string,
@@ -274,14 +281,22 @@ export class IdentityLogins {
     const { hasher, throttle } = this.#context;
     const place = clientPlace(tenant, client.address);
     const found = await this.#query<Credentials>(tenant, { type: 'FindCredentials', email, place });
-    if (found !== undefined && found.retryAfterSeconds > 0) throw locked(found.retryAfterSeconds);
+    const attempt = { tenant, email, address: client.address };
+    const lockedSeconds = found?.retryAfterSeconds ?? (await this.#absent.lockedSeconds(attempt));
+    if (lockedSeconds > 0) throw locked(lockedSeconds);
     const judged = found?.passwordHash ?? null;
-    const fits = await throttle.inTurn(client.address, () => hasher.verify(judged ?? undefined, password));
+    const fits = await throttle.inTurn(client.address, () => {
+      // Whoever has logged in from there is not held up by others behind the same address.
+      if (found?.isKnownPlace !== true) throttle.guesses.requireOpen(client.address);
+      return hasher.verify(judged ?? undefined, password);
+    });
     if (fits) return judged ?? undefined;
-    // A tenant without identities has nobody to protect.
-    if (found === undefined) throw new ServiceError('INVALID_CREDENTIALS', WRONG_LOGIN);
+    throttle.guesses.count(client.address);
     const command = { type: 'CountFailedLogin', email, place, judged } as const;
-    const { outcome, retryAfterSeconds } = await this.#command<FailedLogin>(tenant, command);
+    const { outcome, retryAfterSeconds } =
+      found === undefined
+        ? await this.#absent.countLogin(attempt)
+        : await this.#command<FailedLogin>(tenant, command);
     if (outcome === 'changed') return undefined;
     throw outcome === 'locked'
       ? locked(retryAfterSeconds)

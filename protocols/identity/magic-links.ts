@@ -6,6 +6,7 @@ import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { Router } from '#runtime/actor/ports.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { AbsentTenants } from './absent-tenants.ts';
 import { clientPlace } from './client-place.ts';
 import type { EmailSetups } from './email-setups.ts';
 import type { IdentityLogins, LoginClient, LoginScope, TokenPair } from './identity-logins.ts';
@@ -44,9 +45,11 @@ const SHOWN_CHARACTERS = 2;
  */
 export class MagicLinks {
   readonly #context: MagicLinksContext;
+  readonly #absent: AbsentTenants;
 
   constructor(context: MagicLinksContext) {
     this.#context = context;
+    this.#absent = new AbsentTenants(context);
   }
 
   /**
@@ -63,7 +66,7 @@ export class MagicLinks {
     { email, redirectUrl }: { readonly email: string; readonly redirectUrl: string | undefined },
     address: string,
   ): Promise<AskedLink> {
-    const { logins, provisioning, setups } = this.#context;
+    const { logins, setups } = this.#context;
     const { address: mailed } = parseEmail(email);
     const configuration = await logins.configuration(tenant);
     const setup = setups.of(tenant, configuration);
@@ -82,17 +85,9 @@ export class MagicLinks {
       landing,
       place: clientPlace(tenant, address),
     };
-    const { minutes } = await this.#command<LinkRequested>(tenant, command).catch(async (error: unknown) => {
+    const { minutes } = await this.#command<LinkRequested>(tenant, command).catch((error: unknown) => {
       if (!isMissing(error)) throw error;
-      try {
-        // Nobody has registered in the tenant. The request counts all the same.
-        await provisioning.createIdentities(tenant);
-      } catch (cause) {
-        if (!(cause instanceof ServiceError) || cause.code !== 'TENANT_NOT_FOUND') throw cause;
-        // As where nobody has the address: it is not told which tenants exist.
-        return { minutes: configuration.magic_link.token_ttl_minutes };
-      }
-      return await this.#command<LinkRequested>(tenant, command);
+      return this.#absent.countLink({ tenant, email: mailed, address });
     });
     return { maskedEmail: maskedEmail(mailed), minutes };
   }

@@ -8,15 +8,20 @@ export interface FailureLimits {
   readonly waitMsMax: number;
   /** Time without a failure after which the key is forgotten, in milliseconds. */
   readonly forgetMs: number;
+  /** Time in which one failure of a key is forgiven, in milliseconds. Absent: all stay until the key is forgotten. */
+  readonly forgiveMs?: number;
   /** Limit of keys stored; waiting and free keys are counted separately. */
   readonly entriesMax: number;
 }
 
 interface Failures {
+  /** At the time of the last one. Not a whole number when a part of one was forgiven. */
   readonly count: number;
   readonly lastMs: number;
   /** Earliest time of the next attempt. */
   readonly openAtMs: number;
+  /** As {@link openAtMs}, before the last failure. */
+  readonly openedAtMs: number;
 }
 
 /**
@@ -42,25 +47,33 @@ export class FailureBook {
 
   /** Counts a failure of a key. */
   count(key: string, nowMs: number): void {
-    const { freeFailures, firstWaitMs, forgetMs, waitMsMax } = this.#limits;
-    const known = this.#find(key);
-    const before = known === undefined || nowMs - known.lastMs > forgetMs ? 0 : known.count;
+    const { freeFailures, firstWaitMs, waitMsMax } = this.#limits;
+    const before = this.#leftOf(key, nowMs);
     const waits = before + 1 - freeFailures;
     const waitMs = waits <= 0 ? 0 : Math.min(firstWaitMs * 2 ** Math.min(waits - 1, 30), waitMsMax);
-    this.#put(key, { count: before + 1, lastMs: nowMs, openAtMs: nowMs + waitMs });
+    const openedAtMs = this.#find(key)?.openAtMs ?? nowMs;
+    this.#put(key, { count: before + 1, lastMs: nowMs, openAtMs: nowMs + waitMs, openedAtMs });
   }
 
-  /** Removes one counted failure that was none. */
+  /** Removes one counted failure that was none. What had to wait before it still has to. */
   takeBack(key: string): void {
     const known = this.#find(key);
     if (known === undefined) return;
-    if (known.count === 1) this.forget(key);
-    else this.#put(key, { count: known.count - 1, lastMs: known.lastMs, openAtMs: known.lastMs });
+    if (known.count <= 1) this.forget(key);
+    else this.#put(key, { ...known, count: known.count - 1, openAtMs: known.openedAtMs });
   }
 
   forget(key: string): void {
     this.#free.delete(key);
     this.#waiting.delete(key);
+  }
+
+  /** Failures of a key that still count. */
+  #leftOf(key: string, nowMs: number): number {
+    const { forgetMs, forgiveMs = Number.POSITIVE_INFINITY } = this.#limits;
+    const known = this.#find(key);
+    if (known === undefined || nowMs - known.lastMs > forgetMs) return 0;
+    return Math.max(0, known.count - (nowMs - known.lastMs) / forgiveMs);
   }
 
   #find(key: string): Failures | undefined {

@@ -3,11 +3,12 @@ import type { Clock } from '#runtime/base/time/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { clientNetwork } from './client-network.ts';
 import { FailureBook, type FailureLimits } from './failure-book.ts';
+import { NetworkLimit, networkLimits } from './network-limit.ts';
 
 /** Limits of {@link LoginThrottle}. */
 export interface LoginThrottleLimits extends FailureLimits {
-  /** For all attempts from one address, whatever the account. */
-  readonly address: FailureLimits;
+  /** For all attempts from one network, whatever the account; and for the registrations from there. */
+  readonly network: FailureLimits;
   /** For all attempts at one account from addresses without an earlier login. */
   readonly account: FailureLimits;
   /** Limit of concurrent attempts from one address. */
@@ -23,13 +24,13 @@ const placeLimits: FailureLimits = {
   entriesMax: 10_000,
 };
 
-/** Many users may share an address, and anyone can fail at an account: many failures are free, and waits are short. */
+/** Anyone can fail at an account: many failures are free, and waits are short. */
 const wideLimits: FailureLimits = { ...placeLimits, freeFailures: 100, waitMsMax: 30_000 };
 
 /** The limits of a member. */
 export const defaultLoginThrottle: LoginThrottleLimits = Object.freeze({
   ...placeLimits,
-  address: wideLimits,
+  network: networkLimits,
   account: wideLimits,
   runningMax: 16,
 });
@@ -46,13 +47,17 @@ export interface LoginNews {
 }
 
 /**
- * Slows down password guessing without locking an account. An address of version 6 stands for its network. Failures are
- * counted in three ways:
+ * Slows down guessing of the passwords of administrators without locking an account. An address of version 6 stands for
+ * its network. Failures are counted in three ways:
  *
  * - per account and address: a few failures are free, then waits grow;
- * - per address, whatever the account, so that account names cannot be tried one after the other;
- * - per account, whatever the address, so that many addresses cannot share the work. Addresses with an earlier login
- *   to the account are exempt, so that nobody can shut out an administrator from elsewhere.
+ * - per network, whatever the account, so that account names cannot be tried one after the other;
+ * - per account, whatever the address, so that many addresses cannot share the work.
+ *
+ * An address with an earlier login to the account waits only for its own failures there, so that nobody can shut out an
+ * administrator, neither from elsewhere nor from behind the same proxy.
+ *
+ * The limits of networks for people are here too: the actor of their identities locks each account.
  *
  * State is kept only in bounded memory; a restart clears it. Failures at unknown names do not evict a waiting key, see
  * {@link FailureBook}. Members of a cluster share the counts per account and address. A member that is cut off allows a
@@ -62,11 +67,15 @@ export interface LoginNews {
  * attempts count like sequential ones.
  */
 export class LoginThrottle {
+  /** Wrong passwords of people, whatever the account. */
+  readonly guesses: NetworkLimit;
+  /** Registrations, also those that were refused. */
+  readonly registrations: NetworkLimit;
   readonly #clock: Clock;
   readonly #limits: LoginThrottleLimits;
   readonly #news: LoginNews | undefined;
   readonly #places: FailureBook;
-  readonly #addresses: FailureBook;
+  readonly #networks: NetworkLimit;
   readonly #accounts: FailureBook;
   /** Places with an earlier login, oldest first. Only existing accounts are stored. */
   readonly #used = new Set<string>();
@@ -78,7 +87,9 @@ export class LoginThrottle {
     this.#limits = limits;
     this.#news = news;
     this.#places = new FailureBook(limits);
-    this.#addresses = new FailureBook(limits.address);
+    this.#networks = new NetworkLimit(clock, 'Too many failed logins', limits.network);
+    this.guesses = new NetworkLimit(clock, 'Too many failed logins from this network', limits.network);
+    this.registrations = new NetworkLimit(clock, 'Too many registrations from this network', limits.network);
     this.#accounts = new FailureBook(limits.account);
     news?.listen((place, turn) => {
       if (turn === 'tried') this.#places.count(place, this.#clock.monotonicMs());
@@ -97,10 +108,11 @@ export class LoginThrottle {
   begin(account: string, address: string): void {
     const nowMs = this.#clock.monotonicMs();
     const place = placeOf(account, address);
+    const isUsed = this.#used.has(place);
     const waitMs = Math.max(
       this.#places.waitMs(place, nowMs),
-      this.#addresses.waitMs(clientNetwork(address), nowMs),
-      this.#used.has(place) ? 0 : this.#accounts.waitMs(placeOf(account, ''), nowMs),
+      isUsed ? 0 : this.#networks.waitMs(address),
+      isUsed ? 0 : this.#accounts.waitMs(placeOf(account, ''), nowMs),
     );
     if (waitMs > 0) {
       const seconds = Math.ceil(waitMs / 1000);
@@ -109,7 +121,7 @@ export class LoginThrottle {
       });
     }
     this.#places.count(place, nowMs);
-    this.#addresses.count(clientNetwork(address), nowMs);
+    this.#networks.count(address);
     this.#accounts.count(placeOf(account, ''), nowMs);
     this.#news?.tell(place, 'tried');
   }
@@ -118,7 +130,7 @@ export class LoginThrottle {
   succeeded(account: string, address: string): void {
     const place = placeOf(account, address);
     this.#places.forget(place);
-    this.#addresses.takeBack(clientNetwork(address));
+    this.#networks.takeBack(address);
     this.#accounts.takeBack(placeOf(account, ''));
     this.#used.delete(place);
     this.#used.add(place);
@@ -133,7 +145,7 @@ export class LoginThrottle {
   unjudged(account: string, address: string): void {
     const place = placeOf(account, address);
     this.#places.takeBack(place);
-    this.#addresses.takeBack(clientNetwork(address));
+    this.#networks.takeBack(address);
     this.#accounts.takeBack(placeOf(account, ''));
     this.#news?.tell(place, 'unjudged');
   }

@@ -117,7 +117,7 @@ const server = {
     environment: 'SVC_TRUST_FORWARDED_HEADERS',
     default: false,
     description:
-      'Whether `X-Forwarded-For` is trusted. When it is off behind a proxy, all clients have the address of the proxy: a few wrong passwords of one client delay the logins of all, all share one limit on connections, and the log has a warning. Turn it on only behind a proxy that overwrites these headers: otherwise any client can choose its own address.',
+      'Whether `X-Forwarded-For` is trusted. When it is off behind a proxy, all clients have the address of the proxy: a hundred wrong passwords or registrations of one client delay those of others, all share one limit on connections, and the log has a warning. Turn it on only behind a proxy that overwrites these headers: otherwise any client can choose its own address.',
   }),
   logLevel: choiceOption({
     environment: 'SVC_LOG_LEVEL',

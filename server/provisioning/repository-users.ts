@@ -62,6 +62,8 @@ interface Grounds {
   readonly by: string;
 }
 
+type UsedPeople = Pick<TenantPeople, 'configuration' | 'endUse' | 'invitationFor' | 'takeInvitation'>;
+
 const open: Admission = Object.freeze({
   mayRegister: true,
   joinsByLogin: true,
@@ -81,14 +83,10 @@ const open: Admission = Object.freeze({
 export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
   readonly #router: Router;
   readonly #directory: Pick<RepositoryDirectory, 'branch'>;
-  readonly #people: Pick<TenantPeople, 'configuration' | 'invitationFor' | 'useInvitation'>;
+  readonly #people: UsedPeople;
 
   /** @param people how people authenticate in tenants, and who is invited */
-  constructor(
-    router: Router,
-    directory: Pick<RepositoryDirectory, 'branch'>,
-    people: Pick<TenantPeople, 'configuration' | 'invitationFor' | 'useInvitation'>,
-  ) {
+  constructor(router: Router, directory: Pick<RepositoryDirectory, 'branch'>, people: UsedPeople) {
     this.#router = router;
     this.#directory = directory;
     this.#people = people;
@@ -190,20 +188,25 @@ export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
     const found = await this.#people.invitationFor(tenant, part, identity);
     if (found === undefined) return;
     const used = await this.#admitOn(branch, identity, async () => {
-      const invitation = await this.#people.invitationFor(tenant, part, identity);
+      const invitation = await this.#people.takeInvitation(tenant, part, identity);
       if (invitation === undefined) return undefined;
       const { decided_by: by, id, requested_roles: roles } = invitation;
       return { id, roles, by: by ?? 'system' };
     });
-    if (used !== undefined) await this.#people.useInvitation(tenant, part, used.id);
+    if (used !== undefined) await this.#people.endUse(tenant, part, used.id);
   }
 
-  /** A node with the address of a person that may be given to the person. @throws {ServiceError} `CONFLICT` */
+  /**
+   * A node with the address of a person that may be given to the person.
+   *
+   * @throws {ServiceError} `CONFLICT`; `PRECONDITION_FAILED` when the person has got it since
+   */
   async #free(
     branch: FoundBranch,
-    { email, email_verified: isVerified }: Identity,
+    { email, email_verified: isVerified, identity_id: identityId }: Identity,
   ): Promise<UserNode | undefined> {
     const [found] = await this.#find(branch, { email });
+    if (found?.userId === identityId) throw overtaken();
     // It may have roles that were meant for the owner of the address.
     if (found !== undefined && (found.userId !== null || !isVerified))
       throw new ServiceError('CONFLICT', `The user node '${found.path}' has the address of the person`);
@@ -268,6 +271,7 @@ export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
       } catch (error) {
         // Another login of the person may have made it in between, here or at another path.
         const made = await this.#ofIdentity(branch, identityId);
+        if (made.length > 0 && by !== undefined) throw overtaken();
         if (made.length > 0) return alone(made);
         if (error instanceof ServiceError && error.code === 'NODE_ALREADY_EXISTS') continue;
         throw error;
@@ -315,6 +319,11 @@ export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
   async #command({ actor, repository }: FoundBranch, command: CreateNode | PatchNode): Promise<void> {
     await this.#router.command(actor, command, { caller: engineCaller(repository.tenant) });
   }
+}
+
+/** The person has got a node since it was looked for: it has to be looked at, and may lack roles. */
+function overtaken(): ServiceError {
+  return new ServiceError('PRECONDITION_FAILED', 'The person has got a user node meanwhile');
 }
 
 /** The only node of an identity. Several are none: nobody knows which of them says what the person may do. */

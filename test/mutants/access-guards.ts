@@ -9,6 +9,7 @@ const authorizeTests = ['test/runtime/access/policy.test.ts'];
 const surfaceTests = ['test/actors/branch/access/every-surface.test.ts'];
 const fieldTests = ['test/actors/branch/access/hidden-fields.test.ts'];
 const writeTests = ['test/actors/branch/access/permitted-writes.test.ts'];
+const revisionTests = ['test/actors/branch/history/revisions.test.ts'];
 const relationTests = ['test/actors/branch/access/relations-in-conditions.test.ts'];
 
 /** The safety guards of roles and permissions. */
@@ -219,9 +220,30 @@ export const accessGuards: readonly GuardMutant[] = [
   {
     guard: 'a message that may name a node that may not be read is not told',
     file: 'actors/branch/history/change-sight.ts',
-    from: 'if (!(yield* this.sees(record, change))) return null;',
-    to: 'yield* this.sees(record, change);',
-    tests: surfaceTests,
+    from: "return extent === 'all' ? message : null;",
+    to: 'return message;',
+    tests: revisionTests,
+  },
+  {
+    guard: 'a revision of which nothing may be learned is left out of lists',
+    file: 'actors/branch/history/revisions.ts',
+    from: "if (extent !== 'none') {",
+    to: 'if (limit !== 0) {',
+    tests: revisionTests,
+  },
+  {
+    guard: 'a revision of which nothing may be learned is answered like one that does not exist',
+    file: 'actors/branch/history/revisions.ts',
+    from: "(found === 'none' ? undefined : answer(record, found))",
+    to: 'answer(record, found)',
+    tests: revisionTests,
+  },
+  {
+    guard: 'a revision that changed definitions alone is one of which nothing may be learned',
+    file: 'actors/branch/history/change-sight.ts',
+    from: "return isSeen ? 'all' : 'none';",
+    to: "return isHidden ? 'none' : 'all';",
+    tests: revisionTests,
   },
   {
     guard: 'a node loses its hidden properties before it is shown',

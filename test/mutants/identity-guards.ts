@@ -6,6 +6,9 @@ const tokensTest = ['test/runtime/access/identity/identity-tokens.test.ts'];
 const callersTest = ['test/protocols/identity/identity-callers.test.ts'];
 const usersTest = ['test/server/provisioning/repository-users.test.ts'];
 const loginsTest = ['test/protocols/rest/identity/login-routes.test.ts'];
+const throttleTest = ['test/runtime/access/login-throttle.test.ts'];
+const networkTest = ['test/runtime/access/network-limit.test.ts'];
+const guessesTest = ['test/protocols/identity/identity-logins.test.ts'];
 const linksTest = ['test/actors/identities/one-time-tokens.test.ts'];
 
 /** The safety guards of identities: nobody gets in with what is not theirs, or not any more. */
@@ -44,6 +47,74 @@ export const identityGuards: readonly GuardMutant[] = [
     from: '  attempts.failed(turn, bounded, configuration);',
     to: '  if (identity !== undefined) attempts.failed(turn, bounded, configuration);',
     tests: attemptsTest,
+  },
+  {
+    guard: 'failed logins are counted in tenants that do not exist',
+    file: 'protocols/identity/identity-logins.ts',
+    from: '? await this.#absent.countLogin(attempt)',
+    to: "? ({ outcome: 'counted', retryAfterSeconds: 0 } as FailedLogin)",
+    tests: guessesTest,
+    only: 'as often as it is tried',
+  },
+  {
+    guard: 'failures in one tenant without identities are not those of another one, or of an account',
+    file: 'actors/identities/absent-tenants.ts',
+    from: 'keyIn(tenant, key), false, turn.wallMs',
+    to: 'key, false, turn.wallMs',
+    tests: ['test/actors/identities/absent-tenants.test.ts'],
+  },
+  {
+    guard: 'wrong passwords at many accounts are counted together',
+    file: 'protocols/identity/identity-logins.ts',
+    from: '    throttle.guesses.count(client.address);\n',
+    to: '',
+    tests: guessesTest,
+    only: 'many accounts',
+  },
+  {
+    guard: 'a network without failures left is refused',
+    file: 'protocols/identity/identity-logins.ts',
+    from: 'if (found?.isKnownPlace !== true) throttle.guesses.requireOpen(client.address);',
+    to: '',
+    tests: guessesTest,
+    only: 'many accounts',
+  },
+  {
+    guard: 'strangers do not hold up a person who has logged in from the same network',
+    file: 'protocols/identity/identity-logins.ts',
+    from: 'if (found?.isKnownPlace !== true) throttle',
+    to: 'throttle',
+    tests: guessesTest,
+    only: 'many accounts',
+  },
+  {
+    guard: 'registrations are counted by network',
+    file: 'protocols/identity/identity-logins.ts',
+    from: '      throttle.registrations.count(client.address);\n',
+    to: '',
+    tests: guessesTest,
+    only: 'many accounts',
+  },
+  {
+    guard: 'strangers do not hold up an administrator who has logged in from the same network',
+    file: 'runtime/access/login-throttle.ts',
+    from: 'isUsed ? 0 : this.#networks.waitMs(address),',
+    to: 'this.#networks.waitMs(address),',
+    tests: throttleTest,
+  },
+  {
+    guard: 'the login of an administrator who is not held up lets nobody else try',
+    file: 'runtime/access/failure-book.ts',
+    from: 'openAtMs: known.openedAtMs',
+    to: 'openAtMs: known.lastMs',
+    tests: throttleTest,
+  },
+  {
+    guard: 'failures of a network are forgiven while there are new ones',
+    file: 'runtime/access/failure-book.ts',
+    from: 'known.count - (nowMs - known.lastMs) / forgiveMs',
+    to: 'known.count',
+    tests: networkTest,
   },
   {
     guard: 'a refresh token is exchanged once',

@@ -53,6 +53,14 @@ export const mailGuards: readonly GuardMutant[] = [
     tests: requestsTest,
   },
   {
+    guard: 'requests for links are limited in tenants that do not exist',
+    file: 'actors/identities/absent-tenants.ts',
+    from: '  for (const subject of subjects) requireRoom(turn, subject);\n',
+    to: '',
+    tests: ['test/protocols/rest/identity/magic-link.test.ts'],
+    only: 'as often as it is repeated',
+  },
+  {
     guard: 'requests for an address with an account are not forgotten for others',
     file: 'actors/identities/link-requests.ts',
     from: "kind: identityOfEmail(turn, key) === undefined ? 'other-requests' : 'account-requests',",

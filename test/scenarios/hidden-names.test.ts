@@ -115,6 +115,40 @@ describe('callers without a login', () => {
     ] as const)
       expect(await login(tenant, username)).toEqual(first);
   });
+
+  it('cannot learn names of tenants from what is refused after some attempts', async () => {
+    const email = 'nobody@example.org';
+    const series = async (tenant: string) => {
+      const answers = [];
+      for (let attempt = 0; attempt < 6; attempt += 1) {
+        const headers = { 'x-tenant-id': tenant };
+        answers.push(
+          await answer('/auth/login', { email, password: 'No-such-password-1' }, headers),
+          await answer('/auth/magic-link', { email }, headers),
+          await answer('/auth/providers', undefined, headers),
+          await answer(`/api/svc/sys/${tenant}/auth`, {
+            username: 'nobody-else',
+            password: 'No-such-password-1',
+          }),
+        );
+      }
+      return answers;
+    };
+    const registered = await server.request('POST', '/auth/register', {
+      body: { email: 'ann@example.org', password: 'a good password' },
+    });
+    expect(registered.status).toBe(200);
+    const there = await series('default');
+    const codes = there.filter((_, index) => index % 4 === 0).map(({ status }) => status);
+    expect(codes).toEqual([401, 401, 401, 401, 401, 429]);
+    const withoutSeconds = (answers: typeof there) =>
+      answers.map(({ headers, status, text }) => ({
+        status,
+        headers: { ...headers, 'retry-after': headers['retry-after'] !== undefined },
+        text: text.replace(/\d+ seconds|"retry_after_seconds":\d+/, ''),
+      }));
+    expect(withoutSeconds(await series('no-tenant'))).toEqual(withoutSeconds(there));
+  });
 });
 
 describe('callers with access', () => {

@@ -52,6 +52,7 @@ describe('the security page', () => {
       'Attackers',
       'Trust boundaries',
       'Limits',
+      'What strangers learn',
       'Destructive actions and their preconditions',
       'Damage',
       'Threats and their tests',

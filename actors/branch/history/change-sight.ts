@@ -12,9 +12,17 @@ const STATE_WORK = 20_000;
 /** Changes looked at between two pauses. */
 const CHANGES_PER_STEP = 200;
 
+/** How many of the changed nodes of a revision a caller may learn of. With `none` there is no such revision for the caller. */
+export type ChangeExtent = 'all' | 'some' | 'none';
+
 /**
  * Which changes of revisions a caller may learn of: those of nodes that may be read as the revision left them, or of deleted
  * ones as they were before.
+ *
+ * A caller to whom something may be hidden learns of a revision when one of its changes may be learned of. A revision
+ * that changed definitions alone has none.
+ *
+ * @see docs/decisions/0078-guesses-and-revisions.md
  */
 export class ChangeSight {
   readonly #context: QueryContext;
@@ -49,21 +57,30 @@ export class ChangeSight {
     return isSeen;
   }
 
-  /**
-   * The message of a revision, which may name every node that it changed.
-   *
-   * @returns null when the caller may not learn of all changes. Yields where the work may pause
-   */
-  *message(record: RevisionRecord): Generator<undefined, string | null> {
-    if (this.seesAll) return record.message;
+  /** How much of a revision the caller may learn of. Looks at no more changes than that takes. Yields where it may pause. */
+  *extentOf(record: RevisionRecord): Generator<undefined, ChangeExtent> {
+    if (this.seesAll) return 'all';
     let looked = 0;
+    let isSeen = false;
+    let isHidden = false;
     for (const part of readChangeParts(this.#reader, record)) {
       for (const change of part) {
-        if (!(yield* this.sees(record, change))) return null;
+        if (yield* this.sees(record, change)) isSeen = true;
+        else isHidden = true;
+        if (isSeen && isHidden) return 'some';
         looked += 1;
         if (looked % CHANGES_PER_STEP === 0) yield undefined;
       }
     }
-    return record.message;
+    return isSeen ? 'all' : 'none';
   }
+}
+
+/**
+ * The message of a revision, which may name every node that it changed.
+ *
+ * @returns null when the caller may not learn of all changes
+ */
+export function shownMessage({ message }: RevisionRecord, extent: ChangeExtent): string | null {
+  return extent === 'all' ? message : null;
 }

@@ -18,7 +18,7 @@ import { readBranchHead, readRevision } from '#runtime/tree/revision-store.ts';
 import { StateAt } from '#runtime/tree/state-at.ts';
 import { storedRowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
-import { ChangeSight } from './change-sight.ts';
+import { ChangeSight, shownMessage } from './change-sight.ts';
 import { withKnownNode } from './known-node.ts';
 import { answerScan, silently } from '../long-answer.ts';
 import type { JsonAnswer, ReadHistory } from '../messages.ts';
@@ -70,7 +70,7 @@ function* historyText(
       updated_at: record?.updatedAt ?? made?.timestamp ?? null,
       updated_by: record?.updatedBy ?? made?.actor ?? null,
       deleted: record === undefined,
-      message: made === undefined ? null : yield* silently(sight.message(made)),
+      message: made === undefined ? null : shownMessage(made, yield* silently(sight.extentOf(made))),
       is_system: made?.isSystem ?? false,
     };
     yield opening + JSON.stringify(entry);

@@ -11,9 +11,9 @@ import type { NodeChange, RevisionRecord } from '#runtime/tree/revision-record.t
 import { restReader } from '#runtime/scan/moment.ts';
 import { rowsInBatches } from '#runtime/shard/rows-in-batches.ts';
 import type { BranchState } from '../branch-state.ts';
-import { answerScan, silently } from '../long-answer.ts';
+import { answerScan, settle, silently } from '../long-answer.ts';
 import type { JsonAnswer, ListRevisions, ReadRevision, ReadRevisionChanges } from '../messages.ts';
-import { ChangeSight } from './change-sight.ts';
+import { type ChangeExtent, ChangeSight, shownMessage } from './change-sight.ts';
 
 /** Most revisions in one answer. */
 const REVISIONS_MAX = 1000;
@@ -22,7 +22,8 @@ const REVISIONS_MAX = 1000;
 const CHANGES_PER_PIECE = 200;
 
 /**
- * The revisions of this branch from its head backwards.
+ * The revisions of this branch from its head backwards. Those of which the caller may learn nothing are left out of the
+ * page. Offset, limit and total count all of them: otherwise every revision before a page would have to be looked at.
  *
  * @throws {ServiceError} `UNAUTHORIZED` without a login
  * @see messages.ts, ListRevisions; docs/interface/revisions.md#revision-lists
@@ -58,9 +59,12 @@ function* listText(
     const record = decodeJsonRow(value) as RevisionRecord;
     if (includeSystem || !record.isSystem) {
       if (met >= offset) {
-        yield opening;
-        yield* text.record(record);
-        opening = ',';
+        const extent = yield* silently(text.sight.extentOf(record));
+        if (extent !== 'none') {
+          yield opening;
+          yield* text.record(record, extent);
+          opening = ',';
+        }
       }
       met += 1;
     }
@@ -102,7 +106,7 @@ function* revisionRows(reader: TableReader, upTo: Revision): Generator<Row, void
 /**
  * One revision record.
  *
- * @returns undefined when this branch has no such revision
+ * @returns undefined when this branch has no such revision, or one of which the caller may learn nothing
  * @throws {ServiceError} `UNAUTHORIZED` without a login
  * @see messages.ts, ReadRevision
  */
@@ -110,17 +114,16 @@ export function readRevision(
   state: BranchState,
   context: QueryContext,
   query: ReadRevision,
-): JsonAnswer | undefined {
-  requireLogin(context.caller.principal);
-  const record = readRecord(context.view, query.revision);
-  if (record === undefined) return undefined;
-  return answerScan(context, (reader) => new RevisionText(state, context, reader).record(record));
+): JsonAnswer | undefined | Promise<JsonAnswer | undefined> {
+  return withSeenRevision(context, query, (record, extent) =>
+    answerScan(context, (reader) => new RevisionText(state, context, reader).record(record, extent)),
+  );
 }
 
 /**
  * The node changes of a revision.
  *
- * @returns undefined when this branch has no such revision
+ * @returns undefined as {@link readRevision}
  * @throws {ServiceError} `UNAUTHORIZED` without a login
  * @see messages.ts, ReadRevisionChanges; docs/interface/revisions.md#revision-lists
  */
@@ -128,13 +131,24 @@ export function readRevisionChanges(
   state: BranchState,
   context: QueryContext,
   query: ReadRevisionChanges,
-): JsonAnswer | undefined {
-  requireLogin(context.caller.principal);
-  const record = readRecord(context.view, query.revision);
-  if (record === undefined) return undefined;
-  return answerScan(context, (reader) =>
-    new RevisionText(state, context, reader).changes(record, wholeChange),
+): JsonAnswer | undefined | Promise<JsonAnswer | undefined> {
+  return withSeenRevision(context, query, (record) =>
+    answerScan(context, (reader) => new RevisionText(state, context, reader).changes(record, wholeChange)),
   );
+}
+
+/** Answers what is about a revision of which the caller may learn something. Usually at once. */
+function withSeenRevision(
+  context: QueryContext,
+  { revision }: ReadRevision | ReadRevisionChanges,
+  answer: (record: RevisionRecord, extent: ChangeExtent) => JsonAnswer,
+): JsonAnswer | undefined | Promise<JsonAnswer | undefined> {
+  requireLogin(context.caller.principal);
+  const record = readRecord(context.view, revision);
+  if (record === undefined) return undefined;
+  const extent = settle(context, (reader) => new ChangeSight(context, reader).extentOf(record), 'moving');
+  const answered = (found: ChangeExtent) => (found === 'none' ? undefined : answer(record, found));
+  return extent instanceof Promise ? extent.then(answered) : answered(extent);
 }
 
 function wholeChange(change: NodeChange): unknown {
@@ -155,22 +169,21 @@ function briefChange({ node_id, workspace, operation }: NodeChange): unknown {
 
 /** Renders revisions. Changes of nodes the caller may not read are omitted. */
 class RevisionText {
+  readonly sight: ChangeSight;
   readonly #branch: string;
   readonly #lineage: Lineage;
   readonly #reader: TableReader;
-  readonly #sight: ChangeSight;
 
   constructor(state: BranchState, context: QueryContext, reader: TableReader) {
     this.#branch = state.name;
     this.#lineage = readLineage(reader);
     this.#reader = reader;
-    this.#sight = new ChangeSight(context, reader);
+    this.sight = new ChangeSight(context, reader);
   }
 
-  /** The record in its wire form. */
-  *record(record: RevisionRecord): Generator<string, void> {
+  /** The record in its wire form. @param extent how much of it the caller may learn of */
+  *record(record: RevisionRecord, extent: ChangeExtent): Generator<string, void> {
     const { revision, parent, mergeParent, timestamp, actor, isSystem } = record;
-    const message = yield* silently(this.#sight.message(record));
     const head = {
       revision,
       parent,
@@ -178,7 +191,7 @@ class RevisionText {
       branch: record.branch ?? this.#lineage.branchOf(parseRevision(revision)) ?? this.#branch,
       timestamp,
       actor,
-      message,
+      message: shownMessage(record, extent),
       is_system: isSystem,
     };
     yield `${JSON.stringify(head).slice(0, -1)},"changed_nodes":`;
@@ -209,9 +222,9 @@ class RevisionText {
     record: RevisionRecord,
     changes: readonly NodeChange[],
   ): Generator<undefined, readonly NodeChange[]> {
-    if (this.#sight.seesAll) return changes;
+    if (this.sight.seesAll) return changes;
     const seen: NodeChange[] = [];
-    for (const change of changes) if (yield* this.#sight.sees(record, change)) seen.push(change);
+    for (const change of changes) if (yield* this.sight.sees(record, change)) seen.push(change);
     return seen;
   }
 }

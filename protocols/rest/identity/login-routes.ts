@@ -80,7 +80,9 @@ function registerRoute(context: IdentityContext, { isRepository, prefix, suffix,
         400: { description: 'The address is no email address, or the password breaks the policy.' },
         403: { description: 'Nobody may register there.' },
         409: { description: 'The address has an account.' },
-        429: { description: 'Too many registrations at once from one address of a client.' },
+        429: {
+          description: 'Too many registrations from one network of clients, at once or within an hour.',
+        },
         ...busy,
       },
     },
@@ -137,7 +139,10 @@ function loginRoute(context: IdentityContext, { isRepository, prefix, suffix, wh
         200: tokensAnswered,
         401: { description: 'The email or the password is wrong.' },
         403: { description: 'The account is deactivated, or logins with a password are switched off.' },
-        429: { description: 'Too many failed logins, or too many logins at once.' },
+        429: {
+          description:
+            'Too many failed logins to the account or from one network of clients, or too many logins at once.',
+        },
         ...busy,
       },
     },

@@ -48,7 +48,6 @@ const requestDocs: Omit<RouteDocs, 'summary'> = {
     },
     400: { description: 'The email address is not valid, or nobody may land at `redirect_url`.' },
     403: { description: 'Logins with a link are switched off.' },
-    404: { description: 'There is no such tenant.' },
     429: { description: 'Too many links were asked for.' },
     503: { description: 'No mail can be sent: `EMAIL_NOT_CONFIGURED`.' },
   },

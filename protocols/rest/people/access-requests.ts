@@ -214,7 +214,7 @@ function denyRoute(context: AccessContext): RestRoute {
         200: { description: 'It is denied.', schema: doneSchema },
         ...refusals,
         404: { description: 'There is no such repository or request.' },
-        409: { description: 'The request was granted already: revoke the access.' },
+        409: { description: 'The request was granted, or the invitation used, already: revoke the access.' },
       },
     },
     async decide(request, by) {

@@ -78,8 +78,23 @@ export class TenantPeople {
     return await this.query<AccessEntry>(tenant, { type: 'FindInvitation', repository, identityId });
   }
 
-  /** An invitation was used. One that was withdrawn or replaced meanwhile stays what it is. */
-  async useInvitation(tenant: string, repository: string, id: string): Promise<void> {
+  /**
+   * Begins to use the invitation that is open for a person. Nobody withdraws or replaces it from then on.
+   *
+   * @param repository its part of actor ids
+   * @returns undefined for a person without one
+   */
+  async takeInvitation(
+    tenant: string,
+    repository: string,
+    { identity_id: identityId }: Identity,
+  ): Promise<AccessEntry | undefined> {
+    const command = { type: 'TakeInvitation', repository, identityId } as const;
+    return (await this.command<AccessEntry | null>(tenant, command)) ?? undefined;
+  }
+
+  /** An invitation was used. One that was withdrawn meanwhile, or after which there is another one, stays what it is. */
+  async endUse(tenant: string, repository: string, id: string): Promise<void> {
     const decision = { type: 'DecideAccess', repository, id, decision: 'active', reason: null } as const;
     try {
       await this.command(tenant, { ...decision, by: 'system' });

@@ -53,6 +53,8 @@ function listRoute(context: RestContext): RestRoute {
     auth: 'required',
     docs: {
       summary: 'The revisions of a branch, newest first',
+      description:
+        'A revision of which the caller may read no changed node is left out. It is counted, so a page may be shorter than `limit`: go on while `has_more` is true.',
       tag,
       parameters: [
         { name: 'branch', in: 'query', description: 'Default: the default branch of the repository.' },

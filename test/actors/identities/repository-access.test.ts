@@ -195,6 +195,55 @@ describe('an invitation', () => {
     expect(invitation()).toBeUndefined();
   });
 
+  it('is found until its use has ended, and stays as it was taken', async () => {
+    const take = (): Promise<AccessEntry | null> =>
+      real.send({ type: 'TakeInvitation', repository: site, identityId });
+    const { id } = await invite(ann);
+    expect(await take()).toBeNull();
+    await verify();
+    const taken = await take();
+    expect(taken).toMatchObject({ id, status: 'active', requested_roles: ['editor'] });
+    expect(taken).not.toHaveProperty('taken_ms');
+    real.clock.advance(50_000);
+    expect([await take(), invitation()]).toEqual([taken, taken]);
+    // Withdrawing it would come too late, unless whoever took it has died.
+    real.clock.advance(59_999);
+    await expect(decide(id, 'denied')).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: 'The request is granted already',
+    });
+    expect(await decide(id, 'active')).toMatchObject({ id, status: 'active', decided_by: 'admin' });
+    expect([await take(), invitation()]).toEqual([null, undefined]);
+    await expect(decide(id, 'denied')).rejects.toMatchObject({ code: 'CONFLICT' });
+    real.clock.advance(60_000);
+    await expect(decide(id, 'denied')).rejects.toMatchObject({ code: 'CONFLICT' });
+  });
+
+  it('that nobody uses to the end can be withdrawn, replaced and revoked, and ends at its time', async () => {
+    const take = (): Promise<AccessEntry | null> =>
+      real.send({ type: 'TakeInvitation', repository: site, identityId });
+    await verify();
+    const first = await invite(ann);
+    await take();
+    const second = await invite(ann, { roles: ['viewer'] });
+    expect(second.id).not.toBe(first.id);
+    // Whoever has taken the first one has it; the second one waits for the next login.
+    await expect(decide(first.id, 'active')).rejects.toMatchObject({ code: 'NOT_FOUND' });
+    expect(await take()).toMatchObject({ id: second.id, requested_roles: ['viewer'] });
+    real.clock.advance(60_000);
+    expect(await decide(second.id, 'denied')).toMatchObject({ status: 'denied' });
+    expect(await take()).toBeNull();
+    const third = await invite(ann);
+    await take();
+    await real.send({ type: 'EndInvitation', repository: site, identityId, reason: null, by: 'boss' });
+    expect((await list('denied')).entries).toMatchObject([{ id: third.id, decided_by: 'boss' }]);
+    expect(await take()).toBeNull();
+    await invite(ann, { days: 1 });
+    await take();
+    real.clock.advance(DAY);
+    expect([await take(), invitation()]).toEqual([null, undefined]);
+  });
+
   it('ends when the access of the person is revoked, whether or not the address is proven [ACCESSREQ-006]', async () => {
     const end = (who = identityId, repository = site): Promise<unknown> =>
       real.send({ type: 'EndInvitation', repository, identityId: who, reason: 'left', by: 'boss' });
@@ -246,6 +295,7 @@ describe('what people have in repositories', () => {
         by: 'x',
       },
       { type: 'EndInvitation', repository: site, identityId, reason: null, by: 'x' },
+      { type: 'TakeInvitation', repository: site, identityId },
       { type: 'NoteStatusChange', identityId, changeId: '', after: '', done: 0 },
       { type: 'EndStatusChange', identityId, changeId: '' },
     ] as const)

@@ -12,8 +12,10 @@ import {
 } from '#protocols/identity/identity-logins.ts';
 import { IdentityTokens, type VerifiedAccess } from '#runtime/access/identity/identity-tokens.ts';
 import { defaultLoginThrottle, LoginThrottle } from '#runtime/access/login-throttle.ts';
+import { networkLimits } from '#runtime/access/network-limit.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { systemRandom } from '#runtime/base/random.ts';
+import type { ServiceError } from '#runtime/errors/service-error.ts';
 import { MemberProvisioning } from '#server/provisioning/provisioning.ts';
 import { MemberIdentities } from '#server/provisioning/tenant-identities.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
@@ -38,20 +40,23 @@ beforeAll(async () => {
     Promise.resolve({ username: 'admin', email: null, passwordHash: 'hash', mustChangePassword: false }),
   );
   tokens = new IdentityTokens('a secret of the tests, long enough', clock, systemRandom);
-  logins = new IdentityLogins({
-    router: host,
-    provisioning: new MemberIdentities(host, host),
-    hasher: new PasswordHasher(),
-    tokens,
-    throttle: new LoginThrottle(clock, defaultLoginThrottle),
-    clock,
-    random: systemRandom,
-  });
+  logins = loginsWith(new LoginThrottle(clock));
 });
 
 afterAll(() => fixture.close());
 
 beforeEach(() => fixture.host.destroyUnder(actor));
+
+const loginsWith = (throttle: LoginThrottle): IdentityLogins =>
+  new IdentityLogins({
+    router: fixture.host,
+    provisioning: new MemberIdentities(fixture.host, fixture.host),
+    hasher: new PasswordHasher(),
+    tokens,
+    throttle,
+    clock,
+    random: systemRandom,
+  });
 
 const register = (more: Partial<LoginScope> = {}, password = 'the password'): Promise<TokenPair> =>
   logins.register({ ...scope, ...more }, { email: ann, password, displayName: 'Ann' }, home);
@@ -148,6 +153,32 @@ describe('logging in', () => {
     await logIn();
   });
 
+  it('is refused alike as often as it is tried, in a tenant that does not exist, and in one without anybody [ID-047]', async () => {
+    await register();
+    const tries = async (tenant: string): Promise<unknown[]> => {
+      const answers: unknown[] = [];
+      for (let attempt = 0; attempt < 8; attempt += 1) {
+        const failed = logins.logIn(
+          { tenant },
+          { email: 'ben@example.org', password: 'x', rememberMe: false },
+          home,
+        );
+        const { code, details, message } = await failed.then(
+          () => expect.unreachable('nobody is logged in'),
+          (error) => error as ServiceError,
+        );
+        answers.push({ code, details, message });
+      }
+      return answers;
+    };
+    const known = await tries('default');
+    expect(known[5]).toMatchObject({ code: 'ACCOUNT_LOCKED', details: { retry_after_seconds: 900 } });
+    expect(await tries('none')).toEqual(known);
+    await fixture.host.destroyUnder(actor);
+    expect(await tries('nobody')).toEqual(known);
+    expect(await tries('default')).toEqual(known);
+  });
+
   it('locks after five failures from elsewhere, also for the right password, and says for how long', async () => {
     await register();
     for (let index = 0; index < 5; index += 1)
@@ -223,6 +254,71 @@ describe('logging in', () => {
     const next = await logins.refresh(pair.refresh_token, undefined);
     expect((await accessOf(next)).flags.must_change_password).toBe(false);
     requirePresentPassword(await accessOf(next));
+  });
+});
+
+describe('many accounts that are tried from one network [ID-046]', () => {
+  const sprayer: LoginClient = { address: '2001:db8:0:7::1', userAgent: undefined };
+  const neighbour: LoginClient = { address: '2001:db8:0:7::2', userAgent: undefined };
+  const refusal = { code: 'RATE_LIMITED', details: { retry_after_seconds: 1 } };
+  const FREE = 4;
+  let throttle: LoginThrottle;
+  let all: IdentityLogins;
+
+  beforeEach(() => {
+    const network = { ...networkLimits, freeFailures: FREE };
+    throttle = new LoginThrottle(clock, { ...defaultLoginThrottle, network });
+    all = loginsWith(throttle);
+  });
+
+  const enter = (
+    password: string,
+    client: LoginClient,
+    email = ann,
+    tenant = 'default',
+  ): Promise<TokenPair> => all.logIn({ tenant }, { email, password, rememberMe: false }, client);
+
+  it('hold it up after some failures, and nobody who has logged in from there', async () => {
+    await register();
+    await enter('the password', neighbour);
+    for (let name = 0; name <= FREE; name += 1)
+      await expect(enter('wrong', sprayer, `n${name}@example.org`)).rejects.toMatchObject({
+        code: 'INVALID_CREDENTIALS',
+      });
+    await expect(enter('wrong', sprayer, 'another@example.org')).rejects.toMatchObject(refusal);
+    await expect(enter('wrong', sprayer, 'no address')).rejects.toMatchObject(refusal);
+    await expect(enter('wrong', sprayer, ann, 'none')).rejects.toMatchObject(refusal);
+    await enter('the password', neighbour);
+    // Each account has its own lock there.
+    for (let failure = 0; failure < 5; failure += 1)
+      await expect(enter('wrong', sprayer)).rejects.toMatchObject({ code: 'INVALID_CREDENTIALS' });
+    await expect(enter('wrong', sprayer)).rejects.toMatchObject({ code: 'ACCOUNT_LOCKED' });
+    await enter('the password', abroad);
+  });
+
+  it('are counted also where there is nobody, and not for a right password', async () => {
+    await register();
+    for (let round = 0; round < FREE + 2; round += 1) await enter('the password', abroad);
+    expect(throttle.guesses.waitMs(abroad.address)).toBe(0);
+    for (let name = 0; name <= FREE; name += 1)
+      await enter('x', sprayer, `n${name}@example.org`, 'none').catch(() => undefined);
+    expect(throttle.guesses.waitMs(sprayer.address)).toBe(1_000);
+  });
+
+  it('that are registered there are some as well, then one now and then', async () => {
+    const enrol = (name: number | string, client = sprayer): Promise<TokenPair> =>
+      all.register(
+        scope,
+        { email: `p${name}@example.org`, password: 'long enough', displayName: undefined },
+        client,
+      );
+    for (let name = 0; name <= FREE; name += 1) await enrol(name);
+    await expect(enrol('late', neighbour)).rejects.toMatchObject(refusal);
+    await enrol('elsewhere', home);
+    clock.advance(1_000);
+    // Also one with an address that has an account: otherwise addresses could be tried without a limit.
+    await expect(enrol(0)).rejects.toMatchObject({ code: 'EMAIL_EXISTS' });
+    await expect(enrol('late')).rejects.toMatchObject({ code: 'RATE_LIMITED' });
   });
 });
 

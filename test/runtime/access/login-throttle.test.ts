@@ -5,7 +5,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 
 const place = { freeFailures: 3, firstWaitMs: 1_000, waitMsMax: 4_000, forgetMs: 60_000, entriesMax: 3 };
 const wide = { ...place, freeFailures: 50 };
-const limits = { ...place, address: wide, account: wide, runningMax: 2 };
+const limits = { ...place, network: wide, account: wide, runningMax: 2 };
 
 class ManualClock implements Clock {
   nowMs = 0;
@@ -123,6 +123,43 @@ describe('LoginThrottle', () => {
     for (let name = 0; name < 51; name++) expect(attempt(throttle, `default/name-${name}`)).toBe('tried');
     expect(attempt(throttle, 'default/name-51')).toBe(1);
     expect(attempt(throttle, 'default/name-51', '10.0.0.2')).toBe('tried');
+  });
+
+  it('holds nobody up who has logged in from there before, except for the own failures', () => {
+    const throttle = new LoginThrottle(new ManualClock(), limits);
+    expect(attempt(throttle)).toBe('tried');
+    throttle.succeeded('default/admin', '10.0.0.1');
+    for (let name = 0; name < 51; name++) attempt(throttle, `default/name-${name}`);
+    expect(attempt(throttle, 'default/other')).toBe(1);
+    for (let failure = 0; failure < 4; failure++) expect(attempt(throttle)).toBe('tried');
+    expect(attempt(throttle)).toBe(1);
+  });
+
+  it('gives others no attempt for the login of somebody who is not held up', () => {
+    const clock = new ManualClock();
+    const throttle = new LoginThrottle(clock, limits);
+    expect(attempt(throttle)).toBe('tried');
+    throttle.succeeded('default/admin', '10.0.0.1');
+    for (let name = 0; name < 54; name++) attempt(throttle, `default/name-${name}`);
+    clock.nowMs += 1_000;
+    for (let name = 0; name < 3; name++) {
+      expect(attempt(throttle, `default/other-${name}`)).toBe('tried');
+      expect(attempt(throttle, `default/more-${name}`)).toBeGreaterThan(1);
+      for (let login = 0; login < 3; login++) {
+        expect(attempt(throttle)).toBe('tried');
+        throttle.succeeded('default/admin', '10.0.0.1');
+        expect(attempt(throttle, `default/more-${name}`)).toBeGreaterThan(1);
+      }
+      clock.nowMs += 4_000;
+    }
+  });
+
+  it('counts what people do apart from what administrators do, and registrations apart from guesses', () => {
+    const throttle = new LoginThrottle(new ManualClock(), limits);
+    for (let guess = 0; guess < 51; guess++) throttle.guesses.count('10.0.0.1');
+    expect(throttle.guesses.waitMs('10.0.0.1')).toBe(1_000);
+    expect(throttle.registrations.waitMs('10.0.0.1')).toBe(0);
+    expect(attempt(throttle)).toBe('tried');
   });
 
   it('delays an account that many addresses try, except at addresses with an earlier login', () => {

@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { UserNode } from '#actors/branch/user-messages.ts';
 import type { Identity, Registered } from '#actors/identities/messages.ts';
+import type { AccessEntry, AccessPage, AccessStatus } from '#actors/identities/people-messages.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
 import { RepositoryMembers } from '#protocols/rest/people/repository-members.ts';
 import { TenantPeople } from '#protocols/rest/people/tenant-people.ts';
 import type { Router } from '#runtime/actor/ports.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
+import type { ServiceError } from '#runtime/errors/service-error.ts';
 import { silentLog } from '#runtime/telemetry/log-context.ts';
 import { LazyUpgrades } from '#server/provisioning/built-in-upgrades.ts';
 import { MemberProvisioning } from '#server/provisioning/provisioning.ts';
@@ -16,13 +18,14 @@ import { callers, HostFixture } from '#test/support/host-fixture.ts';
 
 const tenant = 'default';
 const identities = 'default/identities';
-const site = 'site';
 
 /** More messages than the use of an invitation takes. */
 const MESSAGES_MAX = 40;
 
 let fixture: HostFixture;
 let ann: Identity;
+/** The repository of a test. */
+let site: string;
 
 beforeEach(async () => {
   fixture = await HostFixture.open();
@@ -41,13 +44,19 @@ beforeEach(async () => {
     changes,
   } as never);
   ann = { ...identity, ...changes };
+  await makeSite('site');
+});
+
+async function makeSite(name: string): Promise<void> {
+  site = name;
+  const { host } = fixture;
   const settings = { defaultBranch: 'main', defaultLanguage: 'en', supportedLanguages: [] };
-  await provisioning.createRepository(
+  await new MemberProvisioning(host, host, systemRandom).createRepository(
     tenant,
     { repositoryId: site, description: null, ...settings },
     { caller: callers.admin },
   );
-});
+}
 
 afterEach(() => fixture.close());
 
@@ -94,24 +103,28 @@ const revoke = (): Promise<void> => {
   );
 };
 
-async function invite(): Promise<void> {
-  await fixture.command(identities, {
+async function invite(role = 'editor'): Promise<AccessEntry> {
+  const command = {
     type: 'InviteToRepository',
     repository: await members().partOf(tenant, site),
     email: ann.email,
-    roles: ['editor'],
+    roles: [role],
     message: null,
     days: 7,
     by: 'boss',
-  } as never);
+  };
+  return await fixture.command(identities, command);
+}
+
+async function userNodes(): Promise<readonly UserNode[]> {
+  const { actor } = await directory().besideContent(tenant, site, 'main');
+  const query = { type: 'FindUsers', by: { userId: ann.identity_id } };
+  return await fixture.query<Promise<readonly UserNode[]>>(actor, query);
 }
 
 /** The status of the node, and whether the person has the role of the invitations. */
 async function standing(): Promise<readonly unknown[]> {
-  const { actor } = await directory().besideContent(tenant, site, 'main');
-  const query = { type: 'FindUsers', by: { userId: ann.identity_id } };
-  const nodes = await fixture.query<Promise<readonly UserNode[]>>(actor, query);
-  return nodes.map(({ roles, status }) => [status, roles.includes('editor')]);
+  return (await userNodes()).map(({ roles, status }) => [status, roles.includes('editor')]);
 }
 
 const grant = (): Promise<void> => members().admit(tenant, site, ann, [], 'boss');
@@ -149,4 +162,126 @@ describe('an invitation that is used while access is revoked', () => {
       expect([at, await standing()]).toEqual([at, [['active', true]]]);
     }
   });
+});
+
+/** Roles of each node of the person, besides that of everybody. */
+async function rolesGiven(): Promise<readonly (readonly string[])[]> {
+  return (await userNodes()).map(({ roles }) => roles.filter((role) => role !== 'authenticated_user'));
+}
+
+/** The roles of the invitations with a status. */
+async function listed(status: AccessStatus): Promise<readonly (readonly string[])[]> {
+  const repository = await members().partOf(tenant, site);
+  const query = { type: 'ListAccess', repository, status, offset: 0, limit: 100 };
+  const { entries } = await fixture.query<Promise<AccessPage>>(identities, query);
+  return entries.map(({ requested_roles: roles }) => roles);
+}
+
+/**
+ * Logs an invited person in, and has something happen before a message of the login: before each one in turn, each time in
+ * another repository.
+ */
+async function atEachMessage(
+  happens: (invited: AccessEntry) => Promise<unknown>,
+  check: (at: number) => Promise<void>,
+): Promise<void> {
+  for (let at = 1; ; at += 1) {
+    expect(at).toBeLessThan(MESSAGES_MAX);
+    await makeSite(`site-${at}`);
+    const invited = await invite();
+    const { sent, users } = logins(at, () => happens(invited));
+    await users.findOrMake(tenant, site, ann).catch((error: Error) => expect(error.message).toBe('died'));
+    if (sent() < at) break;
+    await check(at);
+  }
+}
+
+const logIn = () => logins().users.findOrMake(tenant, site, ann);
+
+describe('an invitation that is used', () => {
+  it('is the one that was replaced, or the new one, but never what is neither [ACCESSREQ-010]', async () => {
+    const ends = new Set<string>();
+    await atEachMessage(
+      () => invite('author'),
+      async (at) => {
+        const [roles] = await rolesGiven();
+        ends.add(String(roles));
+        if (String(roles) === 'editor') {
+          // It was taken before, so the new one is for the next login.
+          expect([at, await listed('invited')]).toEqual([at, [['author']]]);
+          await logIn();
+          expect([at, await rolesGiven()]).toEqual([at, [['editor', 'author']]]);
+        } else expect([at, roles]).toEqual([at, ['author']]);
+        expect([at, await listed('invited'), await listed('active')]).toEqual([at, [], [['author']]]);
+      },
+    );
+    expect([...ends].sort()).toEqual(['author', 'editor']);
+  });
+
+  it('is not withdrawn any more, and one that was withdrawn is not used [ACCESSREQ-010]', async () => {
+    const ends = new Set<string>();
+    let end = '';
+    await atEachMessage(
+      async ({ id, repository }) => {
+        const deny = { type: 'DecideAccess', repository, id, decision: 'denied', reason: null, by: 'boss' };
+        end = await fixture.command(identities, deny).then(
+          () => 'withdrawn',
+          (error: ServiceError) => error.code,
+        );
+      },
+      async (at) => {
+        ends.add(end);
+        // Whoever is not invited gets the default role here.
+        const role = end === 'withdrawn' ? 'viewer' : 'editor';
+        await logIn();
+        expect([at, end, await rolesGiven()]).toEqual([at, end, [[role]]]);
+        expect([at, await listed('invited')]).toEqual([at, []]);
+      },
+    );
+    expect([...ends].sort()).toEqual(['CONFLICT', 'withdrawn']);
+  });
+
+  it('is used once by two logins of the person, which both find its node', async () => {
+    let other: unknown;
+    await atEachMessage(
+      async () => {
+        other = await logIn();
+      },
+      async (at) => {
+        expect([at, await rolesGiven()]).toEqual([at, [['editor']]]);
+        expect([at, other]).toMatchObject([at, { path: '/users/internal/ann-at-example-org' }]);
+        expect([at, await listed('invited'), await listed('active')]).toEqual([at, [], [['editor']]]);
+      },
+    );
+    await makeSite('crowd');
+    await invite();
+    const found = await Promise.all(Array.from({ length: 4 }, logIn));
+    expect(found.map((user) => user?.path)).toEqual(
+      Array.from({ length: 4 }, () => '/users/internal/ann-at-example-org'),
+    );
+    expect([await rolesGiven(), await listed('active')]).toEqual([[['editor']], [['editor']]]);
+  });
+
+  it('is not lost with a login that dies', async () => {
+    await atEachMessage(
+      () => Promise.reject(new Error('died')),
+      async (at) => {
+        await logIn();
+        expect([at, await rolesGiven()]).toEqual([at, [['editor']]]);
+        expect([at, await listed('invited'), await listed('active')]).toEqual([at, [], [['editor']]]);
+      },
+    );
+  });
+});
+
+it('access that is granted while the person logs in for the first time has its roles', async () => {
+  for (let at = 1; ; at += 1) {
+    expect(at).toBeLessThan(MESSAGES_MAX);
+    await makeSite(`site-${at}`);
+    const { sent, users } = logins(at, logIn);
+    await users.admit(tenant, site, ann, ['editor'], 'boss');
+    if (sent() < at) break;
+    const [roles] = await rolesGiven();
+    expect([at, roles]).toEqual([at, expect.arrayContaining(['editor'])]);
+  }
 });

@@ -33,7 +33,7 @@ export const hidden = {
   id: 'hidden-id',
   path: '/open/concealed',
   below: '/open/concealed/beneath',
-  traces: ['hidden-', 'concealed', 'beneath', 'classified'],
+  traces: ['hidden-', 'concealed', 'beneath', 'classified', '"eve"'],
 } as const;
 
 /** A path at which nothing ever was. */

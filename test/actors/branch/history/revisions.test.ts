@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Caller } from '#runtime/commit/behaviour.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
 import {
   administrator,
@@ -180,14 +181,115 @@ describe('the revisions of a branch', () => {
     expect(await changes('1-0')).toBe(undefined);
   });
 
-  it('are for people with a login, and name no node they may not read', async () => {
+  it('are for people with a login', async () => {
     const { revision } = await create('classified');
     const caller = callerWith((_operation, { path }) => path !== '/classified');
-    expect(await read(revision, caller)).toMatchObject({ revision, changed_nodes: [] });
-    expect(await changes(revision, caller)).toEqual([]);
     const nobody = { ...caller, principal: { kind: 'anonymous', tenant: 'acme', isEnabled: true } as const };
     await expect(list(1, 0, true, nobody)).rejects.toEqual(refusal('UNAUTHORIZED'));
     await expect(read(revision, nobody)).rejects.toEqual(refusal('UNAUTHORIZED'));
     await expect(changes(revision, nobody)).rejects.toEqual(refusal('UNAUTHORIZED'));
+  });
+});
+
+describe('revisions, to a caller to whom nodes are hidden [REV-040]', () => {
+  let branch: BranchFixture;
+  const made: Record<string, string> = {};
+
+  const reader = callerWith((_operation, { path }) => path.startsWith('/open'));
+  const everything = callerWith(() => true);
+  const nothing = callerWith(() => false);
+
+  const list = async (caller: Caller, limit = 50, offset = 0, includeSystem = true) =>
+    (await branch.query({ type: 'ListRevisions', limit, offset, includeSystem }, caller)) as RevisionList;
+  const seen = async (caller: Caller) => (await list(caller)).revisions.map(({ revision }) => revision);
+  const read = (name: string, caller: Caller) =>
+    branch.query({ type: 'ReadRevision', revision: parseRevision(made[name] as string) }, caller);
+  const changes = (name: string, caller: Caller) =>
+    branch.query({ type: 'ReadRevisionChanges', revision: parseRevision(made[name] as string) }, caller);
+  const commit = async (name: string, ...nodes: readonly string[]) => {
+    const { revision } = await branch.command({
+      type: 'CommitOperations',
+      workspace,
+      commit: { message: `message of ${name}`, actor: `author of ${name}` },
+      operations: nodes.map((node) => ({
+        type: 'create',
+        parentPath: '/',
+        node: { name: node, nodeType: 'svc:Folder', properties: {} },
+      })),
+    });
+    made[name] = revision as string;
+  };
+
+  beforeAll(async () => {
+    branch = await openBranch();
+    await commit('open', 'open-1', 'open-2');
+    await commit('closed', 'closed-1');
+    await commit('both', 'closed-2', 'open-3');
+    const definition = { name: 'test:Secret' };
+    const put = await branch.command({ type: 'PutDefinition', kind: 'node_type', definition });
+    made.definition = put.revision as string;
+    await commit('late', 'open-4');
+  });
+  afterAll(() => branch.close());
+
+  it('are those with a change that the caller may learn of, as if there were no others', async () => {
+    expect(await seen(reader)).toEqual([made.late, made.both, made.open]);
+    for (const name of ['closed', 'definition']) {
+      expect(await read(name, administrator)).toMatchObject({ revision: made[name] });
+      expect([await read(name, reader), await changes(name, reader)]).toEqual([undefined, undefined]);
+    }
+    const told = JSON.stringify(await list(reader));
+    for (const trace of ['author of closed', 'message of closed', 'test:Secret', 'closed-'])
+      expect(told).not.toContain(trace);
+  });
+
+  it('have no message where one of their changes is hidden', async () => {
+    expect(await read('both', reader)).toMatchObject({
+      actor: 'author of both',
+      message: null,
+      changed_nodes: [{ operation: 'added' }],
+    });
+    expect(await changes('both', reader)).toMatchObject([{ path: '/open-3' }]);
+    expect(await read('open', reader)).toMatchObject({
+      message: 'message of open',
+      changed_nodes: [{ operation: 'added' }, { operation: 'added' }],
+    });
+  });
+
+  it('are none to a caller who may read nothing', async () => {
+    expect(await seen(nothing)).toEqual([]);
+    for (const name of Object.keys(made))
+      expect([await read(name, nothing), await changes(name, nothing)]).toEqual([undefined, undefined]);
+  });
+
+  it('that changed definitions alone are none even to a caller who may read every node', async () => {
+    const shown = await seen(everything);
+    expect(shown.slice(0, 4)).toEqual([made.late, made.both, made.closed, made.open]);
+    expect(shown).not.toContain(made.definition);
+    expect(await read('definition', everything)).toBeUndefined();
+    expect(await seen(administrator)).toContain(made.definition);
+  });
+
+  it('are left out of pages, whose offsets and totals count all', async () => {
+    const all = await list(administrator);
+    const walked: string[] = [];
+    for (let offset = 0; offset < all.total; offset += 2) {
+      const page = await list(reader, 2, offset);
+      expect(page).toMatchObject({ total: all.total, has_more: offset + 2 < all.total });
+      expect(page.revisions.length).toBeLessThanOrEqual(2);
+      walked.push(...page.revisions.map(({ revision }) => revision));
+    }
+    expect(walked).toEqual(await seen(reader));
+  });
+
+  it('of thousands of changes are found by their only one that may be read', async () => {
+    const nodes = Array.from({ length: 2_500 }, (_, n) => `closed-bulk-${n}`);
+    await commit('bulk', ...nodes, 'open-last');
+    expect(await changes('bulk', reader)).toMatchObject([{ path: '/open-last' }]);
+    expect(await read('bulk', reader)).toMatchObject({ message: null });
+    expect((await seen(reader))[0]).toBe(made.bulk);
+    await commit('bulk', ...nodes.map((name) => `${name}-again`));
+    expect([await changes('bulk', reader), await read('bulk', reader)]).toEqual([undefined, undefined]);
+    expect(await seen(reader)).not.toContain(made.bulk);
   });
 });

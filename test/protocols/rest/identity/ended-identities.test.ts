@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { IdentityClient } from '#test/support/identity-client.ts';
+import { IdentityClient, PASSWORD } from '#test/support/identity-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 
 let server: TestServer;
@@ -62,4 +62,22 @@ it('a removed person is nobody at every member, and so are the sessions [ID-032,
   const again = await people.register(email);
   expect(again.status).toBe(200);
   expect(again.json.identity.id).not.toBe(id);
+});
+
+it('a password that an administrator wants to be changed counts from the next token of the person on [ID-045]', async () => {
+  const { access, id, refresh } = await people.person(`/auth/${repository}`);
+  const demanded = await server.admin('PATCH', addressOf(id), { must_change_password: true });
+  expect(demanded.status).toBe(200);
+  // Tokens are verified without stored data: this one says nothing of it.
+  expect(await answers(access)).toEqual(three('taken'));
+  const next = await people.refresh(refresh);
+  expect(next.status).toBe(200);
+  expect(await answers(next.json.access_token)).toEqual(three('403 PASSWORD_CHANGE_REQUIRED'));
+  expect(await answers(access)).toEqual(three('taken'));
+  const body = { old_password: PASSWORD, new_password: 'another password' };
+  const changed = await people.send('POST', '/auth/change-password', { token: next.json.access_token, body });
+  expect(changed.status).toBe(204);
+  expect(await answers(next.json.access_token)).toEqual(three('403 PASSWORD_CHANGE_REQUIRED'));
+  const last = await people.refresh(next.json.refresh_token);
+  expect(await answers(last.json.access_token)).toEqual(three('taken'));
 });

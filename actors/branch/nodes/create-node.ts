@@ -1,4 +1,3 @@
-import { authorize } from '#runtime/access/policy.ts';
 import { isDerivedName } from '#runtime/content/definitions/derived-names.ts';
 import { isNodeId, NODE_ID_BYTES_MAX, ROOT_ID } from '#runtime/content/content-node.ts';
 import {
@@ -166,7 +165,8 @@ function* makeParents(edit: EditScope, workspace: string, path: string): Generat
       existing ?? (yield* addNode(edit, workspace, parent, { name, nodeType: FOLDER, properties: {} }));
     parent = { id: made.header.id, path: made.header.path, nodeType: made.header.nodeType };
     depth += 1;
-    if (depth % PARENTS_PER_STEP === 0) yield;
+    // A decision about a parent may take some milliseconds.
+    if (depth % PARENTS_PER_STEP === 0 || !edit.access.policy.unrestricted) yield;
   }
   return parent;
 }
@@ -207,7 +207,7 @@ function* addNode(
   // Whether a path or an id is taken is told to nobody who may not create the node. Usually its place tells that.
   const isDecided = edit.access.decidesByPlace('create', workspace);
   if (isDecided) {
-    authorize(edit.access.policy, 'create', { workspace, path, nodeType: node.nodeType });
+    edit.access.authorizeAt('create', workspace, path, node.nodeType);
     requireFreePlace(edit, workspace, parent, path, node.id);
   }
   const id = node.id ?? edit.turn.newId();

@@ -115,6 +115,13 @@ export const accessGuards: readonly GuardMutant[] = [
     tests: ['test/runtime/scan/scan.test.ts'],
   },
   {
+    guard: 'a role is not written with permissions that take too much work',
+    file: 'runtime/access/roles/role-weight.ts',
+    from: 'if (work > ROLE_WORK_MAX)',
+    to: 'if (work < 0)',
+    tests: ['test/actors/branch/access/role-writes.test.ts'],
+  },
+  {
     guard: 'a read of one node leaves permissions that take more work to the general way',
     file: 'actors/branch/reads/read-node.ts',
     from: 'mayReadInPlace(workspace, peeked) !== true',

@@ -78,3 +78,15 @@ describe('a person whose roles take too much work for a node', () => {
     expect(found.json.version).toBe(1);
   });
 });
+
+describe('a role that takes too much work', () => {
+  it('is refused with the number of a permission [ACC-043]', async () => {
+    const permissions = [...permissionsOf(0), ...permissionsOf(1)];
+    const properties = { role_id: 'more', name: 'more', permissions };
+    const body = { name: 'more', node_type: 'svc:Role', properties };
+    const path = `/api/repository/${content.repository}/main/head/${ACCESS}/roles/`;
+    const { json } = expectStatus(await server.admin('POST', path, body), 400);
+    expect([json.code, json.field]).toEqual(['VALIDATION_FAILED', 'properties.permissions']);
+    expect(json.message).toMatch(/permissions\[\d+\]/);
+  });
+});

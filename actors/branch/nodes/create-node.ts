@@ -10,6 +10,7 @@ import { orderKeyBetween } from '#runtime/content/order-key.ts';
 import { joinPath, pathSegments, sanitizeName } from '#runtime/content/path.ts';
 import { storedTranslations } from '#runtime/content/translations/translation.ts';
 import { requireArchetype, prepareProperties } from '#runtime/content/validation/validate-node.ts';
+import { requireLightRole } from '#runtime/access/roles/role-weight.ts';
 import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
@@ -254,6 +255,7 @@ function* addNode(
   );
   edit.access.authorize('create', workspace, record);
   if (origin === 'given') edit.access.authorizeFields('create', workspace, record, namesGiven(node));
+  if (origin === 'given') yield* requireLightRole(workspace, node.nodeType, properties);
   if (!isDecided) requireFreePlace(edit, workspace, parent, path, node.id);
   yield* edit.writer.prepare(workspace, record);
   edit.writer.add(workspace, record);

@@ -27,6 +27,7 @@ export const compileRule: CompileCondition = (text) => {
   return {
     text,
     readsWorkspace: condition.needs.columns.includes('workspace'),
+    readsRelations: condition.needs.relations,
     bind: ({ caller, workspace }) => {
       const bound = condition.bind(caller, workspace);
       return bound.decided ?? new BoundRule(bound, workspace);

@@ -55,6 +55,11 @@ export class PathGlob {
     this.#matcher = isPlain ? undefined : new GlobMatcher(chainOf(rest));
   }
 
+  /** Words of states that are followed for each character of a path: 0 without wildcards. */
+  get wordsOfWildcards(): number {
+    return this.#matcher?.words ?? 0;
+  }
+
   /** Whether it matches every path. */
   get isEverything(): boolean {
     return this.isSubtree && this.top === '/';

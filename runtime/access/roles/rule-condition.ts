@@ -55,6 +55,8 @@ export interface RuleCondition {
   readonly text: string;
   /** Whether it may look at the workspace of a node. If not, it is bound once for all workspaces. */
   readonly readsWorkspace: boolean;
+  /** Whether it may ask for relations. */
+  readonly readsRelations: boolean;
   /** It may take some milliseconds. */
   bind(scope: RuleScope): BoundCondition;
 }

@@ -39,7 +39,7 @@ export const conditionTexts: readonly string[] = Object.keys(conditions);
 export const compileForTest: CompileCondition = (text) => {
   const bind = Object.hasOwn(conditions, text) ? conditions[text] : undefined;
   if (bind === undefined) return { error: `there is no condition '${text}'` };
-  return { text, bind, readsWorkspace: text === 'in content' };
+  return { text, bind, readsWorkspace: text === 'in content', readsRelations: false };
 };
 
 /** Whether a condition holds, as the reference decides it: straight, without binding. */

@@ -19,12 +19,23 @@ const elsewhere = Array.from({ length: 50 }, (_, index) => ({
   operations: ['read', 'update'],
 }));
 
+/** The same with conditions, as many as a role may have. */
+const manyElsewhere = Array.from({ length: 499 }, (_, index) => ({
+  path: `/elsewhere-${index}/**`,
+  operations: ['read', 'update'],
+  condition: 'node.created_by == auth.user_id',
+}));
+
 /** What the measured people may do. */
 const roles: readonly { readonly name: string; readonly permissions: readonly object[] }[] = [
   { name: 'reads everything', permissions: [{ path: '**', operations: ['read'] }] },
   {
     name: '50 other paths, and all articles',
     permissions: [...elsewhere, { path: '/f-*/**', operations: ['read'] }],
+  },
+  {
+    name: '499 other paths with conditions, and all articles',
+    permissions: [...manyElsewhere, { path: '/f-*/**', operations: ['read'] }],
   },
   {
     name: 'a condition on a column',

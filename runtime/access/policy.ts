@@ -1,6 +1,7 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Relations, tooLong } from '#runtime/rel/ports.ts';
 import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+import type { DecisionWork } from './decision-work.ts';
 import { allFields, type FieldFilter, noFields } from './field-filter.ts';
 import type { Principal } from './principal.ts';
 
@@ -22,6 +23,8 @@ export interface Subject {
    * {@link Policy.needs} says that the other three decide.
    */
   readonly node?: ReadableNode;
+  /** Counts the work of a question without {@link node}; absent: nothing counts it, though it is bounded. */
+  readonly work?: DecisionWork;
 }
 
 /** What decides besides workspace, path, name and type of a node. */
@@ -50,10 +53,12 @@ export interface Policy {
   readonly locks: boolean;
   /** What {@link allows} and {@link fields} need to know of nodes of a workspace. */
   needs(operation: Operation, workspace: string): Needs;
+  /** @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` when it takes too much work to tell, see `DecisionWork` */
   allows(operation: Operation, subject: Subject): boolean;
   /**
    * The properties of a node that may be read, or set by an operation. None where the operation is not permitted.
    *
+   * @throws {ServiceError} as {@link allows}
    * @see docs/interface/permissions.md#fields
    */
   fields(operation: 'read' | SettingOperation, subject: Subject): FieldFilter;
@@ -78,15 +83,10 @@ export interface ReadableNode {
   property(name: string, lengthMax?: number): JsonValue | undefined | typeof tooLong;
   /** Whether a scan asks about the row in place: it reads nothing else, and does little work for each row. */
   readonly isInPlace?: true;
-  /** What conditions may use besides the node; absent: one that asks for relations does not hold. */
-  readonly means?: ConditionMeans;
-}
-
-/** What conditions may use besides the node they are asked about. */
-export interface ConditionMeans {
-  readonly relations: Relations;
-  /** Counts work before it is done, in estimated nanoseconds. @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` */
-  spend(work: number): void;
+  /** The relations between nodes; absent: a condition that asks for relations does not hold. */
+  readonly relations?: Relations;
+  /** Counts the work of decisions; absent: nothing counts it, though it is bounded. */
+  readonly work?: DecisionWork;
 }
 
 /**
@@ -122,13 +122,13 @@ export const wholeScope: ReadScope = Object.freeze({ isAll: true, isNone: false 
 /** The scope of a principal that may read nothing. */
 export const emptyScope: ReadScope = Object.freeze({ isAll: false, isNone: true });
 
-/** Whether a node is in a scope. */
-export function isInScope(scope: ReadScope, node: ReadableNode): boolean {
+/** Whether a node is in a scope. @returns undefined where a row in place does not tell */
+export function isInScope(scope: ReadScope, node: ReadableNode): boolean | undefined {
   if (scope.isAll) return true;
   if (scope.isNone) return false;
   if (scope.nodeTypes !== undefined && !scope.nodeTypes.has(node.nodeType)) return false;
   if (scope.tops !== undefined && !scope.tops.some((top) => isAtOrBelow(node.path, top))) return false;
-  return scope.allows === undefined || scope.allows(node) === true;
+  return scope.allows === undefined || scope.allows(node);
 }
 
 /** Whether a path is another one or below it. */

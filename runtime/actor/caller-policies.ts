@@ -68,18 +68,26 @@ export class CallerPolicies {
   }
 
   *#later(granting: Generator<undefined, Granted>): Generator<undefined, Policy> {
-    return this.#policyOf(yield* granting);
+    const policy = this.#policyOf(yield* granting);
+    return 'next' in policy ? yield* policy : policy;
   }
 
-  #policyOf({ grants }: Granted): Policy {
+  /** @returns a generator where conditions have to be bound that take longer than a step may */
+  #policyOf({ grants }: Granted): Policy | Generator<undefined, Policy> {
     // The same as for a repository that does not exist, so that its name cannot be probed.
     if (grants === undefined)
       throw new ServiceError('BRANCH_NOT_FOUND', `Branch '${this.#branch}' not found`);
-    let policy = this.#policies.get(grants);
-    if (policy === undefined) {
-      policy = new RolePolicy(grants, this.#branch, capabilitiesOf(grants, this.#branch));
-      this.#policies.set(grants, policy);
-    }
+    const known = this.#policies.get(grants);
+    if (known !== undefined) return known;
+    const policy = new RolePolicy(grants, this.#branch, capabilitiesOf(grants, this.#branch));
+    if (policy.isLarge) return this.#prepared(grants, policy);
+    this.#policies.set(grants, policy);
+    return policy;
+  }
+
+  *#prepared(grants: Grants, policy: RolePolicy): Generator<undefined, Policy> {
+    yield* policy.prepare();
+    this.#policies.set(grants, policy);
     return policy;
   }
 

@@ -1,6 +1,6 @@
 import { nearestName } from '#runtime/base/text/nearest-name.ts';
 import { compileTerm, compileTest, type Test } from './evaluation/compile-term.ts';
-import { Evaluation, Fault, type UnknownName, WORK_MAX } from './evaluation/evaluation.ts';
+import { Evaluation, Fault, type SharedWork, type UnknownName, WORK_MAX } from './evaluation/evaluation.ts';
 import { type Narrowing, narrowingOf, noNarrowing } from './evaluation/narrowing.ts';
 import { type ConditionNeeds, needsOf } from './evaluation/needs.ts';
 import { resolve } from './evaluation/resolve.ts';
@@ -79,9 +79,15 @@ export interface BoundCondition {
    * As {@link holds}, with less work, for scans that look at many rows without a pause.
    *
    * @param workMax work in units, at most {@link WORK_MAX}
+   * @param shared has to be enough as well
    * @returns undefined when that is too little: then {@link holds} tells
    */
-  holdsWithin(workMax: number, node: ConditionNode, relations?: Relations): boolean | undefined;
+  holdsWithin(
+    workMax: number,
+    node: ConditionNode,
+    relations?: Relations,
+    shared?: SharedWork,
+  ): boolean | undefined;
   explain(node: ConditionNode, relations?: Relations): Explanation;
 }
 
@@ -133,8 +139,8 @@ class ReadCondition implements Condition {
     const narrowing = narrowingOf(term);
     const program = new Program(this.text, term);
     const decided = narrowing === 'never' ? false : term.kind === 'constant' ? true : undefined;
-    const within = (workMax: number, node: ConditionNode, relations?: Relations): boolean | undefined =>
-      decided ?? program.holds(new Evaluation(caller, node, relations, Math.min(workMax, WORK_MAX)));
+    const within: BoundCondition['holdsWithin'] = (workMax, node, relations, shared) =>
+      decided ?? program.holds(new Evaluation(caller, node, relations, Math.min(workMax, WORK_MAX), shared));
     return Object.freeze({
       text: this.text,
       decided,

@@ -1,3 +1,4 @@
+import { DecisionWork } from '#runtime/access/decision-work.ts';
 import type { ReadableNode, ReadScope } from '#runtime/access/policy.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
@@ -10,7 +11,7 @@ import { WantedText } from '#runtime/tree/record/wanted-text.ts';
 /** A condition on a stored row. It looks at the stored bytes, and must read nothing else. */
 export type RowPredicate = (row: RecordView) => boolean;
 
-/** Estimated nanoseconds of a condition on a row in place. */
+/** Estimated nanoseconds of a question about a row in place, besides what its permissions take. */
 const CONDITION_WORK = 2_000;
 
 /** Up to this many types, their texts are compared with the stored bytes; of more the stored text is decoded. */
@@ -45,10 +46,11 @@ export function scopeFilter(
   if (isNone) return () => false;
   const hasType = nodeTypes && typeFilter(nodeTypes);
   const isBelow = tops && topsFilter(tops);
+  const work = new DecisionWork((nanoseconds) => budget?.spend(nanoseconds));
   const holds = (row: RecordView): boolean => {
     if (allows === undefined) return true;
     budget?.spend(CONDITION_WORK);
-    return allows(new ReadableRow(row)) !== false;
+    return allows(new ReadableRow(row, work)) !== false;
   };
   return (row) => hasType?.(row) !== false && isBelow?.(row) !== false && holds(row);
 }
@@ -71,10 +73,12 @@ function topsFilter(tops: readonly string[]): RowPredicate | undefined {
 /** A row in place, as conditions look at it. */
 export class ReadableRow implements ReadableNode {
   readonly isInPlace = true;
+  readonly work: DecisionWork;
   readonly #row: RecordView;
 
-  constructor(row: RecordView) {
+  constructor(row: RecordView, work: DecisionWork) {
     this.#row = row;
+    this.work = work;
   }
 
   get id(): string {

@@ -1,4 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { sortInSlices } from '#runtime/base/event-loop/sliced-sort.ts';
 import { mergeSorted } from '#runtime/base/merge-sorted.ts';
 import { bytesText, textBytes } from '#runtime/shard/binary-key.ts';
@@ -13,6 +14,9 @@ import { visitNodes } from './visited-nodes.ts';
 /** Ids that are sorted without a pause. */
 const SORTED_AT_ONCE = 1_000;
 
+/** Estimated nanoseconds of filters after which the scan may pause. */
+const SLICE_WORK = 1_000_000;
+
 /** The nodes to read; as in a request of `scan`. */
 export interface NodesRequest {
   readonly workspace: string;
@@ -21,6 +25,7 @@ export interface NodesRequest {
   readonly skip?: number;
   readonly limit?: number;
   readonly placesMax?: number;
+  readonly budget?: RequestBudget;
 }
 
 /** A node that was found, with its position. */
@@ -48,7 +53,7 @@ export function* scanNodes(
   request: NodesRequest,
   filter: RowPredicate | undefined,
 ): Generator<NodeRow | undefined, RestOfScan | string | undefined> {
-  const { reverse = false, workspace } = request;
+  const { budget, reverse = false, workspace } = request;
   const view = new RecordView();
   const changed = new ChangedPlaces(moment, workspace, reverse);
   let { after, limit = Number.POSITIVE_INFINITY, placesMax = Number.POSITIVE_INFINITY, skip = 0 } = request;
@@ -79,6 +84,7 @@ export function* scanNodes(
     const before = changed.behind(after);
     let isOver = false;
     let kept = 0;
+    const workBefore = budget?.work ?? 0;
     const end = visitNodes(moment.reader, { workspace, after, before, reverse }, view, (row, id) => {
       isOver = limit === 0 || placesMax === 0;
       if (isOver) return false;
@@ -88,7 +94,7 @@ export function* scanNodes(
         last = textBytes(id());
       }
       kept += take(id)?.record.bytes.length ?? 0;
-      return kept < PART_BYTES;
+      return kept < PART_BYTES && (budget === undefined || budget.work - workBefore < SLICE_WORK);
     });
     yield* rows;
     rows = [];

@@ -12,8 +12,123 @@ const writeTests = ['test/actors/branch/access/permitted-writes.test.ts'];
 const revisionTests = ['test/actors/branch/history/revisions.test.ts'];
 const relationTests = ['test/actors/branch/access/relations-in-conditions.test.ts'];
 
+const workTests = ['test/runtime/access/roles/decision-work.test.ts'];
+const heavyRoleTests = ['test/actors/branch/access/heavy-roles.test.ts'];
+
 /** The safety guards of roles and permissions. */
 export const accessGuards: readonly GuardMutant[] = [
+  {
+    guard: 'a decision ends when its permissions take too much work together',
+    file: 'runtime/access/decision-work.ts',
+    from: '    if (this.left >= 0) return true;',
+    to: '    if (this.left < Number.POSITIVE_INFINITY) return true;',
+    tests: workTests,
+  },
+  {
+    guard: 'a row in place is asked for little work',
+    file: 'runtime/access/decision-work.ts',
+    from: 'this.left = isInPlace ? ROW_WORK_MAX : DECISION_WORK_MAX;',
+    to: 'this.left = DECISION_WORK_MAX;',
+    tests: workTests,
+  },
+  {
+    guard: 'what a row in place does not tell is no permission, and no refusal',
+    file: 'runtime/access/decision-work.ts',
+    from: 'if (this.#isInPlace) return false;',
+    to: '',
+    tests: workTests,
+  },
+  {
+    guard: 'the work of decisions counts in the budget of the request',
+    file: 'runtime/access/decision-work.ts',
+    from: 'this.#spend?.(done * UNIT_NANOSECONDS)',
+    to: 'this.#spend?.(0)',
+    tests: workTests,
+  },
+  {
+    guard: 'several decisions without a pause have the work of one',
+    file: 'runtime/access/decision-work.ts',
+    from: 'if (!this.#isShared) this.left',
+    to: 'this.left',
+    tests: workTests,
+  },
+  {
+    guard: 'a condition that needs more work than is left is not taken for false',
+    file: 'runtime/access/roles/compile-rule.ts',
+    from: 'if (work.isLacking) work.refuse();',
+    to: '',
+    tests: workTests,
+  },
+  {
+    guard: 'patterns of paths count as work',
+    file: 'runtime/access/roles/path-glob.ts',
+    from: 'if (work !== undefined) work.left -= this.#matcher.work * WORD_WORK;',
+    to: '',
+    tests: workTests,
+  },
+  {
+    guard: 'a property that was read for another condition counts in the bound of a condition',
+    file: 'runtime/rel/evaluation/compile-term.ts',
+    from: 'evaluation.spendAlone(known.work);',
+    to: '',
+    tests: workTests,
+  },
+  {
+    guard: 'properties of one node are not taken for those of the next',
+    file: 'runtime/access/decision-work.ts',
+    from: 'if (this.reads !== undefined && this.reads.size > 0) this.reads.clear();',
+    to: '',
+    tests: workTests,
+  },
+  {
+    guard: 'conditions that take long together are not bound in one step',
+    file: 'runtime/access/roles/role-policy.ts',
+    from: 'if (lengthOfConditions(this.#unbound(here)) > BOUND_AT_ONCE_MAX)',
+    to: 'if (here === permissions)',
+    tests: workTests,
+  },
+  {
+    guard: 'the conditions of a caller are bound in steps',
+    file: 'runtime/actor/caller-policies.ts',
+    from: 'if (policy.isLarge) return this.#prepared(grants, policy);',
+    to: '',
+    tests: ['test/actors/branch/access/caller-permissions.test.ts'],
+  },
+  {
+    guard: 'the names of all permissions of a caller have a bound',
+    file: 'runtime/access/roles/role-policy.ts',
+    from: 'if (names > NAMES_OF_CALLER_MAX)',
+    to: 'if (names < 0)',
+    tests: workTests,
+  },
+  {
+    guard: 'a node is compared with the permissions of all places above it',
+    file: 'runtime/access/roles/rules-by-path.ts',
+    from: 'place !== undefined; place = place.above',
+    to: 'place === last; place = place.above',
+    tests: workTests,
+  },
+  {
+    guard: 'a scan pauses when its filters take much work',
+    file: 'runtime/scan/scan-nodes.ts',
+    from: ' && (budget === undefined || budget.work - workBefore < SLICE_WORK)',
+    to: '',
+    tests: ['test/runtime/scan/scan.test.ts'],
+  },
+  {
+    guard: 'a role is not written with permissions that take too much work',
+    file: 'runtime/access/roles/role-weight.ts',
+    from: 'if (work > ROLE_WORK_MAX)',
+    to: 'if (work < 0)',
+    tests: ['test/actors/branch/access/role-writes.test.ts'],
+  },
+  {
+    guard: 'a read of one node leaves permissions that take more work to the general way',
+    file: 'actors/branch/reads/read-node.ts',
+    from: 'mayReadInPlace(workspace, peeked) !== true',
+    to: 'mayReadInPlace(workspace, peeked) === false',
+    tests: heavyRoleTests,
+  },
   {
     guard: 'a pattern for a subtree ends at a segment',
     file: 'runtime/access/roles/path-glob.ts',
@@ -101,15 +216,15 @@ export const accessGuards: readonly GuardMutant[] = [
   {
     guard: 'anonymous callers are not permitted everything at once',
     file: 'runtime/access/roles/grants.ts',
-    from: '    isBypass: false,\n    permissions: permissionsOf(roles, records),',
-    to: '    isBypass: roles.includes(SYSTEM_ADMIN),\n    permissions: permissionsOf(roles, records),',
+    from: '    isBypass: false,\n    permissions,',
+    to: '    isBypass: roles.includes(SYSTEM_ADMIN),\n    permissions,',
     tests: grantTests,
   },
   {
     guard: 'a permission counts only in the workspaces that it matches',
-    file: 'runtime/access/roles/bound-rule.ts',
-    from: '.filter(({ workspace }) => workspace.matches(scope.workspace))',
-    to: '',
+    file: 'runtime/access/roles/role-policy.ts',
+    from: 'permissions.filter((permission) => permission.workspace.matches(workspace))',
+    to: 'permissions',
     tests: policyTests,
   },
   {
@@ -129,8 +244,8 @@ export const accessGuards: readonly GuardMutant[] = [
   {
     guard: 'a condition that looks at a node does not hold without it',
     file: 'runtime/access/roles/bound-rule.ts',
-    from: 'return !columns && !properties && !relations && condition.holds(new PlaceOfNode(at, nodeType));',
-    to: 'return columns || properties || relations || condition.holds(new PlaceOfNode(at, nodeType));',
+    from: 'return !columns && !properties && !relations && condition.holds(',
+    to: 'return columns || properties || relations || condition.holds(',
     tests: policyTests,
   },
   {
@@ -149,9 +264,9 @@ export const accessGuards: readonly GuardMutant[] = [
   },
   {
     guard: 'the most specific permission decides about properties',
-    file: 'runtime/access/roles/bound-rule.ts',
-    from: 'return rules.sort((a, b) => b.path.specificity - a.path.specificity);',
-    to: 'return rules;',
+    file: 'runtime/access/roles/role-policy.ts',
+    from: '.sort(bySpecificity)',
+    to: '',
     tests: policyTests,
   },
   {
@@ -297,8 +412,8 @@ export const accessGuards: readonly GuardMutant[] = [
   {
     guard: 'a node does not move to where more of its properties are shown',
     file: 'actors/branch/reads/node-access.ts',
-    from: 'if (there.isWithin(this.shownFields(workspace, record))) return;',
-    to: 'return;',
+    from: 'if (isWithin) return;',
+    to: 'if (isWithin !== undefined) return;',
     tests: fieldTests,
   },
   {

@@ -109,14 +109,14 @@ export const conditionGuards: readonly GuardMutant[] = [
   {
     guard: 'an evaluation ends when it takes too much work',
     file: 'runtime/rel/evaluation/evaluation.ts',
-    from: 'if (!(this.#work >= 0)) this.giveUp();',
-    to: '',
+    from: 'is taken.\n    if (!(this.#work >= 0)) this.giveUp();',
+    to: 'is taken.',
     tests: work,
   },
   {
     guard: 'a property that is too long is no missing one',
     file: 'runtime/rel/evaluation/compile-term.ts',
-    from: 'if (stored === tooLong) return evaluation.giveUp();',
+    from: 'if (stored === tooLong) return evaluation.giveUpBefore();',
     to: 'if (stored === tooLong) return null;',
     tests: work,
   },

@@ -35,5 +35,6 @@ export function roleCaller(permissions: JsonValue, setup: RoleCallerSetup = {}):
     administers: false,
     locks: false,
   });
+  atOnce(policy.prepare());
   return { principal: { ...adminOf(tenant, identity), username: identity }, policy };
 }

@@ -38,8 +38,11 @@ export class AuditSight {
   }
 
   *#maySeeAll(details: JsonObject): Generator<undefined, boolean> {
-    for (const [key, value] of Object.entries(details))
+    for (const [key, value] of Object.entries(details)) {
+      // A decision may take some milliseconds.
+      yield undefined;
       if (!(yield* this.#maySeeDetail(key, value))) return false;
+    }
     return true;
   }
 

@@ -46,9 +46,12 @@ export class ChangeSight {
     { node_id: id, node_type: nodeType, path, workspace }: NodeChange,
   ): Generator<undefined, boolean> {
     if (this.#access.readsAll(workspace)) return true;
-    const { policy } = this.#access;
-    const { columns, properties, relations } = policy.needs('read', workspace);
-    if (!columns && !properties && !relations) return policy.allows('read', { workspace, path, nodeType });
+    if (this.#access.decidesByPlace('read', workspace)) {
+      const isSeen = this.#access.allowsAt('read', workspace, path, nodeType);
+      // Many permissions may take some milliseconds.
+      yield undefined;
+      return isSeen;
+    }
     this.#context.budget.spend(STATE_WORK);
     const state = yield* stateUpTo(this.#reader, workspace, id, parseRevision(revision));
     const isSeen = state !== undefined && this.#access.mayRead(workspace, state);

@@ -1,4 +1,3 @@
-import { authorize } from '#runtime/access/policy.ts';
 import { isDerivedName } from '#runtime/content/definitions/derived-names.ts';
 import { isNodeId, NODE_ID_BYTES_MAX, ROOT_ID } from '#runtime/content/content-node.ts';
 import {
@@ -11,6 +10,7 @@ import { orderKeyBetween } from '#runtime/content/order-key.ts';
 import { joinPath, pathSegments, sanitizeName } from '#runtime/content/path.ts';
 import { storedTranslations } from '#runtime/content/translations/translation.ts';
 import { requireArchetype, prepareProperties } from '#runtime/content/validation/validate-node.ts';
+import { requireLightRole } from '#runtime/access/roles/role-weight.ts';
 import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
@@ -166,7 +166,8 @@ function* makeParents(edit: EditScope, workspace: string, path: string): Generat
       existing ?? (yield* addNode(edit, workspace, parent, { name, nodeType: FOLDER, properties: {} }));
     parent = { id: made.header.id, path: made.header.path, nodeType: made.header.nodeType };
     depth += 1;
-    if (depth % PARENTS_PER_STEP === 0) yield;
+    // A decision about a parent may take some milliseconds.
+    if (depth % PARENTS_PER_STEP === 0 || !edit.access.policy.unrestricted) yield;
   }
   return parent;
 }
@@ -207,7 +208,7 @@ function* addNode(
   // Whether a path or an id is taken is told to nobody who may not create the node. Usually its place tells that.
   const isDecided = edit.access.decidesByPlace('create', workspace);
   if (isDecided) {
-    authorize(edit.access.policy, 'create', { workspace, path, nodeType: node.nodeType });
+    edit.access.authorizeAt('create', workspace, path, node.nodeType);
     requireFreePlace(edit, workspace, parent, path, node.id);
   }
   const id = node.id ?? edit.turn.newId();
@@ -254,6 +255,7 @@ function* addNode(
   );
   edit.access.authorize('create', workspace, record);
   if (origin === 'given') edit.access.authorizeFields('create', workspace, record, namesGiven(node));
+  if (origin === 'given') yield* requireLightRole(workspace, node.nodeType, properties);
   if (!isDecided) requireFreePlace(edit, workspace, parent, path, node.id);
   yield* edit.writer.prepare(workspace, record);
   edit.writer.add(workspace, record);

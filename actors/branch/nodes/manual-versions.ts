@@ -5,6 +5,7 @@ import {
   prepareProperties,
   requireArchetype,
 } from '#runtime/content/validation/validate-node.ts';
+import { requireLightRole } from '#runtime/access/roles/role-weight.ts';
 import { parentPath } from '#runtime/content/path.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import {
@@ -76,6 +77,7 @@ export function* restoreVersion(edit: EditScope, command: RestoreVersion): Gener
   const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);
   const given = stripDerived(version.properties);
   const properties = prepareProperties(type, archetype, given, schema, 'update', edit.turn.budget);
+  yield* requireLightRole(workspace, nodeType, properties, old);
   const next = yield* edit.nextInSteps(
     old,
     { nodeType, archetype: archetypeName, translations },

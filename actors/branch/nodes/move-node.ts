@@ -47,15 +47,19 @@ export function* renameSubtree(
   if (name === node.header.name) return;
   const path = edit.newPath(joinPath(parentPath(from), name), from);
   const { access } = edit;
-  access.authorizePath(workspace, node, path);
-  access.authorizeThere('update', workspace, node, path);
+  access.together(() => {
+    access.authorizePath(workspace, node, path);
+    access.authorizeThere('update', workspace, node, path);
+  });
   requireFreePath(edit, workspace, parentId, path);
   const records = yield* subtree(edit, workspace, node);
   yield* eachBelow(edit, records, node, (record) => {
     const there = rebasePath(record.path, from, path);
-    access.authorizeBelow('update', workspace, record, from);
-    access.authorizePath(workspace, record, there);
-    access.authorizeBelow('update', workspace, record, path, there);
+    access.together(() => {
+      access.authorizeBelow('update', workspace, record, from);
+      access.authorizePath(workspace, record, there);
+      access.authorizeBelow('update', workspace, record, path, there);
+    });
   });
   for (const record of records) {
     requireUnpublished(record, 'rename', from);
@@ -91,15 +95,19 @@ export function* moveSubtree(
   const path = edit.newPath(joinPath(parent.path, name), from);
   const { access } = edit;
   requireAllowed(edit, workspace, parent, nodeType);
-  access.authorize('create', workspace, node, { path }, path);
-  access.authorizePath(workspace, node, path);
+  access.together(() => {
+    access.authorize('create', workspace, node, { path }, path);
+    access.authorizePath(workspace, node, path);
+  });
   requireFreePath(edit, workspace, parent.id, path);
   const records = yield* subtree(edit, workspace, node);
   yield* eachBelow(edit, records, node, (record) => {
     const there = rebasePath(record.path, from, path);
-    access.authorizeBelow('delete', workspace, record, from);
-    access.authorizeBelow('create', workspace, record, path, there);
-    access.authorizePath(workspace, record, there);
+    access.together(() => {
+      access.authorizeBelow('delete', workspace, record, from);
+      access.authorizeBelow('create', workspace, record, path, there);
+      access.authorizePath(workspace, record, there);
+    });
   });
   for (const record of records) {
     requireUnpublished(record, 'move', from);

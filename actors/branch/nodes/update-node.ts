@@ -8,6 +8,7 @@ import {
   requireArchetype,
   stripDerived,
 } from '#runtime/content/validation/validate-node.ts';
+import { requireLightRole } from '#runtime/access/roles/role-weight.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { recordValues } from '#runtime/tree/record-weight.ts';
@@ -153,6 +154,7 @@ export function* changedNode(
     'update',
     edit.turn.budget,
   );
+  yield* requireLightRole(workspace, type.name, properties, old);
   let { translations } = old.header;
   if (more.translations != null) {
     const rules = { type, archetype, source: schema, budget: edit.turn.budget };

@@ -66,7 +66,10 @@ function* compared(
     }
     const { workspace, nodeId, operation } = change;
     const shown = shownState(change);
-    if (!access.mayRead(workspace, shown)) continue;
+    const isSeen = access.mayRead(workspace, shown);
+    // A decision may take some milliseconds.
+    yield;
+    if (!isSeen) continue;
     const { path } = shown;
     nodes.push({ node_id: nodeId, workspace, path, operation });
   }

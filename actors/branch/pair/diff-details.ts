@@ -83,8 +83,12 @@ function* inOrder<Change, Entry>(
 function* shownChange(access: NodeAccess, change: NetChange): Generator<undefined, NetChange | undefined> {
   const { after, before, workspace } = change;
   const states = [before, after].filter((state) => state !== undefined);
-  if (!states.every((state) => access.mayRead(workspace, state))) return undefined;
-  const filters = states.map((state) => access.shownFields(workspace, state));
+  const filters = access.together(() =>
+    states.every((state) => access.mayRead(workspace, state))
+      ? states.map((state) => access.shownFields(workspace, state))
+      : undefined,
+  );
+  if (filters === undefined) return undefined;
   const shown = function* (state: NodeRecord | undefined): Generator<undefined, NodeRecord | undefined> {
     let left = state;
     for (const filter of filters) left = left && (yield* shownNode(left, filter)).record;
@@ -102,6 +106,9 @@ function targetsOf(pair: BranchPair, access: NodeAccess): SeesTarget {
     const [after] = yield* pair.states('own', [{ workspace, id }]);
     const [before] = yield* pair.baseStates([{ workspace, id }]);
     const state = after ?? before;
-    return state !== undefined && access.mayRead(workspace, state);
+    const isSeen = state !== undefined && access.mayRead(workspace, state);
+    // A decision may take some milliseconds.
+    yield;
+    return isSeen;
   };
 }

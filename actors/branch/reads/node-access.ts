@@ -1,9 +1,11 @@
 import { Buffer } from 'node:buffer';
+import { DecisionWork } from '#runtime/access/decision-work.ts';
 import { allFields, type FieldFilter, noFields } from '#runtime/access/field-filter.ts';
 import {
   authorize,
   authorizeBelow,
   authorizeFields,
+  isInScope,
   type Operation,
   type Policy,
   type ReadScope,
@@ -20,7 +22,7 @@ import type { RelationMark } from '#runtime/tree/shown-relations.ts';
 import type { NodePlace } from '../read-messages.ts';
 import { RelationSearch } from './relation-search.ts';
 import { type ShownNode, shownNode } from './shown-node.ts';
-import { type AskingMeans, StoredNode } from './stored-node.ts';
+import { type AskingMeans, PeekedNode, StoredNode } from './stored-node.ts';
 
 /**
  * What one caller may do with the nodes of the branch: every operation and every read asks here. The policy decides; this
@@ -37,8 +39,9 @@ export class NodeAccess {
   /** @param reader has the relations that conditions ask for */
   constructor(context: Pick<QueryContext, 'caller' | 'budget'>, reader: TableReader) {
     this.policy = context.caller.policy;
-    const spend = (work: number): void => context.budget.spend(work);
-    this.#asking = { search: new RelationSearch(reader, spend), spend };
+    const work = new DecisionWork((nanoseconds) => context.budget.spend(nanoseconds));
+    const search = new RelationSearch(reader, (nanoseconds) => work.takeTime(nanoseconds));
+    this.#asking = { search, work };
   }
 
   /** What may be read of a workspace. */
@@ -60,6 +63,27 @@ export class NodeAccess {
   /** Whether a node may be read. */
   mayRead(workspace: string, record: NodeRecord): boolean {
     return this.readsAll(workspace) || this.allows('read', workspace, record);
+  }
+
+  /** As {@link mayRead}, at the price of a row in place. @returns undefined where that does not tell */
+  mayReadInPlace(workspace: string, record: NodeRecord): boolean | undefined {
+    return isInScope(this.scope(workspace), new PeekedNode(workspace, record, this.#asking));
+  }
+
+  /** Whether an operation is permitted on a node of which only path and type are known, see {@link decidesByPlace}. */
+  allowsAt(operation: Operation, workspace: string, path: string, nodeType: string): boolean {
+    const { work } = this.#asking;
+    return this.policy.unrestricted || this.policy.allows(operation, { workspace, path, nodeType, work });
+  }
+
+  /**
+   * As {@link authorize}, for a node of which only path and type are known.
+   *
+   * @throws {ServiceError} as {@link authorize}
+   */
+  authorizeAt(operation: Operation, workspace: string, path: string, nodeType: string): void {
+    const { work } = this.#asking;
+    this.together(() => authorize(this.policy, operation, { workspace, path, nodeType, work }));
   }
 
   /**
@@ -87,6 +111,15 @@ export class NodeAccess {
     return this.policy.fields(operation, this.#subject(workspace, record, path));
   }
 
+  /**
+   * Asks several questions about one node between which nothing pauses: they may take the work of one decision together.
+   *
+   * @param ask runs at once
+   */
+  together<T>(ask: () => T): T {
+    return this.#asking.work.together(ask);
+  }
+
   /** A node as the caller sees it, who may read it. Yields where the work may pause. */
   *shown(workspace: string, record: NodeRecord): Generator<undefined, ShownNode> {
     return yield* shownNode(record, this.shownFields(workspace, record));
@@ -94,7 +127,9 @@ export class NodeAccess {
 
   /** As {@link shown}, for a caller who need not be able to read the node: then no property is shown. */
   *shownIfReadable(workspace: string, record: NodeRecord): Generator<undefined, ShownNode> {
-    const filter = this.mayRead(workspace, record) ? this.shownFields(workspace, record) : noFields;
+    const filter = this.together(() =>
+      this.mayRead(workspace, record) ? this.shownFields(workspace, record) : noFields,
+    );
     return yield* shownNode(record, filter);
   }
 
@@ -113,7 +148,7 @@ export class NodeAccess {
   ): void {
     if (this.policy.unrestricted) return;
     const subject = this.#subject(workspace, record, path);
-    authorize(this.policy, operation, subject, named ?? { path: subject.path });
+    this.together(() => authorize(this.policy, operation, subject, named ?? { path: subject.path }));
   }
 
   /**
@@ -122,8 +157,9 @@ export class NodeAccess {
    * @throws {ServiceError} `PERMISSION_DENIED`
    */
   authorizeThere(operation: Operation, workspace: string, record: NodeRecord, path: string): void {
-    const isPermitted =
-      this.allows('read', workspace, record, path) && this.allows(operation, workspace, record, path);
+    const isPermitted = this.together(
+      () => this.allows('read', workspace, record, path) && this.allows(operation, workspace, record, path),
+    );
     if (isPermitted) return;
     throw new ServiceError('PERMISSION_DENIED', `Permission denied: cannot ${operation} node ${path}`);
   }
@@ -137,7 +173,8 @@ export class NodeAccess {
     path?: string,
   ): void {
     if (this.policy.unrestricted) return;
-    authorizeBelow(this.policy, operation, this.#subject(workspace, record, path), top);
+    const subject = this.#subject(workspace, record, path);
+    this.together(() => authorizeBelow(this.policy, operation, subject, top));
   }
 
   /** As `authorizeFields`. @throws {ServiceError} `PERMISSION_DENIED` */
@@ -148,7 +185,8 @@ export class NodeAccess {
     changed: Iterable<string>,
   ): void {
     if (this.policy.unrestricted) return;
-    authorizeFields(this.policy, operation, this.#subject(workspace, record), changed);
+    const subject = this.#subject(workspace, record);
+    this.together(() => authorizeFields(this.policy, operation, subject, changed));
   }
 
   /**
@@ -157,8 +195,9 @@ export class NodeAccess {
    * @throws {ServiceError} `PERMISSION_DENIED`
    */
   authorizeAllFields(operation: SettingOperation, workspace: string, record: NodeRecord): void {
-    const isAll =
-      this.fields(operation, workspace, record).isAll && this.shownFields(workspace, record).isAll;
+    const isAll = this.together(
+      () => this.fields(operation, workspace, record).isAll && this.shownFields(workspace, record).isAll,
+    );
     if (isAll) return;
     throw new ServiceError(
       'PERMISSION_DENIED',
@@ -173,8 +212,10 @@ export class NodeAccess {
    */
   authorizePath(workspace: string, record: NodeRecord, path: string): void {
     if (this.scope(workspace).fields === undefined) return;
-    const there = this.fields('read', workspace, record, path);
-    if (there.isWithin(this.shownFields(workspace, record))) return;
+    const isWithin = this.together(() =>
+      this.fields('read', workspace, record, path).isWithin(this.shownFields(workspace, record)),
+    );
+    if (isWithin) return;
     throw new ServiceError(
       'PERMISSION_DENIED',
       `Permission denied: cannot move node ${record.path} to ${path}, where more of its properties would be shown`,

@@ -1,4 +1,3 @@
-import { isInScope, type Policy } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
@@ -94,7 +93,7 @@ export function readNode(
 ): JsonText | Unchanged | Promise<JsonText | Unchanged> {
   const { policy } = context.caller;
   if (isPlain(query) && policy.readScope(query.workspace).fields === undefined) {
-    const found = presentNode(state, context.view, query, policy);
+    const found = presentNode(state, context, query);
     if (found instanceof JsonText) return found;
     if (found !== undefined)
       return settleLarge(
@@ -220,15 +219,16 @@ function* renderedNode(
 
 /**
  * @returns the text of a node; for a large one the length of its record, in bytes; undefined when there is none, when the
- *   caller may not read it, and when it takes more to tell: about its children or relations, or a condition that follows
- *   relations
+ *   caller may not read it, and when it takes more to tell: about its children or relations, or by permissions that take
+ *   more work than those of a row in place
  */
 function presentNode(
   state: BranchState,
-  view: TableReader,
+  context: QueryContext,
   { place, tagged, workspace }: ReadNode,
-  policy: Policy,
 ): JsonText | number | undefined {
+  const { view } = context;
+  const { policy } = context.caller;
   const reader = new HeadNodeReader(view);
   const id = 'path' in place ? reader.idAt(workspace, place.path) : place.id;
   if (id === undefined) return undefined;
@@ -246,7 +246,7 @@ function presentNode(
   if (!scope.isAll) {
     // The general way asks about a large node, and which of the children may be read.
     if (hasChildren || peeked instanceof LargeValue || peeked.isLarge) return undefined;
-    if (!isInScope(scope, peeked)) return undefined;
+    if (new NodeAccess(context, view).mayReadInPlace(workspace, peeked) !== true) return undefined;
   }
   if (peeked instanceof LargeValue) return peeked.length;
   if (peeked.isLarge) return peeked.bytes.length;
@@ -265,7 +265,11 @@ const QUICK_RELATIONS = 64;
  *
  * @returns undefined if it has many relations, or one whose target does not exist or has to be looked at
  */
-function relatedNode(reader: HeadNodeReader, peeked: NodeRecord, policy: Policy): NodeRecord | undefined {
+function relatedNode(
+  reader: HeadNodeReader,
+  peeked: NodeRecord,
+  policy: QueryContext['caller']['policy'],
+): NodeRecord | undefined {
   const { header } = peeked;
   if (header.relations.length > QUICK_RELATIONS) return undefined;
   const { bytes } = peeked;

@@ -1,14 +1,15 @@
-import type { ConditionMeans, ReadableNode } from '#runtime/access/policy.ts';
+import type { DecisionWork } from '#runtime/access/decision-work.ts';
+import type { ReadableNode } from '#runtime/access/policy.ts';
 import { pathName } from '#runtime/content/path.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
-import { type RelationDirection, tooLong } from '#runtime/rel/ports.ts';
+import { type RelationDirection, type Relations, tooLong } from '#runtime/rel/ports.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { RelationSearch } from './relation-search.ts';
 
 /** What is the same for all nodes that one caller asks about. */
 export interface AskingMeans {
   readonly search: RelationSearch;
-  readonly spend: (work: number) => void;
+  readonly work: DecisionWork;
 }
 
 /** A stored state of a node as permissions look at it. Each part is read when a condition asks for it. */
@@ -50,8 +51,12 @@ export class StoredNode implements ReadableNode {
     return this.#record.ownerId;
   }
 
-  get means(): ConditionMeans {
-    const { search, spend } = this.#asking;
+  get work(): DecisionWork {
+    return this.#asking.work;
+  }
+
+  get relations(): Relations {
+    const { search } = this.#asking;
     const asked = { workspace: this.workspace, id: this.id };
     const related = (
       from: string,
@@ -61,11 +66,16 @@ export class StoredNode implements ReadableNode {
       depthMax: number,
       direction: RelationDirection,
     ): boolean | undefined => search.related(asked, { from, to, types, depthMin, depthMax, direction });
-    return { relations: { related }, spend };
+    return { related };
   }
 
   property(name: string, lengthMax = Number.POSITIVE_INFINITY): JsonValue | undefined | typeof tooLong {
     const isLong = this.#record.bytes.length > lengthMax && this.#record.propertyTextBytes(name) > lengthMax;
     return isLong ? tooLong : this.#record.property(name);
   }
+}
+
+/** A stored node that is asked about in place: at the price of a row, and without its relations. */
+export class PeekedNode extends StoredNode {
+  readonly isInPlace = true;
 }

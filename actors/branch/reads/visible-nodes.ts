@@ -1,4 +1,5 @@
 import { Buffer } from 'node:buffer';
+import { DecisionWork } from '#runtime/access/decision-work.ts';
 import { allFields, type FieldFilter } from '#runtime/access/field-filter.ts';
 import type { ReadScope } from '#runtime/access/policy.ts';
 import { assert } from '#runtime/base/assert.ts';
@@ -95,6 +96,8 @@ export class VisibleNodes {
   readonly #peers = new Map<string, VisibleNodes | undefined>();
   readonly #types = new Map<string, ResolvedNodeType | undefined>();
   readonly #added = new Map<string, AddedFields>();
+  /** Counts the work of questions about rows in place. */
+  readonly #rowWork: DecisionWork;
 
   /** @throws {ServiceError} `VALIDATION_FAILED` for a malformed locale */
   constructor(state: BranchState, context: QueryContext, reader: TableReader, selection: NodeSelection) {
@@ -102,6 +105,7 @@ export class VisibleNodes {
     this.#context = context;
     this.#reader = reader;
     this.#moment = new Moment(reader, selection.at);
+    this.#rowWork = new DecisionWork((nanoseconds) => context.budget.spend(nanoseconds));
     this.#access = new NodeAccess(context, reader);
     this.#scope = this.#access.scope(selection.workspace);
     this.#chain = selection.lang === undefined ? [] : localeChain(state, selection.lang);
@@ -168,7 +172,7 @@ export class VisibleNodes {
    */
   shownInPlace(row: RecordView): FieldFilter | undefined {
     const { fields } = this.#scope;
-    return fields === undefined ? allFields : fields(new ReadableRow(row));
+    return fields === undefined ? allFields : fields(new ReadableRow(row, this.#rowWork));
   }
 
   /** The properties of a node that are shown. */

@@ -19,6 +19,7 @@ import {
 } from '#runtime/content/validation/validate-node.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { uniqueValue } from '#runtime/index/unique-value.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import { listDefinitions as listStored, readDefinition as readStored } from '#runtime/tree/schema-store.ts';
@@ -132,11 +133,15 @@ export function validateNode(
   const properties = fillDefaults(type, archetype, stripDerived(node.properties));
   const issues = validateProperties(type, archetype, properties, schema, context.budget);
   for (const issue of issues) errors.push(issue.message);
-  for (const name of type.unique) {
-    const given = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    const holder = given === undefined ? undefined : holderOf(context, query, name, given);
-    if (holder !== undefined) errors.push(`Property '${name}' must be unique; ${holder} has the same value`);
-  }
+  const access = new NodeAccess(context, context.view);
+  access.together(() => {
+    for (const name of type.unique) {
+      const given = Object.hasOwn(properties, name) ? properties[name] : undefined;
+      const holder = given === undefined ? undefined : holderOf(context.view, access, query, name, given);
+      if (holder !== undefined)
+        errors.push(`Property '${name}' must be unique; ${holder} has the same value`);
+    }
+  });
   return { valid: errors.length === 0, errors };
 }
 
@@ -145,18 +150,17 @@ export function validateNode(
  * to those who may write.
  */
 function holderOf(
-  context: QueryContext,
+  view: TableReader,
+  access: NodeAccess,
   { node: { nodeType }, workspace }: ValidateNode,
   property: string,
   given: JsonValue,
 ): string | undefined {
-  const { view } = context;
   const value = uniqueValue(given);
   const id = value === undefined ? undefined : uniqueHolder(view, { workspace, nodeType, property, value });
   if (id === undefined) return undefined;
   const tree = new HeadNodeReader(view);
   const holder = atOnce(tree.byIdInSteps(workspace, id));
-  const access = new NodeAccess(context, view);
   if (holder === undefined || !access.mayRead(workspace, holder)) return undefined;
   return access.shownFields(workspace, holder).has(property) ? `'${holder.path}'` : undefined;
 }

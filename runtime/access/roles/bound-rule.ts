@@ -1,5 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import { pathName } from '#runtime/content/path.ts';
+import type { DecisionWork } from '../decision-work.ts';
 import type { FieldFilter } from '../field-filter.ts';
 import { isAtOrBelow, type Operation, type ReadableNode } from '../policy.ts';
 import type { PathGlob } from './path-glob.ts';
@@ -19,20 +20,17 @@ export interface BoundRule {
   readonly tops: readonly string[];
 }
 
-/**
- * Binds permissions to a caller and a workspace, and leaves out those that can hold for no node of it.
- *
- * @returns the most specific one first; of equally specific ones the first
- */
-export function boundRules(permissions: readonly Permission[], scope: RuleScope): readonly BoundRule[] {
-  const rules = permissions
-    .filter(({ workspace }) => workspace.matches(scope.workspace))
-    .map((permission) => boundRule(permission, scope))
-    .filter((rule) => rule !== undefined);
-  return rules.sort((a, b) => b.path.specificity - a.path.specificity);
+/** The order in which rules decide about properties: the most specific one first. */
+export function bySpecificity(a: BoundRule, b: BoundRule): number {
+  return b.path.specificity - a.path.specificity;
 }
 
-function boundRule(permission: Permission, scope: RuleScope): BoundRule | undefined {
+/**
+ * Binds a permission to a caller and a workspace. It may take some milliseconds, see `RuleCondition`.
+ *
+ * @returns undefined for one that can hold for no node
+ */
+export function boundRule(permission: Permission, scope: RuleScope): BoundRule | undefined {
   const { fields, nodeTypes, operations, path } = permission;
   const bound = permission.condition?.bind(scope) ?? true;
   if (bound === false) return undefined;
@@ -48,23 +46,30 @@ function commonTops(top: string, others: readonly string[] | undefined): readonl
   return others.filter((other) => isAtOrBelow(other, top));
 }
 
+/** Work of asking a rule, in units, besides that of its pattern and its condition. */
+const RULE_WORK = 4;
+
 /**
  * Whether a rule holds for a node of a type that it has.
  *
  * @param node absent: no condition holds that looks at more than path and type
+ * @param work of the decision, from which it takes
  * @returns undefined where a row in place does not tell
+ * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
  */
 export function holdsFor(
   { condition, path }: BoundRule,
   at: string,
   nodeType: string,
   node: ReadableNode | undefined,
+  work: DecisionWork,
 ): boolean | undefined {
-  if (!path.matches(at)) return false;
+  if (!work.take(RULE_WORK)) return undefined;
+  if (!path.matches(at, work)) return false;
   if (condition === undefined) return true;
-  if (node !== undefined) return condition.holds(node);
+  if (node !== undefined) return condition.holds(node, work);
   const { columns, properties, relations } = condition.needs;
-  return !columns && !properties && !relations && condition.holds(new PlaceOfNode(at, nodeType));
+  return !columns && !properties && !relations && condition.holds(new PlaceOfNode(at, nodeType), work);
 }
 
 /** Whether a rule holds for every node of its types. */

@@ -3,17 +3,12 @@ import type { ConditionNeeds } from '#runtime/rel/evaluation/needs.ts';
 import { WORK_MAX } from '#runtime/rel/evaluation/evaluation.ts';
 import type { ConditionNode, tooLong } from '#runtime/rel/ports.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { DecisionWork } from '../decision-work.ts';
 import type { Needs, ReadableNode } from '../policy.ts';
 import type { CompileCondition, NodeCondition } from './rule-condition.ts';
 
-/**
- * Work, in units of conditions, that most of them need for a node: some ten microseconds. In a scan a condition does no more
- * for a row in place.
- */
-const QUICK_WORK = 4_000;
-
-/** Estimated nanoseconds of a unit. */
-const UNIT_WORK = 5;
+/** Characters of a condition for which one unit is counted, besides what its evaluation counts. */
+const TEXT_PER_UNIT = 8;
 
 /** Columns that every question to a policy comes with. */
 const givenColumns: ReadonlySet<string> = new Set(['name', 'node_type', 'path', 'workspace']);
@@ -31,6 +26,8 @@ export const compileRule: CompileCondition = (text) => {
   }
   return {
     text,
+    readsWorkspace: condition.needs.columns.includes('workspace'),
+    readsRelations: condition.needs.relations,
     bind: ({ caller, workspace }) => {
       const bound = condition.bind(caller, workspace);
       return bound.decided ?? new BoundRule(bound, workspace);
@@ -43,6 +40,7 @@ class BoundRule implements NodeCondition {
   readonly tops?: readonly string[];
   readonly #bound: BoundCondition;
   readonly #node: NodeOfWorkspace;
+  readonly #textWork: number;
 
   constructor(bound: BoundCondition, workspace: string) {
     const { tops } = bound.narrowing;
@@ -50,21 +48,20 @@ class BoundRule implements NodeCondition {
     if (tops !== undefined) this.tops = tops;
     this.#bound = bound;
     this.#node = new NodeOfWorkspace(workspace);
+    this.#textWork = Math.ceil(bound.text.length / TEXT_PER_UNIT);
   }
 
-  holds(node: ReadableNode): boolean | undefined {
+  holds(node: ReadableNode, work: DecisionWork): boolean | undefined {
+    const isInPlace = node.isInPlace === true;
+    const { relations } = this.needs;
+    if ((isInPlace && relations) || !work.take(this.#textWork)) return undefined;
     this.#node.node = node;
-    if (node.isInPlace === true)
-      return this.needs.relations ? undefined : this.#bound.holdsWithin(QUICK_WORK, this.#node);
-    const { means } = node;
-    if (means === undefined) return this.#bound.holds(this.#node);
-    if (!this.needs.relations) {
-      means.spend(QUICK_WORK * UNIT_WORK);
-      const quick = this.#bound.holdsWithin(QUICK_WORK, this.#node);
-      if (quick !== undefined) return quick;
-    }
-    means.spend(WORK_MAX * UNIT_WORK);
-    return this.#bound.holds(this.#node, means.relations);
+    const asked = relations ? node.relations : undefined;
+    const holds = this.#bound.holdsWithin(WORK_MAX, this.#node, asked, work);
+    if (holds !== undefined || isInPlace) return holds;
+    // One that takes more than a condition may does not hold. Where the decision has no more work, it is not known.
+    if (work.isLacking) work.refuse();
+    return false;
   }
 }
 

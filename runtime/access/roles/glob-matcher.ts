@@ -34,19 +34,25 @@ const WORD = 32;
  * two texts.
  */
 export class GlobMatcher {
-  readonly #words: number;
+  /** Words of 32 states that are followed for each character. */
+  readonly words: number;
   /** For each code of a character, and behind them for all others, the words of states from which it leads on. */
   readonly #steps: Uint32Array;
   readonly #loopsInSegment: Uint32Array;
   readonly #loopsCrossing: Uint32Array;
   readonly #resumes: Uint32Array;
   readonly #ends: Uint32Array;
+  /** Active and resuming states, for patterns of many states. Nothing is kept in them between two texts. */
+  readonly #active: Uint32Array;
+  readonly #resuming: Uint32Array;
+  /** Work of the last text that was matched: characters, times the words that were followed for each. */
+  work = 0;
 
   constructor({ elements, ends, loops, resumes }: GlobChain) {
     const states = elements.length + 1;
     assert(loops.length === states, 'each state has a loop or none');
     const words = Math.ceil(states / WORD);
-    this.#words = words;
+    this.words = words;
     this.#steps = new Uint32Array((CODES + 1) * words);
     for (const [state, element] of elements.entries()) {
       assert(element < CODES, 'a pattern names characters of ASCII');
@@ -64,11 +70,14 @@ export class GlobMatcher {
     this.#loopsCrossing = bits((state) => loops[state] === Loop.crossing);
     this.#resumes = bits((state) => resumes.has(state));
     this.#ends = bits((state) => ends.has(state));
+    this.#active = new Uint32Array(words);
+    this.#resuming = new Uint32Array(words);
   }
 
   /** Whether the pattern matches the whole text from a place on. */
   matches(text: string, from: number): boolean {
-    return this.#words === 1 ? this.#matchesInWord(text, from) : this.#matchesInWords(text, from);
+    this.work = 0;
+    return this.words === 1 ? this.#matchesInWord(text, from) : this.#matchesInWords(text, from);
   }
 
   /** As {@link matches}, where all states are bits of one number. */
@@ -81,6 +90,7 @@ export class GlobMatcher {
     let active = 1;
     let resuming = active & resumes;
     for (let index = from; index < text.length; index += 1) {
+      this.work = index - from + 1;
       // Whatever follows, the state stays active.
       if ((active & loopsCrossing & ends) !== 0) return true;
       const code = text.charCodeAt(index);
@@ -95,12 +105,14 @@ export class GlobMatcher {
 
   /** As {@link matches}, for any number of states. */
   #matchesInWords(text: string, from: number): boolean {
-    const words = this.#words;
-    const active = new Uint32Array(words);
-    const resuming = new Uint32Array(words);
+    const words = this.words;
+    const active = this.#active.fill(0);
+    const resuming = this.#resuming.fill(0);
     active[0] = 1;
     resuming[0] = 1 & (this.#resumes[0] as number);
     for (let index = from; index < text.length; index += 1) {
+      this.work = (index - from + 1) * words;
+      let left = 0;
       const code = text.charCodeAt(index);
       const steps = Math.min(code, CODES) * words;
       const isSlash = code === SLASH;
@@ -115,7 +127,9 @@ export class GlobMatcher {
         resuming[word] =
           (resuming[word] as number) | ((active[word] as number) & (this.#resumes[word] as number));
         carried = stepped >>> 31;
+        left |= (active[word] as number) | (resuming[word] as number);
       }
+      if (left === 0) return false;
     }
     for (let word = 0; word < words; word += 1)
       if (((active[word] as number) & (this.#ends[word] as number)) !== 0) return true;

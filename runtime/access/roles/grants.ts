@@ -11,6 +11,9 @@ export const ROLES_MAX = 256;
 /** The most permissions that count for a caller. */
 export const PERMISSIONS_OF_CALLER_MAX = 2_000;
 
+/** Roles of settings of workspaces whose permissions are prepared together. */
+const ADDED_ROLES_MAX = 16;
+
 /** The role that permits everything. */
 const SYSTEM_ADMIN = 'system_admin';
 
@@ -47,6 +50,8 @@ export interface Grants {
   readonly permissions: readonly Permission[];
   /** Further permissions, for nodes of a workspace. In the order they are behind the others. */
   addedIn(workspace: string): readonly Permission[];
+  /** All permissions that may count in some workspace. */
+  everywhere(): readonly Permission[];
 }
 
 /** Builds the maps of records. Of several with one id that with the first path counts, for every member the same. */
@@ -70,12 +75,14 @@ export function grantsOfUser(identity: string, user: User | undefined, records: 
   if (user?.isActive !== true) return nothing(callerOf(identity, undefined, [], []));
   const groups = user.groups.filter((id) => records.groups.has(id));
   const roles = effectiveRoles(user, records);
+  const permissions = permissionsOf(roles, records);
   return {
     caller: callerOf(identity, user, roles, groups),
     isBypass: roles.includes(SYSTEM_ADMIN),
-    permissions: permissionsOf(roles, records),
+    permissions,
     addedIn: (workspace) =>
       decidingConfig(records.configs, workspace)?.readByDefault === true ? [readEverything] : [],
+    everywhere: () => permissions,
   };
 }
 
@@ -97,16 +104,24 @@ export function grantsOfAnonymous(
   const holder = user ?? { roles: [ANONYMOUS], groups: [] };
   const groups = holder.groups.filter((id) => records.groups.has(id));
   const roles = effectiveRoles(holder, records);
+  const permissions = permissionsOf(roles, records);
+  const permissionsOfRole = (role: string): readonly Permission[] =>
+    permissionsOf(effectiveRoles({ roles: [role], groups: [] }, records), records);
   return {
     caller: { ...callerOf(identity, user, roles, groups), isAnonymous: true },
     isBypass: false,
-    permissions: permissionsOf(roles, records),
+    permissions,
     addedIn: (workspace) => {
       const config = decidingConfig(records.configs, workspace);
       if (config === undefined || config.anonymousRole === null) return [];
       const isEnabled = config.interfaces.get(through) ?? config.isAnonymousEnabled;
       if (!isEnabled) return [];
-      return permissionsOf(effectiveRoles({ roles: [config.anonymousRole], groups: [] }, records), records);
+      return permissionsOfRole(config.anonymousRole);
+    },
+    everywhere: () => {
+      const named = new Set(records.configs.map(({ anonymousRole }) => anonymousRole));
+      const added = [...named].filter((role) => role !== null).slice(0, ADDED_ROLES_MAX);
+      return [...new Set([...permissions, ...added.flatMap(permissionsOfRole)])];
     },
   };
 }
@@ -147,7 +162,7 @@ function decidingConfig(configs: readonly SecurityConfig[], workspace: string): 
 }
 
 function nothing(caller: RuleCaller): Grants {
-  return { caller, isBypass: false, permissions: [], addedIn: () => [] };
+  return { caller, isBypass: false, permissions: [], addedIn: () => [], everywhere: () => [] };
 }
 
 function callerOf(

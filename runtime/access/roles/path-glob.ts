@@ -2,6 +2,9 @@ import { AnyOne, type GlobChain, GlobMatcher, Loop } from './glob-matcher.ts';
 
 const SLASH = 0x2f;
 
+/** Work of following 32 states for one character of a path, in units. */
+const WORD_WORK = 2;
+
 /** Points of a segment of a pattern. Each segment has {@link SEGMENT_POINTS} besides. */
 const LITERAL_POINTS = 100;
 const WILDCARD_POINTS = 10;
@@ -52,20 +55,31 @@ export class PathGlob {
     this.#matcher = isPlain ? undefined : new GlobMatcher(chainOf(rest));
   }
 
+  /** Words of states that are followed for each character of a path: 0 without wildcards. */
+  get wordsOfWildcards(): number {
+    return this.#matcher?.words ?? 0;
+  }
+
   /** Whether it matches every path. */
   get isEverything(): boolean {
     return this.isSubtree && this.top === '/';
   }
 
-  /** @param path of a node, with a `/` in front */
-  matches(path: string): boolean {
+  /**
+   * @param path of a node, with a `/` in front
+   * @param work from which it takes what it has done, in units of about a character
+   */
+  matches(path: string, work?: { left: number }): boolean {
     const prefix = this.#prefix;
     if (this.isSubtree) {
       if (prefix === '/' || path === prefix) return true;
       return path.startsWith(prefix) && path.charCodeAt(prefix.length) === SLASH;
     }
     if (this.#matcher === undefined) return path === prefix;
-    return path.startsWith(prefix) && this.#matcher.matches(path, prefix.length);
+    if (!path.startsWith(prefix)) return false;
+    const isMatch = this.#matcher.matches(path, prefix.length);
+    if (work !== undefined) work.left -= this.#matcher.work * WORD_WORK;
+    return isMatch;
   }
 }
 

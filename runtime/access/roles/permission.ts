@@ -86,12 +86,14 @@ export interface ParsedPermissions {
  * that is not understood would otherwise grant more than its author meant.
  *
  * @param compile compiles conditions
+ * @param onRead called with each permission that grants something, and its number in the role, from 0
  * @returns yields after each entry, because compiling a hostile one may take a millisecond
  * @see docs/interface/permissions.md#permissions
  */
 export function* parsePermissions(
   stored: JsonValue | undefined,
   compile: CompileCondition,
+  onRead: (permission: Permission, index: number) => void = () => {},
 ): Generator<undefined, ParsedPermissions> {
   const permissions: Permission[] = [];
   const notices: PermissionNotice[] = [];
@@ -107,7 +109,10 @@ export function* parsePermissions(
     note(`Only the first ${PERMISSIONS_MAX} of ${stored.length} permissions count`);
   for (const [index, entry] of stored.slice(0, PERMISSIONS_MAX).entries()) {
     const read = new EntryReader(entry, (reason) => note(reason, index)).permission(compile);
-    if (read !== undefined) permissions.push(read);
+    if (read !== undefined) {
+      onRead(read, index);
+      permissions.push(read);
+    }
     yield;
   }
   return { permissions, notices };

@@ -1,9 +1,12 @@
-import { emptyScope, isAtOrBelow, type ReadableNode, type ReadScope, wholeScope } from '../policy.ts';
+import { emptyScope, type ReadableNode, type ReadScope, wholeScope } from '../policy.ts';
 import type { BoundRule } from './bound-rule.ts';
 import type { RuleList } from './rule-list.ts';
 
 /** Above this number of paths a scan would take longer to compare them than to pass the rows. */
 const TOPS_MAX = 32;
+
+/** Above this number of paths nobody finds out whether they are below fewer ones. */
+const COMPARED_TOPS_MAX = 4_096;
 
 /**
  * The nodes for which a rule holds, for scans. Types and paths only narrow what is looked at, and the condition decides;
@@ -16,7 +19,7 @@ export function readScopeOf(list: RuleList): ReadScope {
   if (rules.length === 0) return emptyScope;
   const fields = list.hasFields
     ? {
-        fields: (node: ReadableNode) => list.fields(node.nodeType, node.path, node),
+        fields: (node: ReadableNode) => list.fields({ path: node.path, nodeType: node.nodeType, node }),
         hides: (property: string) => rules.some((rule) => !rule.fields.has(property)),
       }
     : {};
@@ -28,7 +31,9 @@ export function readScopeOf(list: RuleList): ReadScope {
     isNone: false,
     ...(nodeTypes === undefined ? {} : { nodeTypes }),
     ...(tops === undefined ? {} : { tops }),
-    ...(isExact(rules, tops) ? {} : { allows: (node) => list.holds(node.nodeType, node.path, node) }),
+    ...(isExact(rules, tops)
+      ? {}
+      : { allows: (node) => list.holds({ path: node.path, nodeType: node.nodeType, node }) }),
     ...fields,
   };
 }
@@ -45,11 +50,14 @@ function typesOf(rules: readonly BoundRule[]): ReadonlySet<string> | undefined {
 
 /** The paths at or below which all nodes of some rules are; undefined: the root, or too many. */
 function topsOf(rules: readonly BoundRule[]): readonly string[] | undefined {
+  const found = new Set<string>();
+  for (const { tops } of rules) for (const top of tops) found.add(top);
+  if (found.has('/') || found.size > COMPARED_TOPS_MAX) return undefined;
   const kept: string[] = [];
-  // A path sorts behind those above it.
-  for (const top of [...new Set(rules.flatMap(({ tops }) => tops))].sort())
-    if (!kept.some((above) => isAtOrBelow(top, above))) kept.push(top);
-  return kept.includes('/') || kept.length > TOPS_MAX ? undefined : kept;
+  // With a slash behind it, a path precedes those below it, and nothing else comes between them.
+  for (const place of Array.from(found, (top) => `${top}/`).sort())
+    if (!place.startsWith(kept.at(-1) ?? '//')) kept.push(place);
+  return kept.length > TOPS_MAX ? undefined : kept.map((place) => place.slice(0, -1));
 }
 
 /** Whether types and paths alone say for which nodes a rule holds. */

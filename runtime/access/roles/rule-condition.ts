@@ -1,3 +1,4 @@
+import type { DecisionWork } from '../decision-work.ts';
 import type { Needs, ReadableNode } from '../policy.ts';
 
 /** The caller, as conditions of permissions know it under the name `auth`. */
@@ -38,8 +39,11 @@ export interface NodeCondition {
   /**
    * Whether it holds. An error in the condition means that it does not. Undefined for a row in place, which does not tell,
    * see {@link ReadableNode.isInPlace}.
+   *
+   * @param work of the decision, from which it takes
+   * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
    */
-  holds(node: ReadableNode): boolean | undefined;
+  holds(node: ReadableNode, work: DecisionWork): boolean | undefined;
 }
 
 /** A condition for one caller in one workspace: decided for all nodes, or to be asked for each. */
@@ -49,6 +53,11 @@ export type BoundCondition = boolean | NodeCondition;
 export interface RuleCondition {
   /** As it was written. */
   readonly text: string;
+  /** Whether it may look at the workspace of a node. If not, it is bound once for all workspaces. */
+  readonly readsWorkspace: boolean;
+  /** Whether it may ask for relations. */
+  readonly readsRelations: boolean;
+  /** It may take some milliseconds. */
   bind(scope: RuleScope): BoundCondition;
 }
 

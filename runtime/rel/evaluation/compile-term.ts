@@ -119,10 +119,18 @@ function propertyOf(
   isRequired: boolean,
 ): RelValue {
   evaluation.spend(STEP_WORK);
-  const stored = node.property(name, evaluation.workLeft);
-  if (stored === tooLong) return evaluation.giveUp();
-  if (stored !== undefined) return contentValue(evaluation, stored);
-  return isRequired ? missingKey(evaluation, name) : null;
+  const { reads, workLeft } = evaluation;
+  const known = reads?.get(name);
+  if (known !== undefined) {
+    evaluation.spendAlone(known.work);
+    return known.value;
+  }
+  const stored = node.property(name, workLeft);
+  if (stored === tooLong) return evaluation.giveUpBefore();
+  if (stored === undefined) return isRequired ? missingKey(evaluation, name) : null;
+  const value = contentValue(evaluation, stored);
+  reads?.set(name, { value, work: workLeft - evaluation.workLeft });
+  return value;
 }
 
 function missingKey(evaluation: Evaluation, key: string): never {
@@ -246,7 +254,8 @@ function compileRelates(term: RelatesTerm): Test {
     if (typeof source !== 'string') return wrongId(evaluation, source);
     if (typeof target !== 'string') return wrongId(evaluation, target);
     if (evaluation.relations === undefined) return evaluation.fail('Relations cannot be read here');
-    evaluation.spend(RELATES_WORK);
+    // Those who answer count what they do themselves.
+    evaluation.spendAlone(RELATES_WORK);
     return (
       evaluation.relations.related(source, target, types, depthMin, depthMax, direction) ??
       evaluation.giveUp()

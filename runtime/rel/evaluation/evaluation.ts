@@ -1,3 +1,4 @@
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Caller, ConditionNode, Relations } from '../ports.ts';
 
 /**
@@ -14,6 +15,25 @@ export const KEY_WORK = 16;
 
 /** Work of asking for relations. The engine has its own bound for each question. */
 export const RELATES_WORK = 50_000;
+
+/** A property that was read, with the work of reading it in units. */
+export interface PropertyRead {
+  readonly value: JsonValue;
+  readonly work: number;
+}
+
+/** Work of several evaluations about one node, about which several conditions are asked. */
+export interface SharedWork {
+  /** Units that may still be done. Each evaluation takes its work from them. */
+  left: number;
+  /** Set to true when an evaluation ends because it needs more of them than are left. */
+  isLacking: boolean;
+  /**
+   * Properties of the node by their names. The work of reading one is taken from {@link left} once, so that a long one costs
+   * no more for many conditions than for one. It counts in the bound of each evaluation all the same. Undefined: none is kept.
+   */
+  readonly reads: Map<string, PropertyRead> | undefined;
+}
 
 /** A name that is unknown, and the names that are known there. Which one was meant is found when somebody asks. */
 export interface UnknownName {
@@ -46,6 +66,7 @@ export class Evaluation {
   readonly relations: Relations | undefined;
   /** Where in the text the present step is, for its fault. */
   at = 0;
+  readonly #shared: SharedWork | undefined;
   #work: number;
 
   constructor(
@@ -53,22 +74,47 @@ export class Evaluation {
     node: ConditionNode | undefined,
     relations: Relations | undefined,
     workMax: number,
+    shared?: SharedWork,
   ) {
     this.caller = caller;
     this.node = node;
     this.relations = relations;
     this.#work = workMax;
+    this.#shared = shared;
+  }
+
+  /** Properties that are known already; undefined: none is kept. */
+  get reads(): SharedWork['reads'] | undefined {
+    return this.#shared?.reads;
   }
 
   /** Work that may still be done, in units. */
   get workLeft(): number {
-    return this.#work;
+    return this.#shared === undefined ? this.#work : Math.min(this.#work, this.#shared.left);
   }
 
   /** Counts work before it is done. @throws {Fault} of kind `work` when it is too much */
   spend(units: number): void {
     this.#work -= units;
+    // Of the shared work only what is done is taken.
     if (!(this.#work >= 0)) this.giveUp();
+    const shared = this.#shared;
+    if (shared === undefined) return;
+    shared.left -= units;
+    if (!(shared.left >= 0)) this.giveUpBefore();
+  }
+
+  /** Counts work that something else counts for all evaluations. @throws {Fault} as {@link spend} */
+  spendAlone(units: number): void {
+    this.#work -= units;
+    if (!(this.#work >= 0)) this.giveUp();
+  }
+
+  /** Gives up because something takes more than {@link workLeft}. @throws {Fault} of kind `work` */
+  giveUpBefore(): never {
+    const shared = this.#shared;
+    if (shared !== undefined && shared.left < this.#work) shared.isLacking = true;
+    this.giveUp();
   }
 
   /** @throws {Fault} of kind `evaluation` */

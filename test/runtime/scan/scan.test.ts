@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { wholeScope } from '#runtime/access/policy.ts';
+import { type ReadableNode, wholeScope } from '#runtime/access/policy.ts';
 import { formatRevision, type Revision } from '#runtime/content/revision.ts';
 import { orderKeyBetween } from '#runtime/content/order-key.ts';
 import { pathName } from '#runtime/content/path.ts';
@@ -16,6 +16,7 @@ import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { makeNodeRecord } from '#runtime/tree/record/make-record.ts';
 import { TreeUnderTest } from '../tree/tree-under-test.ts';
 import { types } from '../tree/tree-workload.ts';
+import { runBudgeted } from '#test/support/budgeted-steps.ts';
 import { plainHeader } from '#test/support/plain-header.ts';
 import { countedReader } from './counted-reader.ts';
 
@@ -100,6 +101,26 @@ describe('what a scan costs', () => {
     // A child, and a row below it, which is passed.
     expect(read.rows).toBeLessThan(2 * 4 * (FOLDERS + 1));
     expect(read.nodes).toBeLessThanOrEqual(2 * 2 * (FOLDERS + 1));
+  });
+
+  it('pauses behind a millisecond of what it counts for its filters', () => {
+    const rowWork = 40_000;
+    const budget = new RequestBudget({ workMax: 1e12, memoryMax: 1e6 });
+    const allows = (node: ReadableNode): boolean => {
+      node.work?.begin(true);
+      node.work?.take(rowWork / 5);
+      node.work?.end();
+      return false;
+    };
+    const scope = { isAll: false, isNone: false, allows };
+    for (const source of [
+      { kind: 'nodes', workspace },
+      { kind: 'paths', workspace },
+    ] as const) {
+      const { longestStep } = runBudgeted(scan(new Moment(tree.reader), { source, scope, budget }), budget);
+      expect(longestStep).toBeGreaterThan(rowWork);
+      expect(longestStep).toBeLessThan(1_000_000 + 2 * rowWork);
+    }
   });
 
   it.each([

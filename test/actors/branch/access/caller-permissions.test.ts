@@ -37,6 +37,18 @@ describe('the permissions of an identity', () => {
     expect(await sees(ann)).toBe(true);
   });
 
+  it('are found in steps where they have many conditions', async () => {
+    const many = Array.from({ length: 300 }, (_, index) => ({
+      path: `/p${index}/**`,
+      operations: ['read'],
+      condition: `node.created_by == auth.user_id && node.title != '${index}'`,
+    }));
+    await role('reader', [...many, { path: '/page', operations: ['read'] }]);
+    await user('ann', { roles: ['reader'] });
+    expect(await sees(ann)).toBe(true);
+    expect(await sees(ann)).toBe(true);
+  });
+
   it('end with the next request after a role is taken away, changed or removed [ACC-008]', async () => {
     await role('reader', [{ path: '**', operations: ['read'] }]);
     await user('ann', { roles: ['reader'] });

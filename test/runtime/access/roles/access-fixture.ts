@@ -52,7 +52,9 @@ export function testRecords(
 
 /** A policy from grants. */
 export function policyFrom(grants: Grants, branch = 'main'): RolePolicy {
-  return new RolePolicy(grants, branch, { administers: false, locks: false });
+  const policy = new RolePolicy(grants, branch, { administers: false, locks: false });
+  atOnce(policy.prepare());
+  return policy;
 }
 
 /** The policy of identity `me` with one role that has some permissions. */

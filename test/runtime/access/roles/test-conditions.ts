@@ -38,7 +38,8 @@ export const conditionTexts: readonly string[] = Object.keys(conditions);
 /** Compiles the name of a condition for tests. */
 export const compileForTest: CompileCondition = (text) => {
   const bind = Object.hasOwn(conditions, text) ? conditions[text] : undefined;
-  return bind === undefined ? { error: `there is no condition '${text}'` } : { text, bind };
+  if (bind === undefined) return { error: `there is no condition '${text}'` };
+  return { text, bind, readsWorkspace: text === 'in content', readsRelations: false };
 };
 
 /** Whether a condition holds, as the reference decides it: straight, without binding. */

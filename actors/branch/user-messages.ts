@@ -31,6 +31,8 @@ export interface UserNode {
   readonly email: string | null;
   readonly displayName: string | null;
   readonly status: string | null;
+  /** False: somebody has ended what the person may do here. */
+  readonly canLogin: boolean;
   /** As they are stored. */
   readonly roles: readonly string[];
   readonly groups: readonly string[];

@@ -1,7 +1,7 @@
 import { actorName, type Principal } from '#runtime/access/principal.ts';
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { recordKey, removeRecord, writeRecord } from '#runtime/commit/record-store.ts';
-import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { isJsonArray, type JsonObject, type JsonValue } from '#runtime/content/values/json-value.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { AFTER_END } from '#runtime/shard/binary-key.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
@@ -62,11 +62,40 @@ export function noteAction(turn: Turn, { action, details = {}, subject }: NotedA
   turn.emit(event);
 }
 
-/** @see messages.ts, RecordAdminAction */
+/**
+ * What is recorded was done already, so it is never refused: long details are shortened.
+ *
+ * @see messages.ts, RecordAdminAction
+ */
 export function recordAction(turn: Turn, { action, details = {}, subject }: RecordAdminAction): void {
-  if (JSON.stringify(details).length > AUDIT_DETAIL_CHARACTERS_MAX)
-    throw invalid('The details of an action are too long', { field: 'details' });
-  noteAction(turn, { action, subject, details });
+  noteAction(turn, { action, subject, details: shortened(details) });
+}
+
+/** Characters of a text, and entries of a list, that are kept of details that are too long. */
+const SHORT_TEXT = 200;
+const SHORT_LIST = 10;
+
+function shortened(details: JsonObject): JsonObject {
+  if (isShort(details)) return details;
+  const shorter = Object.fromEntries(
+    Object.entries(details).map(([name, value]) => [name, shortValue(value)]),
+  );
+  return isShort(shorter) ? shorter : { shortened: Object.keys(details).slice(0, SHORT_LIST).map(shortText) };
+}
+
+function isShort(details: JsonObject): boolean {
+  return JSON.stringify(details).length <= AUDIT_DETAIL_CHARACTERS_MAX;
+}
+
+function shortValue(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return shortText(value);
+  if (!isJsonArray(value)) return value;
+  const kept = value.slice(0, SHORT_LIST).map(shortValue);
+  return value.length > SHORT_LIST ? [...kept, `… ${value.length - SHORT_LIST} more`] : kept;
+}
+
+function shortText(text: string): string {
+  return text.length > SHORT_TEXT ? `${text.slice(0, SHORT_TEXT)}…` : text;
 }
 
 /** @see messages.ts, ListAudit */

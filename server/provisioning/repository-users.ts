@@ -13,7 +13,7 @@ import type { FoundBranch } from '#protocols/rest/access/found-branch.ts';
 import type { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
 import type { Admitting } from '#protocols/rest/people/repository-members.ts';
 import type { TenantPeople } from '#protocols/rest/people/tenant-people.ts';
-import { isOvertaken, patchUserNode } from '#protocols/rest/people/user-nodes.ts';
+import { isOvertaken, isSuspended, patchUserNode } from '#protocols/rest/people/user-nodes.ts';
 import { localPartOf } from '#runtime/access/identity/email-address.ts';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { IdentityPrincipal } from '#runtime/access/principal.ts';
@@ -60,9 +60,14 @@ interface Grounds {
   readonly roles: readonly string[] | undefined;
   /** The actor of the revision. */
   readonly by: string;
+  /** False: a person whose access was ended stays out. */
+  readonly endsSuspension?: false;
 }
 
 type UsedPeople = Pick<TenantPeople, 'configuration' | 'endUse' | 'invitationFor' | 'takeInvitation'>;
+
+/** A person with an address, who may have no account yet. */
+type AddressOwner = Pick<Identity, 'email' | 'email_verified'> & Partial<Pick<Identity, 'identity_id'>>;
 
 const open: Admission = Object.freeze({
   mayRegister: true,
@@ -144,6 +149,16 @@ export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
     await this.#admitOn(branch, identity, () => Promise.resolve(grounds));
   }
 
+  async admitOpenly(tenant: string, repository: string, identity: Identity, by: string): Promise<boolean> {
+    const branch = await this.#directory.branch(tenant, repository, BRANCH, 'write');
+    const grounds: Grounds = { roles: undefined, by, endsSuspension: false };
+    return (await this.#admitOn(branch, identity, () => Promise.resolve(grounds))) !== undefined;
+  }
+
+  async requireAdmissible(tenant: string, repository: string, person: AddressOwner): Promise<void> {
+    await this.#free(await this.#directory.branch(tenant, repository, BRANCH, 'write'), person);
+  }
+
   /**
    * Admits a person for a reason that may end meanwhile. The reason is looked for after the node was read, and whoever ends
    * it changes the node afterwards: then the node is not written, and the reason is looked for again.
@@ -164,6 +179,7 @@ export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
         if (known.length > 1) throw new ServiceError('CONFLICT', 'Several user nodes name the person');
         const { by, roles } = grounds;
         const node = known[0] ?? (await this.#free(branch, identity));
+        if (node !== undefined && grounds.endsSuspension === false && isSuspended(node)) return undefined;
         if (node !== undefined) await this.#readmit(branch, node, identity, roles ?? [], by);
         else {
           const { tenant } = branch.repository;
@@ -203,10 +219,10 @@ export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
    */
   async #free(
     branch: FoundBranch,
-    { email, email_verified: isVerified, identity_id: identityId }: Identity,
+    { email, email_verified: isVerified, identity_id: identityId }: AddressOwner,
   ): Promise<UserNode | undefined> {
     const [found] = await this.#find(branch, { email });
-    if (found?.userId === identityId) throw overtaken();
+    if (found !== undefined && found.userId === identityId) throw overtaken();
     // It may have roles that were meant for the owner of the address.
     if (found !== undefined && (found.userId !== null || !isVerified))
       throw new ServiceError('CONFLICT', `The user node '${found.path}' has the address of the person`);

@@ -6,6 +6,8 @@ const originsTest = ['test/protocols/rest/origins/allowed-origins.test.ts'];
 const forwardedTest = ['test/protocols/http/uws-server.test.ts'];
 const scenario = ['test/scenarios/access-requests.test.ts'];
 
+const admissionTests = ['test/server/provisioning/revoked-invitations.test.ts'];
+
 /** The safety guards of access to repositories and of what a page or a proxy may say. */
 export const peopleGuards: readonly GuardMutant[] = [
   {
@@ -148,5 +150,54 @@ export const peopleGuards: readonly GuardMutant[] = [
     from: 'return isIP(address) === 0 ? undefined : address;',
     to: 'return address;',
     tests: forwardedTest,
+  },
+  {
+    guard: 'a request lets nobody in again whose access was ended',
+    file: 'server/provisioning/repository-users.ts',
+    from: 'if (node !== undefined && grounds.endsSuspension === false && isSuspended(node)) return undefined;',
+    to: '',
+    tests: admissionTests,
+  },
+  {
+    guard: 'switching an account on gives no access back',
+    file: 'protocols/rest/people/user-nodes.ts',
+    from: 'return !canLogin || (status',
+    to: 'return (status',
+    tests: admissionTests,
+  },
+  {
+    guard: 'a grant gives no prepared node to who has not proven its address',
+    file: 'server/provisioning/repository-users.ts',
+    from: '(found.userId !== null || !isVerified)',
+    to: 'found.userId !== null',
+    tests: admissionTests,
+  },
+  {
+    guard: 'a login claims a node only as it was read',
+    file: 'server/provisioning/repository-users.ts',
+    from: 'expected: { version: node.version },',
+    to: '',
+    tests: admissionTests,
+  },
+  {
+    guard: 'of two links at once not both stay',
+    file: 'protocols/rest/people/repository-members.ts',
+    from: 'await this.#requireOnly(place, path, identityId, by);',
+    to: '',
+    tests: admissionTests,
+  },
+  {
+    guard: 'no account is made whose repositories would refuse it',
+    file: 'protocols/rest/people/identity-users.ts',
+    from: 'await members.requireAdmissible(tenant, repository, { email: address, email_verified: emailVerified });',
+    to: '',
+    tests: ['test/scenarios/identity-users.test.ts'],
+  },
+  {
+    guard: 'what an administrator did is recorded, however long its details are',
+    file: 'actors/tenant/audit-trail.ts',
+    from: 'details: shortened(details)',
+    to: 'details',
+    tests: ['test/actors/tenant/admin-accounts.test.ts'],
   },
 ];

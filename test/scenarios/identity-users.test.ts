@@ -91,6 +91,37 @@ describe('accounts of people', () => {
     expect(last.json).toEqual([]);
   });
 
+  it('are not created where their address is that of a node that they cannot have', async () => {
+    const email = newEmail();
+    const prepared = `/api/repository/${other}/main/head/svc:access_control/users/internal`;
+    const properties = { email, display_name: 'Prepared', roles: ['editor'] };
+    const planted = await server.admin('POST', prepared, {
+      name: 'prepared',
+      node_type: 'svc:User',
+      properties,
+    });
+    expect(planted.status).toBe(201);
+    const refused = await create({ email, email_verified: false, repos: [repository, other] });
+    expect([refused.status, refused.json.code]).toEqual([409, 'CONFLICT']);
+    expect((await server.admin('GET', `${base}?email=${email}`)).json).toEqual([]);
+    const made = await create({ email, email_verified: true, repos: [repository, other] });
+    expect(made.status).toBe(201);
+  });
+
+  it('are changed with an entry in the audit trail, however long the change is', async () => {
+    const { id } = await made();
+    const name = 'x'.repeat(5_000);
+    const changed = await server.admin('PATCH', `${base}/${id}`, {
+      display_name: name,
+      is_tenant_admin: true,
+    });
+    expect([changed.status, changed.json.is_tenant_admin]).toEqual([200, true]);
+    const { json } = await server.admin('GET', '/api/svc/sys/default/audit?limit=1');
+    const [entry] = json.items;
+    expect(entry).toMatchObject({ action: 'identity_changed', subject: id });
+    expect(entry.details).toEqual({ is_tenant_admin: true, display_name: `${'x'.repeat(200)}…` });
+  });
+
   it('get user nodes with the default roles in the repositories that are named [IDADMIN-002]', async () => {
     const person = await made({ repos: [repository, other, repository], default_roles: ['/roles/editor'] });
     for (const name of [repository, other]) {

@@ -79,6 +79,7 @@ function* userNode(record: NodeRecord): Generator<undefined, UserNode> {
     email: textIn(properties, 'email'),
     displayName: textIn(properties, 'display_name'),
     status: textIn(properties, 'status'),
+    canLogin: ownValue(properties, 'can_login') !== false,
     roles: textsIn(properties, 'roles'),
     groups: textsIn(properties, 'groups'),
   };

@@ -87,16 +87,13 @@ async function ask({ members, people }: AccessContext, request: RestRequest): Pr
   });
   const { access_settings: settings } = await people.configuration(tenant);
   // Roles that somebody asks for are never given without a decision.
-  const isGranted = roles.length === 0 && !settings.require_approval;
-  if (
-    !isGranted ||
-    !(await members.isOpen(tenant, repository)) ||
-    (await members.isSuspended(tenant, repository, identityId))
-  )
-    return done('Access requested', entry.id);
+  const isOpen =
+    roles.length === 0 && !settings.require_approval && (await members.isOpen(tenant, repository));
+  const isIn =
+    isOpen && (await members.admitOpenly(tenant, repository, await people.require(tenant, identityId), SELF));
+  if (!isIn) return done('Access requested', entry.id);
   const granted = { type: 'DecideAccess', repository: part, id: entry.id, decision: 'active' } as const;
   await people.command(tenant, { ...granted, reason: null, by: SELF });
-  await members.admit(tenant, repository, await people.require(tenant, identityId), undefined, SELF);
   return done('Access granted', entry.id);
 }
 

@@ -184,7 +184,11 @@ async function create(context: IdentityUsersContext, request: RestRequest): Prom
     throw invalid(`\`repos\` has more than ${REPOSITORIES_MAX} entries`, { field: 'repos' });
   const { address } = parseEmail(email);
   requirePolicyPassword(password, (await people.configuration(tenant)).password_policy, 'password');
-  for (const repository of repositories) await members.requireRoles(tenant, repository, roles ?? []);
+  for (const repository of repositories) {
+    await members.requireRoles(tenant, repository, roles ?? []);
+    // Otherwise the account would be there, and the answer an error.
+    await members.requireAdmissible(tenant, repository, { email: address, email_verified: emailVerified });
+  }
   const passwordHash = await throttle.inTurn(request.remoteAddress, () => hasher.hash(password));
   await identities.createIdentities(tenant);
   const { identity } = await people.command<Registered>(tenant, {

@@ -63,6 +63,20 @@ export interface Admitting {
     roles: readonly string[] | undefined,
     by: string,
   ): Promise<void>;
+  /**
+   * Lets a person in without a decision: with the default roles, unless somebody has ended what the person may do there. A
+   * revocation at the same time wins.
+   *
+   * @returns whether the person is in
+   * @throws {ServiceError} as {@link admit}
+   */
+  admitOpenly(tenant: string, repository: string, identity: Identity, by: string): Promise<boolean>;
+  /** Throws where {@link admit} would refuse a person who has no account yet. @throws {ServiceError} as {@link admit} */
+  requireAdmissible(
+    tenant: string,
+    repository: string,
+    person: Pick<Identity, 'email' | 'email_verified'>,
+  ): Promise<void>;
 }
 
 /**
@@ -98,6 +112,20 @@ export class RepositoryMembers {
     by: string,
   ): Promise<void> {
     return this.#admitting.admit(tenant, repository, identity, roles, by);
+  }
+
+  /** @see Admitting.admitOpenly */
+  admitOpenly(tenant: string, repository: string, identity: Identity, by: string): Promise<boolean> {
+    return this.#admitting.admitOpenly(tenant, repository, identity, by);
+  }
+
+  /** @see Admitting.requireAdmissible */
+  requireAdmissible(
+    tenant: string,
+    repository: string,
+    person: Pick<Identity, 'email' | 'email_verified'>,
+  ): Promise<void> {
+    return this.#admitting.requireAdmissible(tenant, repository, person);
   }
 
   /**
@@ -143,17 +171,6 @@ export class RepositoryMembers {
     const unknown = roles.filter((role) => !known.has(role));
     if (unknown.length > 0)
       throw invalid(`Repository '${repository}' has no role '${unknown[0] as string}'`, { field: 'roles' });
-  }
-
-  /**
-   * Whether somebody has ended what a person may do in a repository: then only a decision lets the person in again.
-   *
-   * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`
-   */
-  async isSuspended(tenant: string, repository: string, identityId: string): Promise<boolean> {
-    const { actor } = await this.#branchOf(tenant, repository);
-    const nodes = await userNodesOf(this.#router, actor, tenant, identityId);
-    return nodes.some(({ status }) => status !== null && status !== 'active');
   }
 
   /**
@@ -216,11 +233,41 @@ export class RepositoryMembers {
         const place = { actor: branch.actor, tenant };
         const commit = { message: 'Person linked', actor: by };
         await patchUserNode(this.#router, place, node, { user_id: identityId }, commit);
+        await this.#requireOnly(place, path, identityId, by);
         return;
       } catch (error) {
         if (!isOvertaken(error) || attempt === ATTEMPTS_MAX) throw error;
       }
     }
+  }
+
+  /**
+   * Takes a link back unless the node is the only one of the person. Of two links at once each may see the other: then neither
+   * stays, because of two nodes none would count.
+   *
+   * @throws {ServiceError} `IDENTITY_ALREADY_LINKED`; `USER_NODE_NOT_FOUND` for a node in the home of a user, which counts for nobody
+   */
+  async #requireOnly(
+    place: { readonly actor: string; readonly tenant: string },
+    path: string,
+    identityId: string,
+    by: string,
+  ): Promise<void> {
+    const nodes = await userNodesOf(this.#router, place.actor, place.tenant, identityId);
+    const counts = nodes.some((node) => node.path === path);
+    if (counts && nodes.length === 1) return;
+    const branch = { actor: place.actor, repository: { tenant: place.tenant } } as const;
+    const { properties, ...node } = await this.#userAt(branch, path);
+    if (ownValue(properties, 'user_id') === identityId)
+      await patchUserNode(
+        this.#router,
+        place,
+        node,
+        { user_id: null },
+        { message: 'Link taken back', actor: by },
+      );
+    if (!counts) throw noUserAt(path);
+    throw new ServiceError('IDENTITY_ALREADY_LINKED', 'The person has another node');
   }
 
   /**
@@ -268,7 +315,7 @@ export class RepositoryMembers {
   }
 
   /** @throws {ServiceError} `USER_NODE_NOT_FOUND`, `NOT_A_USER_NODE` */
-  async #userAt(branch: FoundBranch, path: string): Promise<UserAt> {
+  async #userAt(branch: UsersBranch, path: string): Promise<UserAt> {
     const query: ReadNode = { type: 'ReadNode', workspace: WORKSPACE, place: { path } };
     let node: JsonObject;
     try {
@@ -286,7 +333,7 @@ export class RepositoryMembers {
     };
   }
 
-  async #read({ actor, repository }: FoundBranch, query: ReadNode | RunQuery): Promise<JsonObject> {
+  async #read({ actor, repository }: UsersBranch, query: ReadNode | RunQuery): Promise<JsonObject> {
     const answer = await this.#router.query(actor, query, engineCaller(repository.tenant));
     return (await parsed(answer as JsonAnswer)) as JsonObject;
   }
@@ -294,6 +341,11 @@ export class RepositoryMembers {
 
 /** Errors that say that a node is no user. */
 const userFaults: ReadonlySet<string> = new Set(['USER_NODE_NOT_FOUND', 'NOT_A_USER_NODE']);
+
+/** What is needed of a branch to read it. */
+interface UsersBranch extends Pick<FoundBranch, 'actor'> {
+  readonly repository: Pick<FoundBranch['repository'], 'tenant'>;
+}
 
 /** A user node, as it was read. */
 interface UserAt {

@@ -24,6 +24,14 @@ export async function userNodesOf(
   return (await router.query(branch, query, engineCaller(tenant))) as readonly UserNode[];
 }
 
+/**
+ * Whether somebody has ended what a person may do in a repository: then only a decision lets the person in again. Activating the
+ * account sets the status of a node, and leaves the rest.
+ */
+export function isSuspended({ canLogin, status }: Pick<UserNode, 'canLogin' | 'status'>): boolean {
+  return !canLogin || (status !== null && status !== 'active');
+}
+
 /** Properties that a status sets of a node; undefined when there is nothing to be set. */
 export function statusPatch(status: UserStatus, stored: string | null): JsonObject | undefined {
   const current = stored ?? 'active';

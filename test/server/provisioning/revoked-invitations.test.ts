@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { CreateNode, PatchNode } from '#actors/branch/messages.ts';
 import type { UserNode } from '#actors/branch/user-messages.ts';
 import type { Identity, Registered } from '#actors/identities/messages.ts';
 import type { AccessEntry, AccessPage, AccessStatus } from '#actors/identities/people-messages.ts';
@@ -284,4 +285,141 @@ it('access that is granted while the person logs in for the first time has its r
     const [roles] = await rolesGiven();
     expect([at, roles]).toEqual([at, expect.arrayContaining(['editor'])]);
   }
+});
+
+/** A command to branch `main` of the repository. */
+async function change(command: PatchNode | CreateNode): Promise<unknown> {
+  const { actor } = await directory().besideContent(tenant, site, 'main');
+  return await fixture.command(actor, command);
+}
+
+describe('a person who is let in without a decision', () => {
+  const enter = (users = logins().users): Promise<boolean> =>
+    users.admitOpenly(tenant, site, ann, 'the person');
+
+  it('is in, the first time and again', async () => {
+    expect([await enter(), await enter()]).toEqual([true, true]);
+    expect(await standing()).toEqual([['active', false]]);
+  });
+
+  it('stays out once access was revoked, also when the account was switched off and on since', async () => {
+    await enter();
+    await revoke();
+    expect(await enter()).toBe(false);
+    const [node] = await userNodes();
+    for (const status of ['inactive', 'active'])
+      await change({
+        type: 'PatchNode',
+        workspace: 'svc:access_control',
+        place: { id: (node as UserNode).id },
+        properties: { status },
+      });
+    expect(await enter()).toBe(false);
+    expect(await userNodes()).toMatchObject([{ canLogin: false }]);
+    // A decision lets the person in again.
+    await grant();
+    expect(await enter()).toBe(true);
+  });
+
+  it('stays out when access is revoked meanwhile, wherever that comes in between', async () => {
+    for (let at = 1; ; at += 1) {
+      expect(at).toBeLessThan(MESSAGES_MAX);
+      await grant();
+      const { sent, users } = logins(at, revoke);
+      await enter(users);
+      if (sent() < at) break;
+      expect([at, await userNodes()]).toMatchObject([at, [{ status: 'inactive', canLogin: false }]]);
+    }
+  });
+});
+
+describe('a node with the address of a person', () => {
+  /** Prepared by an administrator for the owner of the address. */
+  async function prepare(name = 'prepared', properties: object = {}): Promise<string> {
+    await change({
+      type: 'CreateNode',
+      workspace: 'svc:access_control',
+      parentPath: '/users/internal',
+      deep: true,
+      node: {
+        name,
+        nodeType: 'svc:User',
+        properties: { email: ann.email, display_name: 'Prepared', roles: ['editor'], ...properties },
+      },
+    });
+    return `/users/internal/${name}`;
+  }
+
+  it('is not given by a grant to somebody who has not proven the address', async () => {
+    await prepare();
+    const unproven = { ...ann, email_verified: false };
+    const conflict = expect.objectContaining({ code: 'CONFLICT' });
+    await expect(logins().users.admit(tenant, site, unproven, [], 'boss')).rejects.toEqual(conflict);
+    await expect(logins().users.requireAdmissible(tenant, site, unproven)).rejects.toEqual(conflict);
+    expect(await userNodes()).toEqual([]);
+    await logins().users.requireAdmissible(tenant, site, ann);
+    await grant();
+    expect(await standing()).toEqual([['active', true]]);
+  });
+
+  it('is claimed by a login only as it was read', async () => {
+    for (let at = 1; ; at += 1) {
+      expect(at).toBeLessThan(MESSAGES_MAX);
+      await makeSite(`claimed-${at}`);
+      const path = await prepare();
+      const { sent, users } = logins(at, async () => {
+        const taken = { user_id: 'somebody-else' };
+        await change({
+          type: 'PatchNode',
+          workspace: 'svc:access_control',
+          place: { path },
+          properties: taken,
+        }).catch(() => {});
+      });
+      await users.findOrMake(tenant, site, ann).catch(() => {});
+      if (sent() < at) break;
+      // Whoever came last has it, and never the login after the other.
+      expect([at, await userNodes()]).toEqual([at, []]);
+    }
+  });
+
+  it('in the home of a user is linked to nobody', async () => {
+    const path = await prepare('host', { email: 'host@example.org' });
+    await change({
+      type: 'CreateNode',
+      workspace: 'svc:access_control',
+      parentPath: `${path}/below`,
+      deep: true,
+      node: {
+        name: 'inner',
+        nodeType: 'svc:User',
+        properties: { email: 'inner@example.org', display_name: 'Inner', roles: [] },
+      },
+    });
+    await expect(
+      members().link(tenant, site, `${path}/below/inner`, ann.identity_id, 'boss'),
+    ).rejects.toMatchObject({ code: 'USER_NODE_NOT_FOUND' });
+    expect(await userNodes()).toEqual([]);
+  });
+
+  it('is never one of two that are linked to a person at once', async () => {
+    const [one, two] = [
+      await prepare('one', { email: 'one@example.org' }),
+      await prepare('two', { email: 'two@example.org' }),
+    ];
+    const link = (path: string) =>
+      members()
+        .link(tenant, site, path, ann.identity_id, 'boss')
+        .then(
+          () => 'linked',
+          ({ code }: ServiceError) => code,
+        );
+    const outcomes = await Promise.all([link(one), link(two)]);
+    const linked = outcomes.filter((outcome) => outcome === 'linked').length;
+    expect(linked).toBeLessThan(2);
+    expect(await userNodes()).toHaveLength(linked);
+    expect(outcomes.filter((outcome) => outcome !== 'linked')).toEqual(
+      Array.from({ length: 2 - linked }, () => 'IDENTITY_ALREADY_LINKED'),
+    );
+  });
 });

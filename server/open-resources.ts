@@ -10,6 +10,7 @@ import { CheckResults } from '#server/check/check-results.ts';
 import { requireFinishedRestore } from '#server/backup/restore-marker.ts';
 import { backupFolder } from '#server/host/backup-folder.ts';
 import { claimName } from '#server/host/claimed-name.ts';
+import { directoryKey, type RotatedKey } from '#server/host/directory-key.ts';
 import { FolderWatch } from '#server/host/folder-watch.ts';
 import { openSpaceGate, SpaceWatch } from '#server/host/space-watch.ts';
 import { unsuitedVolumeWarning } from '#server/host/unsuited-volume.ts';
@@ -19,6 +20,8 @@ import type { Closers, MemberEnvironment } from './member.ts';
 export interface MemberResources {
   readonly lock: DataDirectoryLock;
   readonly secrets: ReturnType<typeof findSecrets>;
+  /** The master keys, as the data directory records them. */
+  readonly key: RotatedKey;
   /** Its key is stored once the member listens. */
   readonly localAccess: LocalAccess;
   readonly metrics: Metrics;
@@ -63,7 +66,8 @@ export async function openResources(
   closers.add(() => folders.stop());
   const checkResults = new CheckResults(files, dataDir, clock);
   const slices = new SliceScheduler(clock, options.limits.replyBytesTotalMax);
-  return { lock, secrets, localAccess, metrics, files, space, folders, checkResults, slices };
+  const key = directoryKey(secrets);
+  return { lock, secrets, key, localAccess, metrics, files, space, folders, checkResults, slices };
 }
 
 function openMetrics({ collectDefaultMetrics, linesDropped }: MemberEnvironment): Metrics {

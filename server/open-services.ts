@@ -4,11 +4,13 @@ import { EgressGuard } from '#protocols/egress/egress-guard.ts';
 import { GuardedDialer } from '#protocols/egress/guarded-dial.ts';
 import { EmailSetups } from '#protocols/identity/email-setups.ts';
 import { IdentityCallers } from '#protocols/identity/identity-callers.ts';
+import { resealedSecrets } from '#protocols/identity/resealed-secrets.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
 import type { AccountNews } from '#runtime/access/account-news.ts';
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { IdentityNewsroom } from '#runtime/access/identity/identity-news.ts';
 import { IdentityTokens } from '#runtime/access/identity/identity-tokens.ts';
+import { withReplacedSecrets } from '#runtime/access/identity/stored-secrets.ts';
 import { PasswordHasher } from '#runtime/access/password-hasher.ts';
 import { RoutedCopies } from '#runtime/actor/copies/routed-copies.ts';
 import type { ActorLifecycle } from '#runtime/actor/ports.ts';
@@ -24,6 +26,7 @@ import { actorKinds } from '#server/host/actor-kinds.ts';
 import { backupFolder } from '#server/host/backup-folder.ts';
 import { memberConsumers } from '#server/feed/own-consumers.ts';
 import { MemberFeeds } from '#server/feed/member-feeds.ts';
+import { MasterKeyRotation } from '#server/jobs/master-key-rotation.ts';
 import { MemberJobs } from '#server/jobs/member-jobs.ts';
 import { UserStatusChanges } from '#server/jobs/user-status-changes.ts';
 import { MemberMail } from '#server/mail/member-mail.ts';
@@ -40,6 +43,7 @@ import type { MemberResources } from './open-resources.ts';
 export interface MemberServices {
   readonly upgrades: LazyUpgrades;
   readonly statusChanges: UserStatusChanges;
+  readonly keyRotation: MasterKeyRotation;
   readonly jobs: MemberJobs;
   readonly feeds: MemberFeeds;
   readonly backups: MemberBackups;
@@ -69,7 +73,7 @@ export function openServices(
   closers: Closers,
 ): MemberServices {
   const { clock, log, options, random } = environment;
-  const { secrets, slices, space } = resources;
+  const { key, secrets, slices, space } = resources;
   const { router, unsettled } = engine;
   const jobs = openJobs(environment, engine, resources.metrics);
   closers.add(() => jobs.drain(0));
@@ -85,7 +89,8 @@ export function openServices(
   });
   closers.add(() => feeds.close());
   const { lifecycle } = feeds;
-  const backups = openBackups(environment, resources, engine, lifecycle, jobs.queue);
+  const secretBox = openSecretBox(environment, resources);
+  const backups = openBackups(environment, resources, engine, lifecycle, jobs.queue, secretBox);
   closers.add(() => backups.close());
   const checks = new MemberChecks({
     dataDir: options.server.dataDir,
@@ -113,7 +118,6 @@ export function openServices(
   const previous = options.server.jwtSecretPrevious?.reveal();
   const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random, previous);
   const identityTokens = new IdentityTokens(secrets.jwtSecret.reveal(), clock, random, previous);
-  const secretBox = new SecretBox(secrets.masterKey.bytes(), { random });
   const emailSetups = new EmailSetups(options, secretBox);
   const mail = openMail(environment, engine, emailSetups, resources.metrics);
   closers.add(() => mail.close());
@@ -123,9 +127,22 @@ export function openServices(
   const directory = new RepositoryDirectory(router, upgrades, engine.nearby);
   const statusChanges = new UserStatusChanges({ router, directory, clock, random, log });
   closers.add(() => statusChanges.close());
+  const { previousMasterKey, previousMasterKeySource } = secrets;
+  const keyRotation = new MasterKeyRotation({
+    router,
+    box: secretBox,
+    previousSource: previousMasterKey === undefined ? undefined : previousMasterKeySource,
+    dropPrevious: () => key.dropPrevious(),
+    shared: engine.sharedRotation,
+    clock,
+    random,
+    log,
+  });
+  closers.add(() => keyRotation.close());
   return {
     upgrades,
     statusChanges,
+    keyRotation,
     jobs,
     feeds,
     backups,
@@ -189,12 +206,17 @@ function openMail(
   });
 }
 
+function openSecretBox({ random }: MemberEnvironment, { secrets }: MemberResources): SecretBox {
+  return new SecretBox(secrets.masterKey.bytes(), { previous: secrets.previousMasterKey?.bytes(), random });
+}
+
 function openBackups(
   { clock, log, options, random, version }: MemberEnvironment,
   { files, secrets, space }: MemberResources,
   { copies, router, unsettled }: MemberEngine,
   lifecycle: ActorLifecycle,
   queue: Queue,
+  box: SecretBox,
 ): MemberBackups {
   return new MemberBackups({
     router,
@@ -208,7 +230,9 @@ function openBackups(
     files,
     log,
     folder: backupFolder(options.server),
-    key: new BackupKey(secrets.masterKey.bytes()),
+    key: new BackupKey(secrets.masterKey.bytes(), secrets.previousMasterKey?.bytes()),
+    configured: (tenant, configuration) =>
+      withReplacedSecrets(configuration, resealedSecrets(box, tenant, configuration).replacements),
     backupSpace: space.at('backups'),
     space: space.at('member'),
     version,

@@ -14,7 +14,6 @@ import { StartWaits } from '#server/engine/start-waits.ts';
 import { actorKinds } from '#server/host/actor-kinds.ts';
 import { backupFolder } from '#server/host/backup-folder.ts';
 import { openFilesMax, planDescriptors } from '#server/host/descriptor-plan.ts';
-import { directoryKey } from '#server/host/directory-key.ts';
 import { endWhenLost } from '#server/host/end-when-lost.ts';
 import { bootstrap, removeInterrupted } from './first-start.ts';
 import { Closers, type Member, type MemberEnvironment } from './member.ts';
@@ -136,7 +135,7 @@ function engineEnvironment(
   parts: PartsAbove,
 ): EngineEnvironment {
   const { clock, log, options, random, registryTimes, version } = environment;
-  const { checkResults, files, folders, lock, metrics, secrets, slices, space } = resources;
+  const { checkResults, files, folders, key, lock, metrics, secrets, slices, space } = resources;
   const observer = hostObserver(metrics, log, {
     onAccountChanged: (actor, userId) => parts.services?.admins.changed(tenantOf(actor), userId),
     onBranchesEnding: (branches) => parts.services?.feeds.ending(branches),
@@ -163,7 +162,9 @@ function engineEnvironment(
     space,
     folders,
     checkResults,
-    key: directoryKey(secrets),
+    key,
+    secrets,
+    keyRotation: () => parts.services?.keyRotation.findings ?? [],
     kinds: actorKinds(options.limits, memberConsumers(environment.feedConsumers)),
     observer: tellingEvents(observer, () => parts.bus),
     state: () => parts.state,
@@ -172,6 +173,7 @@ function engineEnvironment(
       parts.services?.jobs.takeUp(isMine);
       parts.services?.feeds.takeUp(isMine);
       void parts.services?.statusChanges.takeUp(isMine);
+      parts.services?.keyRotation.takeUp(isMine);
       parts.services?.mail.takeUp(isMine);
     },
     ...(registryTimes === undefined ? {} : { registryTimes }),
@@ -219,6 +221,7 @@ async function start(
   if (engine.mode === 'embedded') services.feeds.takeUp(() => true);
   if (engine.mode === 'embedded') void services.statusChanges.takeUp(() => true);
   if (engine.mode === 'embedded') services.mail.takeUp(() => true);
+  if (engine.mode === 'embedded') services.keyRotation.takeUp(() => true);
   http.open();
   return { port, url };
 }
@@ -226,7 +229,7 @@ async function start(
 async function drain(
   { clock, log }: MemberEnvironment,
   engine: MemberEngine,
-  { backups, feeds, jobs, locks, mail, statusChanges }: MemberServices,
+  { backups, feeds, jobs, keyRotation, locks, mail, statusChanges }: MemberServices,
   http: HttpServer,
   closers: Closers,
   graceMs: number,
@@ -234,6 +237,7 @@ async function drain(
   // Otherwise a client that waits for a lock would delay the restart of the others, and be cut off in the end.
   locks.stop();
   statusChanges.close();
+  keyRotation.close();
   engine.endWaits();
   const closeMs = Math.max(CLOSE_MS_MIN, graceMs / 4);
   const requestsMs = (graceMs * 3) / 4;

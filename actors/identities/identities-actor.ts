@@ -3,6 +3,7 @@ import {
   type AuthConfiguration,
 } from '#runtime/access/identity/auth-configuration.ts';
 import { parseEmail } from '#runtime/access/identity/email-address.ts';
+import { storedSecrets, withReplacedSecrets } from '#runtime/access/identity/stored-secrets.ts';
 import { requireAdministrator } from '#runtime/access/policy.ts';
 import { unknownMessage } from '#runtime/actor/unknown-message.ts';
 import type { ActorBehaviour, ActorKind, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
@@ -42,6 +43,7 @@ import type {
   IdentitiesQuery,
   Identity,
   IdentityChanged,
+  ReplaceSecrets,
   SetPassword,
   UpdateIdentity,
 } from './messages.ts';
@@ -89,6 +91,8 @@ const forAdministrators: ReadonlySet<string> = new Set([
 class IdentitiesActor implements ActorBehaviour {
   execute(command: IdentitiesCommand, turn: Turn): unknown {
     requireSender(command.type, turn.caller);
+    // The same secrets under another key are nothing that a restore would lose.
+    if (command.type === 'ReplaceSecrets') return replaceSecrets(turn, command);
     wasWritten(turn);
     switch (command.type) {
       case 'RegisterIdentity':
@@ -268,6 +272,16 @@ function configure(turn: Turn, { change }: ConfigureAuthentication): AuthConfigu
   putRow(turn, IdentitiesTable.settings, merged, AUTHENTICATION);
   turn.emit(authenticationConfigured);
   return merged;
+}
+
+function replaceSecrets(turn: Turn, { replacements }: ReplaceSecrets): boolean {
+  const stored = storedConfiguration(turn);
+  if (stored === undefined) return false;
+  const given = new Map(replacements);
+  if (!storedSecrets(stored).some(({ sealed }) => given.has(sealed))) return false;
+  putRow(turn, IdentitiesTable.settings, withReplacedSecrets(stored, given), AUTHENTICATION);
+  turn.emit(authenticationConfigured);
+  return true;
 }
 
 function tellChanged(turn: Turn, identityId: string): void {

@@ -372,6 +372,16 @@ export interface ConfigureAuthentication {
   readonly change: AuthConfigurationChange;
 }
 
+/**
+ * Replaces encrypted secrets of the configuration, each only while it is stored: one that was changed meanwhile stays. Sent
+ * by the engine. Result: whether something was replaced.
+ */
+export interface ReplaceSecrets {
+  readonly type: 'ReplaceSecrets';
+  /** Pairs of the stored text and the new one. */
+  readonly replacements: readonly (readonly [stored: string, replacement: string])[];
+}
+
 /** The commands of the identities of a tenant. */
 export type IdentitiesCommand =
   | RegisterIdentity
@@ -391,6 +401,7 @@ export type IdentitiesCommand =
   | RequestLink
   | EndLink
   | ConfigureAuthentication
+  | ReplaceSecrets
   | PeopleCommand;
 
 /** An identity by id or address. Answer: {@link Identity} or undefined. For an administrator or the engine. */

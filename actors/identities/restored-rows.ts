@@ -1,6 +1,9 @@
-import type { StoredRow } from '#runtime/actor/copies/restored-row.ts';
+import type { AuthConfiguration } from '#runtime/access/identity/auth-configuration.ts';
+import type { RestoreRow } from '#runtime/actor/copies/restored-row.ts';
 import { FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
-import { IdentitiesTable } from './identities-tables.ts';
+import { recordKey } from '#runtime/commit/record-store.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
+import { AUTHENTICATION, IdentitiesTable } from './identities-tables.ts';
 
 /** Tables that a restore and a salvage keep. */
 const keptTables: ReadonlySet<number> = new Set([
@@ -15,12 +18,22 @@ export function isPassing(table: number): boolean {
   return !keptTables.has(table);
 }
 
+/** Changes a configuration before it is stored. */
+export type RestoreConfiguration = (configuration: AuthConfiguration) => AuthConfiguration;
+
 /**
  * Rows of restored identities: accounts and the configuration are kept. Sessions and one-time tokens are removed: a
  * backup may have some that were ended or used since, and refresh tokens that were exchanged since would be good again.
  * Everybody logs in again.
+ *
+ * @param configured encrypts the secrets of the configuration for this server; absent: they stay as they are
  */
-export function restoredIdentitiesRow({ table, value }: StoredRow): Uint8Array | null {
-  // The small state of the actor is about these rows as well.
-  return table < FIRST_OWN_TABLE || isPassing(table) ? null : value;
+export function restoredIdentitiesRow(configured?: RestoreConfiguration): RestoreRow {
+  return ({ key, table, value }) => {
+    // The small state of the actor is about these rows as well.
+    if (table < FIRST_OWN_TABLE || isPassing(table)) return null;
+    const isConfiguration = table === IdentitiesTable.settings && key === recordKey(AUTHENTICATION);
+    if (configured === undefined || !isConfiguration) return value;
+    return encodeJsonRow(configured(decodeJsonRow(value) as AuthConfiguration));
+  };
 }

@@ -25,6 +25,8 @@ export interface Heartbeat {
   readonly version: string;
   /** The newest formats it understands. */
   readonly formats: Formats;
+  /** Identifies the master key it encrypts and signs with; absent in older versions. */
+  readonly key?: string;
   readonly load: MemberLoad;
   readonly owned: readonly Claim[];
   /** Partitions it has just given up: only the successor opens them for a while. */
@@ -70,6 +72,7 @@ function isWhole(heartbeat: Heartbeat, partitions: number): boolean {
     incarnation,
     isDraining,
     isLeaving,
+    key,
     load,
     member,
     owned,
@@ -84,6 +87,7 @@ function isWhole(heartbeat: Heartbeat, partitions: number): boolean {
     isCount(beat) &&
     isText(member) &&
     isText(incarnation) &&
+    (key === undefined || isText(key)) &&
     [url, version].every((text) => typeof text === 'string') &&
     [isDraining, isLeaving].every((flag) => typeof flag === 'boolean') &&
     Array.isArray(owned) &&

@@ -68,6 +68,8 @@ export interface RegistryEnvironment {
   readonly version: string;
   /** The newest formats this version understands. */
   readonly formats: Formats;
+  /** Identifies the master key that this member encrypts and signs with. */
+  readonly key?: string;
   readonly partitions: number;
   readonly load: () => MemberLoad;
   readonly channel: HeartbeatChannel;
@@ -307,6 +309,15 @@ export class MemberRegistry {
     return commonFormats(this.#environment.formats, others);
   }
 
+  /**
+   * Whether all known members encrypt and sign with the master key of this one. A silent member counts for as long as it is
+   * remembered.
+   */
+  get isKeyShared(): boolean {
+    const { key } = this.#environment;
+    return key !== undefined && [...this.#peers.values()].every(({ heartbeat }) => heartbeat.key === key);
+  }
+
   /** Returns the address of a member; undefined for an unknown one. */
   addressOf(member: string): MemberAddress | undefined {
     const { member: self } = this.#environment;
@@ -445,7 +456,7 @@ export class MemberRegistry {
   }
 
   #send(): void {
-    const { channel, formats, load, member, version } = this.#environment;
+    const { channel, formats, key, load, member, version } = this.#environment;
     this.#beat += 1;
     channel.send({
       format: HEARTBEAT_FORMAT,
@@ -455,6 +466,7 @@ export class MemberRegistry {
       url: member.url,
       version,
       formats,
+      ...(key === undefined ? {} : { key }),
       load: load(),
       owned: [...this.#owned].map(([partition, epoch]): Claim => [partition, epoch]),
       handovers: this.#ownHandovers(),

@@ -24,6 +24,9 @@ export const SEAL_BYTES = 16;
 
 const KEY_BYTES = 32;
 
+/** The keys derived from one master key. */
+type DerivedKeys = ReadonlyMap<KeyPurpose, KeyObject>;
+
 /**
  * The keys with which members of one cluster seal their messages to each other, derived from the shared master key
  * (HKDF, RFC 5869). Credentials of NATS, or a server in the NATS cluster, give access to none of them.
@@ -31,22 +34,16 @@ const KEY_BYTES = 32;
  * @see docs/decisions/0033-signed-messages.md
  */
 export class ClusterKeys {
-  readonly #keys: ReadonlyMap<KeyPurpose, KeyObject>;
+  readonly #keys: DerivedKeys;
+  readonly #previous: DerivedKeys | undefined;
 
-  /** @param cluster `[cluster] name`: distinguishes clusters that share an account and a master key */
-  constructor(masterKey: Uint8Array, cluster: string) {
-    this.#keys = new Map(
-      keyPurposes.map((purpose) => {
-        const bytes = hkdfSync(
-          'sha256',
-          masterKey,
-          `grove cluster ${cluster}`,
-          `seal ${purpose} 1`,
-          KEY_BYTES,
-        );
-        return [purpose, createSecretKey(Buffer.from(bytes))];
-      }),
-    );
+  /**
+   * @param cluster `[cluster] name`: distinguishes clusters that share an account and a master key
+   * @param previous the master key before it: its seals are valid as well, and nothing is sealed with it
+   */
+  constructor(masterKey: Uint8Array, cluster: string, previous?: Uint8Array) {
+    this.#keys = derivedKeys(masterKey, cluster);
+    this.#previous = previous === undefined ? undefined : derivedKeys(previous, cluster);
   }
 
   /**
@@ -55,18 +52,37 @@ export class ClusterKeys {
    * @param context identifies the place of the bytes; must be unambiguous by itself, and is not sent
    */
   seal(purpose: KeyPurpose, context: string, ...parts: readonly Uint8Array[]): Buffer {
-    const hmac = createHmac('sha256', this.#keys.get(purpose) as KeyObject).update(context);
-    for (const part of parts) hmac.update(part);
-    return hmac.digest().subarray(0, SEAL_BYTES);
+    return sealed(this.#keys, purpose, context, parts);
   }
 
-  /** Returns whether a seal is valid for these bytes in this context. */
+  /** Returns whether a seal of the present or of the previous key is valid for these bytes in this context. */
   holds(purpose: KeyPurpose, seal: Uint8Array, context: string, ...parts: readonly Uint8Array[]): boolean {
-    return isSameSeal(seal, this.seal(purpose, context, ...parts));
+    if (isSameSeal(seal, sealed(this.#keys, purpose, context, parts))) return true;
+    return this.#previous !== undefined && isSameSeal(seal, sealed(this.#previous, purpose, context, parts));
   }
 }
 
+function derivedKeys(masterKey: Uint8Array, cluster: string): DerivedKeys {
+  return new Map(
+    keyPurposes.map((purpose) => {
+      const bytes = hkdfSync('sha256', masterKey, `grove cluster ${cluster}`, `seal ${purpose} 1`, KEY_BYTES);
+      return [purpose, createSecretKey(Buffer.from(bytes))];
+    }),
+  );
+}
+
+function sealed(
+  keys: DerivedKeys,
+  purpose: KeyPurpose,
+  context: string,
+  parts: readonly Uint8Array[],
+): Buffer {
+  const hmac = createHmac('sha256', keys.get(purpose) as KeyObject).update(context);
+  for (const part of parts) hmac.update(part);
+  return hmac.digest().subarray(0, SEAL_BYTES);
+}
+
 /** Compares two seals in constant time. */
-export function isSameSeal(a: Uint8Array, b: Uint8Array): boolean {
+function isSameSeal(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }

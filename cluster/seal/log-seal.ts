@@ -1,4 +1,4 @@
-import { type ClusterKeys, isSameSeal } from './cluster-keys.ts';
+import type { ClusterKeys } from './cluster-keys.ts';
 
 /** Header that contains the seal of a message in a stream. */
 export const STORED_SEAL_HEADER = 'Grove-Seal';
@@ -22,7 +22,7 @@ export class LogSeal {
 
   /** @param sequence of the message in the stream */
   seal(stream: string, sequence: number, bytes: Uint8Array): string {
-    return this.#sealOf(stream, sequence, bytes).toString('base64url');
+    return this.#keys.seal('stored', contextOf(stream, sequence), bytes).toString('base64url');
   }
 
   /**
@@ -30,12 +30,12 @@ export class LogSeal {
    */
   isGenuine(stream: string, sequence: number, bytes: Uint8Array, seal: string | undefined): boolean {
     if (seal === undefined || seal === '') return this.#acceptsUnsigned;
-    return isSameSeal(Buffer.from(seal, 'base64url'), this.#sealOf(stream, sequence, bytes));
+    return this.#keys.holds('stored', Buffer.from(seal, 'base64url'), contextOf(stream, sequence), bytes);
   }
+}
 
-  #sealOf(stream: string, sequence: number, bytes: Uint8Array): Buffer {
-    return this.#keys.seal('stored', `${stream}\n${sequence}\n`, bytes);
-  }
+function contextOf(stream: string, sequence: number): string {
+  return `${stream}\n${sequence}\n`;
 }
 
 /** Returns the seal in headers as the JetStream API returns them: base64 of their text. */

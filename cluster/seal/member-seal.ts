@@ -1,5 +1,5 @@
 import type { Clock } from '#runtime/base/time/clock.ts';
-import { type ClusterKeys, isSameSeal, SEAL_BYTES } from './cluster-keys.ts';
+import { type ClusterKeys, SEAL_BYTES } from './cluster-keys.ts';
 import { LIFE_BYTES, PeerLives, type PeerMoment } from './peer-lives.ts';
 import type { Refusals } from './refusals.ts';
 import { ReplayGuard } from './replay-guard.ts';
@@ -366,14 +366,12 @@ export class MemberSeal {
     data: Uint8Array,
   ): Buffer {
     const name = bytes.subarray(NEWS_NAME);
-    const { keys } = this.#options;
-    // The length prevents confusing the end of a name with the beginning of the next part.
-    const context = `${subject}\n${replyTo}\n${name.length}\n`;
-    return keys.seal(purpose, context, bytes.subarray(0, NEWS_SEAL), name, data);
+    const context = newsContext(subject, replyTo, name);
+    return this.#options.keys.seal(purpose, context, bytes.subarray(0, NEWS_SEAL), name, data);
   }
 
   #openAll(purpose: 'news' | 'replies', message: NewsMessage): NewsSender | undefined {
-    const { acceptsUnsigned, refusals } = this.#options;
+    const { acceptsUnsigned, keys, refusals } = this.#options;
     const { data, replyTo, seal, subject } = message;
     if (seal === undefined || seal === '') {
       if (acceptsUnsigned) return { name: '', life: undefined, number: 0, tickMs: 0 };
@@ -383,13 +381,9 @@ export class MemberSeal {
     const bytes = Buffer.from(seal, 'base64url');
     const name = bytes.toString('utf8', NEWS_NAME);
     const isWhole = bytes.length >= NEWS_NAME;
-    if (
-      !isWhole ||
-      !isSameSeal(
-        this.#newsSeal(purpose, subject, replyTo, bytes, data),
-        bytes.subarray(NEWS_SEAL, NEWS_NAME),
-      )
-    ) {
+    const sealed = [bytes.subarray(0, NEWS_SEAL), bytes.subarray(NEWS_NAME), data] as const;
+    const context = newsContext(subject, replyTo, sealed[1]);
+    if (!isWhole || !keys.holds(purpose, bytes.subarray(NEWS_SEAL, NEWS_NAME), context, ...sealed)) {
       refusals.note('message', 'forged', name);
       return undefined;
     }
@@ -423,6 +417,11 @@ const unsignedAnswers: AnswerSeal = {
   seal: (_to, _control, frame) => frame,
   openControl: (_control, data) => Buffer.from(data).toString('latin1'),
 };
+
+/** The length prevents confusing the end of a name with the beginning of the next part. */
+function newsContext(subject: string, replyTo: string, name: Uint8Array): string {
+  return `${subject}\n${replyTo}\n${name.length}\n`;
+}
 
 function answerContext(to: string, control: string, caller: string): string {
   return `${to}\n${control}\n${caller}\n`;

@@ -28,6 +28,8 @@ export interface TruncationSettings {
   readonly keepMs: number;
   /** A smaller gain is not worth a truncation, in bytes. */
   readonly gainBytes: number;
+  /** Records up to this one have to go, whatever their age and size; undefined when none has. */
+  readonly lastOld?: number | undefined;
 }
 
 /** Returns whether a log is near its limit. */
@@ -80,7 +82,8 @@ export async function truncateLog(
   const best = bestTruncation(facts).before;
   if (best === undefined) return undefined;
   let before = best;
-  if (!isPressed(state, rules.bytesMax)) {
+  const isOver = rules.lastOld !== undefined && best > rules.lastOld;
+  if (!isOver && !isPressed(state, rules.bytesMax)) {
     if (bytesBetween(state, state.firstSequence, best - 1) < rules.gainBytes) return undefined;
     before = await agedSequence(stream, state.firstSequence, best, clock.wallMs() - rules.keepMs);
     if (before <= state.firstSequence) return undefined;

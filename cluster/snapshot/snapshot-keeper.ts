@@ -16,6 +16,7 @@ import {
   isPressed,
 } from './log-truncation.ts';
 import { cutPartition } from './partition-cut.ts';
+import { type RotatedLogs, type RotationStep, rotationStep } from './rotated-logs.ts';
 import type { SnapshotReport } from './snapshot-events.ts';
 import type { SnapshotIndex } from './snapshot-index.ts';
 import type { SnapshotRecord } from './snapshot-manifest.ts';
@@ -71,6 +72,10 @@ export interface KeeperEnvironment {
   readonly files: FileSystem;
   readonly clock: Clock;
   readonly rules: KeeperRules;
+  /** Logs whose records of the previous master key have to go; absent when there is no previous key. */
+  readonly rotated?: RotatedLogs;
+  /** Asks all members for a snapshot of a partition: the one that is to take it does. */
+  readonly ask?: (partition: number) => void;
   readonly report: SnapshotReport;
 }
 
@@ -170,7 +175,10 @@ export class SnapshotKeeper {
       const state = await this.#stateOf(partition);
       if (state === undefined) continue;
       if (isTaker && this.#isDue(partition, state, records)) await this.#take(partition, member, state);
-      if (member.owned !== undefined) await this.#cut(partition, member, askStored);
+      if (member.owned === undefined) continue;
+      const lastOld = this.#environment.rotated?.look(partition, state);
+      if (lastOld !== undefined) this.#rotate(partition, member, rotationStep(lastOld, state, records));
+      await this.#cut(partition, member, askStored, lastOld);
     }
     if (members().get(SWEEPING_PARTITION)?.owned !== undefined) await this.#sweep();
   }
@@ -196,6 +204,12 @@ export class SnapshotKeeper {
       if (isUnavailable(error)) return undefined;
       throw error;
     }
+  }
+
+  /** The owner alone decides: another member may have seen a different end of the log when the keys were agreed on. */
+  #rotate(partition: number, { owned }: PartitionMember, step: RotationStep): void {
+    if (step === 'record') owned?.log.probe();
+    else if (step === 'snapshot') this.#environment.ask?.(partition);
   }
 
   #isDue(partition: number, state: StreamState, records: readonly SnapshotRecord[]): boolean {
@@ -239,6 +253,7 @@ export class SnapshotKeeper {
     partition: number,
     member: PartitionMember,
     askStored: () => ReturnType<KeeperEnvironment['stored']>,
+    lastOld: number | undefined,
   ): Promise<void> {
     const { clock, directory, index, report, rules, streamOf } = this.#environment;
     const stream = streamOf(partition);
@@ -254,7 +269,8 @@ export class SnapshotKeeper {
         .map(({ id }) => ({ member: id, stored: stored.get(id)?.get(partition) }));
       const facts = { partition, stream, state, records, followers, ownerStored };
       if (member.owned === undefined) return;
-      const firstSequence = await truncateLog(facts, truncationSettings(rules), clock);
+      const settings = { ...truncationSettings(rules), lastOld };
+      const firstSequence = await truncateLog(facts, settings, clock);
       if (firstSequence !== undefined) report({ kind: 'log-cut', partition, firstSequence });
     } catch (cause) {
       if (!isUnavailable(cause)) report({ kind: 'log-not-cut', partition, cause });

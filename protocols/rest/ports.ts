@@ -239,7 +239,9 @@ export type MemberFindingCode =
   /** A folder in the data folder is not writable. */
   | 'folder-refused'
   /** A check found stored data that does not verify. */
-  | 'stored-damage';
+  | 'stored-damage'
+  /** The master key was replaced: whether the previous one is still needed. */
+  | 'master-key-rotation';
 
 /** A fault that a member reports about itself. */
 export interface MemberFinding {

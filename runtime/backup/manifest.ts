@@ -105,7 +105,7 @@ export function decodeManifest(text: string, name: string, key: BackupKey | unde
 /** @returns undefined when it claims to be signed by this server and is not */
 function originOf(signature: unknown, text: string, key: BackupKey | undefined): BackupOrigin | undefined {
   if (signature === undefined) return 'unsigned';
-  if (!isSignature(signature) || key === undefined || signature.key !== key.name) return 'foreign';
+  if (!isSignature(signature) || key === undefined || !key.knows(signature)) return 'foreign';
   return key.verifies(text, signature) ? 'own' : undefined;
 }
 

@@ -51,6 +51,10 @@ export const crashPointNames = [
   'mid-consume',
   /** The effects of a batch are elsewhere, and the position of the consumer is the one before it. */
   'before-consumer-move',
+  /** Some secrets are encrypted with the new master key, and others may still be with the previous one. */
+  'mid-key-rotation',
+  /** No secret needs the previous master key any more, and the data directory still asks for it. */
+  'before-key-drop',
   /** A backup has copied some of the actors. */
   'mid-backup',
   /** A backup is complete and does not have its final name. */

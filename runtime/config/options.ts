@@ -81,7 +81,15 @@ const server = {
     defaultText: 'generated once into the data folder',
     check: checkMasterKey,
     description:
-      'Key that encrypts stored secrets and derives the key of signed links. Without it, stored secrets cannot be read: keep a copy apart from the data.',
+      'Key that encrypts stored secrets, signs backups, and signs the messages and logs of a cluster. Without it, stored secrets cannot be read: keep a copy apart from the data.',
+  }),
+  masterKeyPrevious: secretOption({
+    environment: 'SVC_MASTER_KEY_PREVIOUS',
+    type: '32 bytes as 64 hex digits or base64',
+    defaultText: 'file `secrets/master-key-previous` in the data folder, if there is one',
+    check: checkMasterKey,
+    description:
+      'Key that was in `SVC_MASTER_KEY` before it was changed. What was encrypted or signed with it is still accepted, and encrypted with the new key in the background; nothing else is encrypted or signed with it. Remove it when the status says that nothing needs it any more: as long as it is set, anyone who knows it can use it. The server does not start when both are the same key.',
   }),
   adminPassword: secretOption({
     environment: 'SVC_ADMIN_PASSWORD',

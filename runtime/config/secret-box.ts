@@ -76,6 +76,21 @@ export class SecretBox {
   }
 
   /**
+   * Seals a text of the previous master key again, with the present one.
+   *
+   * @param purpose as it was sealed with
+   * @param sealed from anywhere
+   * @returns undefined for anything that {@link open} does not open, or opens with the present key
+   */
+  resealed(purpose: string, sealed: string): string | undefined {
+    const bytes = sealedBytes(sealed);
+    if (bytes === undefined || this.#previous === undefined) return undefined;
+    if (openedWith(this.#key, purpose, bytes) !== undefined) return undefined;
+    const text = openedWith(this.#previous, purpose, bytes);
+    return text === undefined ? undefined : this.seal(purpose, text);
+  }
+
+  /**
    * Opens a sealed text, of the present or of the previous master key.
    *
    * @param purpose as it was sealed with

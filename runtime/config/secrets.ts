@@ -72,18 +72,23 @@ export class MasterKey {
 export interface Secrets {
   /** Signs access tokens. */
   readonly jwtSecret: Secret;
-  /** Encrypts stored secrets and derives the key of signed links. */
+  /** Encrypts stored secrets, and derives the keys that sign backups and the messages of a cluster. */
   readonly masterKey: MasterKey;
+  /** The master key before that one: accepted, and never used for anything new; undefined when none is given. */
+  readonly previousMasterKey: MasterKey | undefined;
 }
 
 /** The keys of a member, with their origin. */
 export interface FoundSecrets extends Secrets {
   /** Origin of the master key, for people: the variable, or the path of its file. */
   readonly masterKeySource: string;
+  /** As {@link masterKeySource}, of the previous key; where it is looked for when there is none. */
+  readonly previousMasterKeySource: string;
   /** Whether the master key was generated now, because there was none. */
   readonly isMasterKeyNew: boolean;
   /**
-   * Path of a master key in the data folder that differs from the one in the variable; undefined: there is none.
+   * Path of a master key in the data folder that is neither the one in the variable nor the previous one; undefined: there
+   * is none.
    *
    * @throws {OptionError} when that key is damaged or readable by others
    */
@@ -92,14 +97,20 @@ export interface FoundSecrets extends Secrets {
   store(): void;
 }
 
-type KeyOptions = Pick<Options['server'], 'dataDir' | 'jwtSecret' | 'masterKey'>;
+type KeyOptions = Pick<Options['server'], 'dataDir' | 'jwtSecret' | 'masterKey'> &
+  Partial<Pick<Options['server'], 'masterKeyPrevious'>>;
+
+/** Names of the files of the master keys in the folder of the secrets. */
+const MASTER_KEY_FILE = 'master-key';
+const PREVIOUS_MASTER_KEY_FILE = 'master-key-previous';
 
 /**
  * The keys of a member: those of the environment, else those in the data folder. Missing keys are generated, and the
  * disk is not changed before {@link FoundSecrets.store}. The caller must have exclusive use of the data folder.
  *
  * @param server the options with the keys of the environment and the data folder
- * @throws {OptionError} when a stored key is damaged or readable by others; it names the file and the remedy
+ * @throws {OptionError} when a stored key is damaged or readable by others, or the previous master key is the present one;
+ *   it names the file and the remedy
  */
 export function findSecrets(server: KeyOptions, random: Random): FoundSecrets {
   const folder = join(server.dataDir, 'secrets');
@@ -112,20 +123,29 @@ export function findSecrets(server: KeyOptions, random: Random): FoundSecrets {
     made.set(path, fresh);
     return { path, text: fresh };
   };
-  const masterKeyPath = join(folder, 'master-key');
+  const masterKeyPath = join(folder, MASTER_KEY_FILE);
   const masterKey =
     server.masterKey === undefined
-      ? storedMasterKey(stored('master-key', masterKeyBytes))
+      ? storedMasterKey(stored(MASTER_KEY_FILE, masterKeyBytes))
       : decodeMasterKey(server.masterKey.reveal());
+  const masterKeySource = server.masterKey === undefined ? masterKeyPath : 'SVC_MASTER_KEY';
+  const previous = previousMasterKeyOf(server);
+  const isSame = (key: MasterKey | undefined): boolean =>
+    key !== undefined && timingSafeEqual(key.bytes(), masterKey);
+  if (isSame(previous.key)) throw new OptionError([sameKeysOf(masterKeySource, previous.source)]);
   return Object.freeze({
     jwtSecret: server.jwtSecret ?? new Secret(storedJwtSecret(stored('jwt-secret', jwtSecretBytes))),
     masterKey: new MasterKey(masterKey),
-    masterKeySource: server.masterKey === undefined ? masterKeyPath : 'SVC_MASTER_KEY',
+    masterKeySource,
+    previousMasterKey: previous.key,
+    previousMasterKeySource: previous.source,
     isMasterKeyNew: made.has(masterKeyPath),
     otherMasterKey() {
       const inFolder = storedMasterKeyOf({ dataDir: server.dataDir, masterKey: undefined });
-      const isOther = inFolder !== undefined && !timingSafeEqual(inFolder.bytes(), masterKey);
-      return isOther ? masterKeyPath : undefined;
+      if (inFolder === undefined || isSame(inFolder)) return undefined;
+      const isPrevious =
+        previous.key !== undefined && timingSafeEqual(inFolder.bytes(), previous.key.bytes());
+      return isPrevious ? undefined : masterKeyPath;
     },
     store() {
       for (const [path, text] of made) if (!existsSync(path)) createStored(folder, path, text, random);
@@ -154,7 +174,35 @@ export function storedMasterKeyOf(
   server: Pick<Options['server'], 'dataDir' | 'masterKey'>,
 ): MasterKey | undefined {
   if (server.masterKey !== undefined) return new MasterKey(decodeMasterKey(server.masterKey.reveal()));
-  const path = join(server.dataDir, 'secrets', 'master-key');
+  return masterKeyIn(join(server.dataDir, 'secrets', MASTER_KEY_FILE));
+}
+
+/**
+ * The previous master key of a member: of the environment, else of the data folder.
+ *
+ * @returns it, if there is one, and its origin for people
+ * @throws {OptionError} when it is damaged or readable by others
+ */
+export function previousMasterKeyOf(
+  server: Pick<Options['server'], 'dataDir'> & Partial<Pick<Options['server'], 'masterKeyPrevious'>>,
+): { readonly key: MasterKey | undefined; readonly source: string } {
+  if (server.masterKeyPrevious !== undefined) {
+    const key = new MasterKey(decodeMasterKey(server.masterKeyPrevious.reveal()));
+    return { key, source: 'SVC_MASTER_KEY_PREVIOUS' };
+  }
+  const path = join(server.dataDir, 'secrets', PREVIOUS_MASTER_KEY_FILE);
+  return { key: masterKeyIn(path), source: path };
+}
+
+/** Otherwise an operator would believe that the key had been replaced. */
+function sameKeysOf(source: string, previousSource: string): string {
+  return (
+    `${previousSource} is the same key as ${source}: the key has not been replaced. Set ${source} to the new key, or remove ` +
+    `${previousSource}`
+  );
+}
+
+function masterKeyIn(path: string): MasterKey | undefined {
   const text = readStored(path);
   return text === undefined ? undefined : new MasterKey(storedMasterKey({ path, text }));
 }
@@ -167,12 +215,23 @@ export interface StoredKey {
   readonly problem: string | undefined;
 }
 
+/** The master keys that a data folder needs, by their check values. */
+export interface NeededKeys {
+  /** Undefined when it is not known. */
+  readonly keyCheck: string | undefined;
+  /** The key before it; undefined when nothing is encrypted with that one. */
+  readonly previousKeyCheck: string | undefined;
+}
+
 /**
  * Checks the keys in a data folder; none before the first start of a member. None is generated.
  *
- * @param keyCheck identifies the master key the folder was created with; undefined when that is not known
+ * @param needed what the folder needs of them
  */
-export function storedKeys(dataDir: string, keyCheck: string | undefined): readonly StoredKey[] {
+export function storedKeys(
+  dataDir: string,
+  { keyCheck, previousKeyCheck }: NeededKeys,
+): readonly StoredKey[] {
   const look = (
     name: string,
     use: (stored: { readonly path: string; readonly text: string }) => unknown,
@@ -187,13 +246,19 @@ export function storedKeys(dataDir: string, keyCheck: string | undefined): reado
       return { name, path, problem: (error as Error).message };
     }
   };
-  const useMasterKey = (stored: { readonly path: string; readonly text: string }): void => {
-    const key = new MasterKey(storedMasterKey(stored));
-    if (keyCheck !== undefined && key.checkValue !== keyCheck)
-      throw new OptionError(['it is another key than the one the data directory was made with']);
-  };
-  const keys = [look('jwt-secret', storedJwtSecret), look('master-key', useMasterKey)];
-  return keys.some(({ path }) => existsSync(path)) ? keys : [];
+  const masterKeyOf =
+    (check: string | undefined, what: string) =>
+    (stored: { readonly path: string; readonly text: string }): void => {
+      const key = new MasterKey(storedMasterKey(stored));
+      if (check !== undefined && key.checkValue !== check)
+        throw new OptionError([`it is another key than the one ${what}`]);
+    };
+  const current = masterKeyOf(keyCheck, 'the data directory was made with');
+  const keys = [look('jwt-secret', storedJwtSecret), look(MASTER_KEY_FILE, current)];
+  if (!keys.some(({ path }) => existsSync(path))) return [];
+  if (previousKeyCheck === undefined) return keys;
+  const previous = masterKeyOf(previousKeyCheck, 'that some of the data directory is encrypted with');
+  return [...keys, look(PREVIOUS_MASTER_KEY_FILE, previous)];
 }
 
 function storedJwtSecret({ path, text }: { readonly path: string; readonly text: string }): string {

@@ -60,6 +60,8 @@ export interface MemberBackupsEnvironment {
   readonly folder: string;
   /** Signs backups and distinguishes own ones from foreign ones. */
   readonly key: BackupKey;
+  /** See {@link RestoreEnvironment.configured}. */
+  readonly configured?: RestoreEnvironment['configured'];
   /** Decides whether there is space for another backup; without it there always is. */
   readonly backupSpace?: SpaceGuard;
   /** Decides whether there is space for restored data; without it there always is. */

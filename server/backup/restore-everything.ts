@@ -162,7 +162,7 @@ async function mayReplaceIdentities(router: Router): Promise<boolean> {
  * left some, and nothing serves them before the tenant is registered, except for tenant `default`, which has none.
  */
 async function restoreIdentities(environment: RestoreEnvironment, tenant: string): Promise<void> {
-  const { kinds, lifecycle, onActor, onFile, reader } = environment;
+  const { configured, kinds, lifecycle, onActor, onFile, reader } = environment;
   const target = identitiesOf(tenant);
   const copy = reader.manifest.actors.find(({ actor }) => actor === target);
   await lifecycle.destroyUnder(target);
@@ -172,7 +172,9 @@ async function restoreIdentities(environment: RestoreEnvironment, tenant: string
   const shard = reader.shard(copy, tableNamesOf(kinds, target));
   try {
     const { length: tables } = identitiesTableNames;
-    const restore = restoredIdentitiesRow;
+    const restore = restoredIdentitiesRow(
+      configured && ((configuration) => configured(tenant, configuration)),
+    );
     await importActor(environment, { target, shard, tables, restore, more: [restoredMark()] });
     onFile(copy.bytes);
   } finally {

@@ -3,6 +3,7 @@ import { restoredJob, unfinishedJobs } from '#actors/jobs/restored-jobs.ts';
 import { readToken } from '#actors/locks/locks-tables.ts';
 import { restoredLocksRow } from '#actors/locks/restored-rows.ts';
 import { highestToken, restoredRepositoryRow, tokenFloorRow } from '#actors/repository/restored-rows.ts';
+import type { AuthConfiguration } from '#runtime/access/identity/auth-configuration.ts';
 import { actorId, actorKindOf } from '#runtime/actor/actor-id.ts';
 import type { ActorId, ActorLifecycle } from '#runtime/actor/ports.ts';
 import type { OwnerIntents } from '#runtime/actor/store/owner-intents.ts';
@@ -27,6 +28,11 @@ export interface RestoreEnvironment extends ImportEnvironment {
   readonly unsettled: OwnerIntents;
   readonly queue: Pick<Queue, 'prepare' | 'prepareSource' | 'enqueue'>;
   readonly kinds: readonly ActorKind[];
+  /**
+   * Encrypts the secrets in the configuration of a tenant with the key of this server, where the backup has them under the
+   * previous one; absent: they stay as they are.
+   */
+  readonly configured?: ((tenant: string, configuration: AuthConfiguration) => AuthConfiguration) | undefined;
   readonly reader: BackupReader;
   /** Called with the next actor that is restored, for progress display. */
   readonly onActor: (actor: ActorId) => void;

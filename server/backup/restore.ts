@@ -9,7 +9,7 @@ import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { armCrashPointFromText } from '#runtime/commit/crash-point.ts';
 import { Secret } from '#runtime/config/secret.ts';
-import { storedMasterKeyOf } from '#runtime/config/secrets.ts';
+import { previousMasterKeyOf, storedMasterKeyOf } from '#runtime/config/secrets.ts';
 import { connect, connectionOf, connectionOptions, connectionUsage, DEFAULT_URL } from '#operator/connect.ts';
 import { begin, follow, type Operation } from '#operator/operation.ts';
 import { givenFolder, requireMakeable, requireOutside } from '#operator/given-folder.ts';
@@ -44,6 +44,7 @@ Into an empty data directory that no server uses: everything.
 
   --from <folder>        folder of the backup
   --into <folder>        the data directory; put the old secrets/ into it first, or set SVC_MASTER_KEY
+                         (and SVC_MASTER_KEY_PREVIOUS for a backup from before the key was replaced)
   --accept-foreign       accept a backup that is not signed with that key
 
   --help                 show this text
@@ -136,13 +137,14 @@ function counted(count: number, one: string, many: string): string {
 
 /** Returns the key for verifying backups: the directory's own, as a server on it would have it. */
 function keyOf(dataDir: string): BackupKey | undefined {
-  const text = process.env.SVC_MASTER_KEY;
+  const secretOf = (text = ''): Secret | undefined => (text === '' ? undefined : new Secret(text));
+  const { SVC_MASTER_KEY: current, SVC_MASTER_KEY_PREVIOUS: before } = process.env;
   try {
-    const masterKey = storedMasterKeyOf({
-      dataDir,
-      masterKey: text === undefined || text === '' ? undefined : new Secret(text),
-    });
-    return masterKey === undefined ? undefined : new BackupKey(masterKey.bytes());
+    const masterKey = storedMasterKeyOf({ dataDir, masterKey: secretOf(current) });
+    const previous = previousMasterKeyOf({ dataDir, masterKeyPrevious: secretOf(before) }).key;
+    // A server on the directory makes a new key when there is only the previous one.
+    const [first, second] = masterKey === undefined ? [previous] : [masterKey, previous];
+    return first === undefined ? undefined : new BackupKey(first.bytes(), second?.bytes());
   } catch (error) {
     throw new UsageError((error as Error).message);
   }

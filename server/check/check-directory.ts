@@ -54,7 +54,7 @@ export async function checkDirectory(environment: CheckEnvironment): Promise<Che
     const { bytes, positions, total } = shards;
     damage.push(...(await checkAgainstJournal({ ...survey, positions, signal })));
     damage.push(...missingActors(survey, catalogue.actors));
-    for (const { name, path, problem } of storedKeys(dataDir, catalogue.keyCheck))
+    for (const { name, path, problem } of storedKeys(dataDir, catalogue))
       if (problem !== undefined && (existsSync(path) || environment.givenKeys?.has(name) !== true))
         damage.push({ file: path, what: problem });
     const blobs = await checkFiles(dataDir, environment, damage);

@@ -4,6 +4,7 @@ import {
   type CatalogueRow,
   DIRECTORY_KEY,
   KEY_CHECK_KEY,
+  PREVIOUS_KEY_CHECK_KEY,
 } from '#runtime/actor/catalogue/actor-catalogue.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { JournalSurvey } from '#runtime/embedded/recovery/journal-survey.ts';
@@ -17,6 +18,8 @@ export interface ReadCatalogue {
   readonly directory: string | undefined;
   /** Check value of the directory's master key; undefined when none is stored. */
   readonly keyCheck: string | undefined;
+  /** Check value of the key before it, with which something is encrypted; undefined when nothing is. */
+  readonly previousKeyCheck: string | undefined;
   readonly actors: ReadonlyMap<ActorId, CatalogueRow>;
   /** Newest record of the journal that it knows; undefined when it cannot be read. */
   readonly sequence: number | undefined;
@@ -34,10 +37,12 @@ export function readCatalogue(folder: string, isExpected: boolean): ReadCatalogu
   const actors = new Map<ActorId, CatalogueRow>();
   if (!ActorCatalogue.isIn(folder)) {
     if (isExpected) say('it is missing or empty: it says which actors there should be');
-    return { directory: undefined, keyCheck: undefined, actors, sequence: undefined, damage };
+    const none = { directory: undefined, keyCheck: undefined, previousKeyCheck: undefined };
+    return { ...none, actors, sequence: undefined, damage };
   }
   let directory: string | undefined;
   let keyCheck: string | undefined;
+  let previousKeyCheck: string | undefined;
   let sequence: number | undefined;
   let catalogue: PageFile | undefined;
   try {
@@ -49,6 +54,7 @@ export function readCatalogue(folder: string, isExpected: boolean): ReadCatalogu
       const fact = decodeJsonRow(value);
       if (key === DIRECTORY_KEY) directory = fact as string;
       if (key === KEY_CHECK_KEY) keyCheck = fact as string;
+      if (key === PREVIOUS_KEY_CHECK_KEY) previousKeyCheck = fact as string;
     }
     // A catalogue names its directory before the first actor is created.
     if (directory !== undefined) ({ sequence } = catalogue.position);
@@ -62,7 +68,7 @@ export function readCatalogue(folder: string, isExpected: boolean): ReadCatalogu
   } finally {
     catalogue?.close();
   }
-  return { directory, keyCheck, actors, sequence, damage };
+  return { directory, keyCheck, previousKeyCheck, actors, sequence, damage };
 }
 
 /**

@@ -82,6 +82,8 @@ export interface DirectorySurvey {
   readonly listed: ReadonlyMap<ActorId, CatalogueRow>;
   /** Check value of the directory's master key; undefined when none is stored. */
   readonly keyCheck: string | undefined;
+  /** Check value of the key before it, with which something is encrypted; undefined when nothing is. */
+  readonly previousKeyCheck: string | undefined;
   readonly journal: JournalSurvey;
   /** Actors that lost acknowledged writes with the journal, with the reason. */
   readonly dependent: ReadonlyMap<ActorId, string>;
@@ -101,7 +103,8 @@ export async function surveyDirectory({ clock, dataDir }: CheckEnvironment): Pro
   const journal = await surveyJournal(realFileSystem, join(dataDir, 'journal'));
   const actors = await store.all();
   // Damage of the catalogue is reported where it is checked.
-  const { actors: listed, keyCheck } = readCatalogue(join(dataDir, 'actors'), false);
+  const catalogue = readCatalogue(join(dataDir, 'actors'), false);
+  const { actors: listed, keyCheck, previousKeyCheck } = catalogue;
   const stored = {
     all: () => Promise.resolve(actors),
     listed: () => listed,
@@ -110,7 +113,8 @@ export async function surveyDirectory({ clock, dataDir }: CheckEnvironment): Pro
   const appliedThrough = journal.holes.at(-1)?.last ?? 0;
   const found = await dependentActors(journal, { appliedThrough, lost: journal.lost }, stored);
   const dependent = new Map([...journal.refused, ...found]);
-  return { store, actors, listed, keyCheck, journal, dependent, ...(await madeIn(journal, store)) };
+  const keys = { keyCheck, previousKeyCheck };
+  return { store, actors, listed, ...keys, journal, dependent, ...(await madeIn(journal, store)) };
 }
 
 async function madeIn(

@@ -35,13 +35,14 @@ import type { PartitionLog } from '#cluster/replication/partition-log.ts';
 import { RECORD_FORMAT } from '#cluster/replication/record-format.ts';
 import type { LogSeal } from '#cluster/seal/log-seal.ts';
 import type { SealedLink } from '#cluster/seal/sealed-link.ts';
+import { RotatedLogs } from '#cluster/snapshot/rotated-logs.ts';
 import { CALL_VERSION } from '#cluster/router/call-frames.ts';
 import { CallServer } from '#cluster/router/call-server.ts';
 import { ClusterRouter } from '#cluster/router/cluster-router.ts';
 import { RemoteCalls } from '#cluster/router/remote-calls.ts';
 import { PartitionShards } from '#server/check/partition-shards.ts';
 import type { CheckedServers } from './check-servers.ts';
-import type { EngineEnvironment, MemberEngine } from './engine.ts';
+import type { EngineEnvironment, MemberEngine, SharedRotation } from './engine.ts';
 import { hostLimits, requestLimits } from '#server/host/host-limits.ts';
 import { memberName } from '#server/host/member-name.ts';
 import { LogWatch } from '#server/status/log-watch.ts';
@@ -119,6 +120,9 @@ export class ClusterEngine implements MemberEngine {
   readonly shards: PartitionShards;
   /** Stores of the partitions that this member has had data of. */
   readonly #stores = new Map<number, ActorStore>();
+  /** Undefined when there is no previous master key. */
+  readonly #rotatedLogs: RotatedLogs | undefined;
+  readonly sharedRotation: SharedRotation;
   #address: () => string = () => '';
   #started: Started | undefined;
   /** Time for {@link close}, in milliseconds. */
@@ -138,7 +142,7 @@ export class ClusterEngine implements MemberEngine {
     this.#room = new OpenRoom(environment.options.limits.openActorsMax);
     const { connection } = sealed;
     this.#sealed = sealed;
-    this.#logSeal = logSealOf(options);
+    this.#logSeal = logSealOf(environment);
     this.#connection = connection;
     this.#subjects = subjects;
     this.#servers = servers;
@@ -186,6 +190,9 @@ export class ClusterEngine implements MemberEngine {
       observer: busObserver(environment.metrics),
     });
     this.lifecycle = tellingRemovals(this.router, this.bus);
+    this.sharedRotation = this.#newSharedRotation();
+    const { isAgreed } = this.sharedRotation;
+    this.#rotatedLogs = environment.secrets.previousMasterKey && new RotatedLogs(isAgreed);
     this.shards = new PartitionShards({
       partitions: options.cluster.partitions,
       members: () => this.#started?.manager.members ?? new Map(),
@@ -193,6 +200,25 @@ export class ClusterEngine implements MemberEngine {
       damaged: (partition, cause) => this.#started?.manager.metDamage(partition, cause),
       clock,
     });
+  }
+
+  #newSharedRotation(): SharedRotation {
+    return {
+      isAgreed: () => {
+        const registry = this.#started?.registry;
+        return registry?.isSettled === true && registry.isKeyShared;
+      },
+      isMine: (actor) => {
+        const directory = this.#started?.directory;
+        return directory?.ownerOf(directory.partitionOf(actor))?.isSelf === true;
+      },
+      signedBefore: () => {
+        const owned = [...(this.#started?.manager.members ?? [])].filter(
+          ([, member]) => member.owned !== undefined,
+        );
+        return this.#rotatedLogs?.left(owned.map(([partition]) => partition)) ?? [];
+      },
+    };
   }
 
   #newRouter(): ClusterRouter {
@@ -270,6 +296,7 @@ export class ClusterEngine implements MemberEngine {
       ...spaceFindings(this.#environment.space),
       ...this.#environment.folders.findings,
       ...this.#environment.checkResults.findings,
+      ...this.#environment.keyRotation(),
       ...this.#logWatch.findings,
       ...linkFindings(this.#sealed, this.#environment.options.server.natsUrl),
       ...memberFindings(this.#started?.registry),
@@ -394,7 +421,7 @@ export class ClusterEngine implements MemberEngine {
     manager.start();
     this.#logWatch.start();
     const known: KnownPartitions = { directory, members: () => manager.members, streamOf };
-    this.#snapshots.start(known, (partition) => this.#folderOf(partition));
+    this.#snapshots.start(known, (partition) => this.#folderOf(partition), this.#rotatedLogs);
     const readiness = new Readiness({
       directory,
       duplicates: () => registry.duplicates,
@@ -407,12 +434,13 @@ export class ClusterEngine implements MemberEngine {
   }
 
   #newRegistry(id: string, url: string): MemberRegistry {
-    const { clock, log, options, random, registryTimes, version } = this.#environment;
+    const { clock, key, log, options, random, registryTimes, version } = this.#environment;
     const { partitions } = options.cluster;
     const registry: MemberRegistry = new MemberRegistry({
       member: { id, url },
       version,
       formats: { records: RECORD_FORMAT, calls: CALL_VERSION },
+      key: key.check,
       partitions,
       load: () => ({ requestsInFlight: this.#environment.requestsInFlight(), ...this.load() }),
       channel: new NatsHeartbeats(this.#sealed, this.#subjects, partitions),

@@ -143,6 +143,7 @@ function engineOf(
         ...spaceFindings(space),
         ...environment.folders.findings,
         ...environment.checkResults.findings,
+        ...environment.keyRotation(),
         ...journalFindings(journal),
         ...stoppedFindings(host.stoppedActors),
         ...revisionClock.findings,

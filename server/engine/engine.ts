@@ -1,4 +1,4 @@
-import type { ClusterStatus, MissingPart } from '#protocols/rest/ports.ts';
+import type { ClusterStatus, MemberFinding, MissingPart } from '#protocols/rest/ports.ts';
 import type { MemberState } from '#protocols/rest/management/system.ts';
 import type { IdentityNewsChannel } from '#runtime/access/identity/identity-news.ts';
 import type { AccountNews } from '#runtime/access/account-news.ts';
@@ -17,6 +17,7 @@ import type { FileSystem } from '#runtime/base/files/file-system.ts';
 import type { Random } from '#runtime/base/random.ts';
 import type { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import type { Options } from '#runtime/config/options.ts';
+import type { Secrets } from '#runtime/config/secrets.ts';
 import type { MemberLoad } from '#runtime/directory/ports.ts';
 import type { DataDirectoryLock } from '#runtime/embedded/data-directory-lock.ts';
 import type { JobTickets } from '#runtime/jobs/tickets.ts';
@@ -49,6 +50,10 @@ export interface EngineEnvironment {
   readonly checkResults: Pick<CheckResults, 'findings'>;
   /** The key of the data directory. */
   readonly key: DirectoryKey;
+  /** The master key, and the one before it. */
+  readonly secrets: Pick<Secrets, 'masterKey' | 'previousMasterKey'>;
+  /** Reports how far the rotation of the master key has come. */
+  readonly keyRotation: () => readonly MemberFinding[];
   readonly version: string;
   /** Returns the state of the member's life cycle. */
   readonly state: () => MemberState;
@@ -58,6 +63,16 @@ export interface EngineEnvironment {
   readonly onOwned: (isMine: (actor: ActorId) => boolean) => void;
   /** Times within which members of a cluster detect changes of each other. */
   readonly registryTimes?: RegistryTimes;
+}
+
+/** What a member of a cluster knows of a rotation of the master key that all members share. */
+export interface SharedRotation {
+  /** Whether every known member encrypts and signs with the present key of this one. */
+  isAgreed(): boolean;
+  /** Whether this member owns an actor. */
+  isMine(actor: ActorId): boolean;
+  /** Owned partitions whose logs may still have records that are signed with the previous key. */
+  signedBefore(): readonly number[];
 }
 
 /** Hosts the actors of a member: a journal and a host when it is alone, NATS and many hosts in a cluster. */
@@ -90,6 +105,8 @@ export interface MemberEngine {
   readonly logins?: LoginNews;
   /** Announces changes of identities to the other members; undefined without any. */
   readonly identityNews?: IdentityNewsChannel;
+  /** The rotation of the master key among the members; undefined without other members. */
+  readonly sharedRotation?: SharedRotation;
   /** Reasons why this member cannot serve as well as the others. */
   missing(): readonly MissingPart[];
   /** Actors of this member that accept no commands any more. */

@@ -1,6 +1,5 @@
 import type { NatsConnection } from '#cluster/nats/connection.ts';
 import { assert } from '#runtime/base/assert.ts';
-import { decodeMasterKey } from '#runtime/config/text-checks.ts';
 import type { MemberFinding } from '#protocols/rest/ports.ts';
 import { linkRisks, linkSecurityOf } from '#cluster/nats/link-security.ts';
 import type { Subjects } from '#cluster/nats/subjects.ts';
@@ -12,15 +11,19 @@ import { Refusals } from '#cluster/seal/refusals.ts';
 import { SealedLink } from '#cluster/seal/sealed-link.ts';
 import type { EngineEnvironment } from './engine.ts';
 
+/** What the seals of a member depend on. */
+type SealEnvironment = Pick<EngineEnvironment, 'options' | 'secrets'>;
+
 /** Derives the keys of a cluster from the master key that all its members share. */
-function clusterKeysOf({ cluster, server }: EngineEnvironment['options']): ClusterKeys {
-  assert(server.masterKey !== undefined, 'a cluster has a master key');
-  return new ClusterKeys(decodeMasterKey(server.masterKey.reveal()), cluster.name);
+function clusterKeysOf({ options, secrets }: SealEnvironment): ClusterKeys {
+  assert(options.server.masterKey !== undefined, 'a cluster has a master key');
+  const { masterKey, previousMasterKey } = secrets;
+  return new ClusterKeys(masterKey.bytes(), options.cluster.name, previousMasterKey?.bytes());
 }
 
 /** Returns the seal for messages that members of a cluster store in streams. */
-export function logSealOf(options: EngineEnvironment['options']): LogSeal {
-  return new LogSeal(clusterKeysOf(options), options.cluster.acceptUnsigned);
+export function logSealOf(environment: SealEnvironment): LogSeal {
+  return new LogSeal(clusterKeysOf(environment), environment.options.cluster.acceptUnsigned);
 }
 
 /** Returns the sealed link through which this member and the others exchange messages. */
@@ -33,7 +36,8 @@ export function sealedLink(
     metrics,
     options,
     random,
-  }: Pick<EngineEnvironment, 'clock' | 'log' | 'metrics' | 'options' | 'random'>,
+    secrets,
+  }: Pick<EngineEnvironment, 'clock' | 'log' | 'metrics' | 'options' | 'random' | 'secrets'>,
 ): SealedLink {
   const refused = metrics.counter(
     'svc_messages_refused_total',
@@ -45,7 +49,7 @@ export function sealedLink(
       log.warn('message without a valid signature refused', { kind, reason, claimedSender: sender }),
   });
   const seal = new MemberSeal({
-    keys: clusterKeysOf(options),
+    keys: clusterKeysOf({ options, secrets }),
     life: random.bytes(LIFE_BYTES),
     clock,
     refusals,

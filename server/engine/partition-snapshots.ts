@@ -10,6 +10,7 @@ import type { Subjects } from '#cluster/nats/subjects.ts';
 import type { LogStream } from '#cluster/replication/log-stream.ts';
 import { NatsSnapshotIndex } from '#cluster/snapshot/nats-snapshot-index.ts';
 import type { SealedLink } from '#cluster/seal/sealed-link.ts';
+import type { RotatedLogs } from '#cluster/snapshot/rotated-logs.ts';
 import { SnapshotKeeper } from '#cluster/snapshot/snapshot-keeper.ts';
 import type { SnapshotReport } from '#cluster/snapshot/snapshot-events.ts';
 import { SnapshotRequests } from '#cluster/snapshot/snapshot-requests.ts';
@@ -80,7 +81,7 @@ export class PartitionSnapshots {
           ...common,
           subjects,
           partitions,
-          seal: logSealOf(options),
+          seal: logSealOf(environment),
         });
         return new PartitionSnapshots(environment, sealed, subjects, blobs, index);
       } catch (error) {
@@ -108,8 +109,13 @@ export class PartitionSnapshots {
     });
   }
 
-  /** Starts to take snapshots and to truncate logs. @param folderOf returns the folder of a partition */
-  start(known: KnownPartitions, folderOf: (partition: number) => string): void {
+  /**
+   * Starts to take snapshots and to truncate logs.
+   *
+   * @param folderOf returns the folder of a partition
+   * @param rotated absent when there is no previous master key
+   */
+  start(known: KnownPartitions, folderOf: (partition: number) => string, rotated?: RotatedLogs): void {
     const { clock, files, kinds, options } = this.#environment;
     const { logBytesMax, logKeepMs, snapshotLogBytes } = options.cluster;
     const exchange = new PositionExchange({
@@ -136,6 +142,7 @@ export class PartitionSnapshots {
       files,
       clock,
       rules: { logBytesMax, logKeepMs, snapshotLogBytes },
+      ...(rotated === undefined ? {} : { rotated, ask: (partition) => this.request(partition) }),
       report: this.#report,
     });
     this.#keeper.start();

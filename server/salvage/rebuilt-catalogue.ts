@@ -70,7 +70,7 @@ export async function rebuildCatalogue(environment: RebuildEnvironment): Promise
     const survey = await surveyDirectory({ dataDir, clock, signal, onProgress: () => {} });
     const journal = await openedJournal(environment);
     const { directory, remarks, rows } = listed(survey, dataDir);
-    const { keyCheck } = survey;
+    const { keyCheck, previousKeyCheck } = survey;
     const keptAt = setAside(folder, clock);
     const catalogue = new ActorCatalogue(folder, clock);
     try {
@@ -79,6 +79,7 @@ export async function rebuildCatalogue(environment: RebuildEnvironment): Promise
         actors: rows,
         ...(beginning === undefined ? {} : { journal: beginning }),
         ...(keyCheck === undefined ? {} : { keyCheck }),
+        ...(previousKeyCheck === undefined ? {} : { previousKeyCheck }),
       };
       await catalogue.begin(directory, changes, journal.lastSequence);
     } finally {

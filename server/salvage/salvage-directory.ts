@@ -51,7 +51,8 @@ export async function salvageDirectory(environment: SalvageEnvironment): Promise
         file: join(dataDir, RESTORE_MARKER),
         what: 'a restore into the directory did not finish, so everything here is a part of the backup only: run the restore again instead',
       });
-    await salvageFiles({ ...environment, keyCheck: survey.keyCheck }, missing);
+    const { keyCheck, previousKeyCheck } = survey;
+    await salvageFiles({ ...environment, keyCheck, previousKeyCheck }, missing);
     const shards = new NewShards(new ActorStore(join(into, 'actors'), actorKinds(defaultLimits), clock));
     try {
       await new SalvagedActors(environment, survey, shards, missing).run();

@@ -17,6 +17,8 @@ export interface FileSalvage {
   readonly signal: AbortSignal;
   /** Check value of the directory's master key; undefined when it is unknown. */
   readonly keyCheck: string | undefined;
+  /** Check value of the key before it, with which something is encrypted; undefined when nothing is. */
+  readonly previousKeyCheck: string | undefined;
   /** As {@link CheckEnvironment.givenKeys}. */
   readonly givenKeys?: ReadonlySet<string>;
 }
@@ -32,8 +34,9 @@ export async function salvageFiles(salvage: FileSalvage, missing: MissingList): 
 }
 
 /** Keys that exist in the new directory already are kept. */
-function salvageKeys({ dataDir, givenKeys, into, keyCheck }: FileSalvage, missing: MissingList): void {
-  for (const { name, path, problem } of storedKeys(dataDir, keyCheck)) {
+function salvageKeys(salvage: FileSalvage, missing: MissingList): void {
+  const { dataDir, givenKeys, into } = salvage;
+  for (const { name, path, problem } of storedKeys(dataDir, salvage)) {
     const target = join(into, 'secrets', name);
     if (existsSync(target) || (!existsSync(path) && givenKeys?.has(name) === true)) continue;
     if (problem !== undefined) {

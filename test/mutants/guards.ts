@@ -12,6 +12,7 @@ import { feedGuards } from './feed-guards.ts';
 import { identityGuards } from './identity-guards.ts';
 import { peopleGuards } from './people-guards.ts';
 import { jobGuards } from './job-guards.ts';
+import { keyGuards } from './key-guards.ts';
 import { largeValueGuards } from './large-value-guards.ts';
 import { leaseGuards } from './lease-guards.ts';
 import { mailGuards } from './mail-guards.ts';
@@ -673,6 +674,7 @@ export const guardMutants: readonly GuardMutant[] = [
   ...conditionGuards,
   ...feedGuards,
   ...jobGuards,
+  ...keyGuards,
   ...identityGuards,
   ...peopleGuards,
 ];

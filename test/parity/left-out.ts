@@ -118,6 +118,11 @@ export const leftOut: readonly LeftOut[] = [
   },
   { file: 'test/scenarios/checks.test.ts', reason: 'damages the data directory of an embedded server' },
   { file: 'test/scenarios/backup-crash.slow.test.ts', reason: 'kills the one process at crash points' },
+  {
+    file: 'test/scenarios/rotated-master-key.test.ts',
+    reason: 'renames the key of an embedded server; cluster-rotation has the master key of a cluster',
+  },
+  { file: 'test/scenarios/rotated-master-key.slow.test.ts', reason: 'kills the one process at crash points' },
   { file: 'test/scenarios/people-crash.slow.test.ts', reason: 'kills the one process at crash points' },
   { file: 'test/scenarios/branch-crash.slow.test.ts', reason: 'kills the one process at crash points' },
   { file: 'test/scenarios/index-build-crash.slow.test.ts', reason: 'kills the one process at crash points' },

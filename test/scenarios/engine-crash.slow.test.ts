@@ -34,6 +34,9 @@ const hits: Readonly<Record<CrashPointName, readonly number[]>> = {
   // The child has no consumers: feed-crash.slow.test.ts strikes these.
   'mid-consume': [],
   'before-consumer-move': [],
+  // The child has no secrets: rotated-master-key.slow.test.ts strikes these two.
+  'mid-key-rotation': [],
+  'before-key-drop': [],
   // The child makes no backups: backup-crash.slow.test.ts strikes these.
   'mid-backup': [],
   'before-backup-rename': [],

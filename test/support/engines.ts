@@ -43,9 +43,12 @@ async function openEngines(
       };
       const options = loadOptions({ ...env, ...own }, () => config);
       const metrics = new Metrics({ collectDefaults: false });
+      const secrets = findSecrets(options.server, systemRandom);
       return open({
         options,
-        key: directoryKey(findSecrets(options.server, systemRandom)),
+        key: directoryKey(secrets),
+        secrets,
+        keyRotation: () => [],
         kinds: [noteActor],
         observer: { batchDurable: () => {}, events: () => {}, stopped: () => {}, applyFailed: () => {} },
         clock: systemClock,

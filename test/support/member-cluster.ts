@@ -91,9 +91,13 @@ export class ClusterMember {
     return lines.slice(-LOG_LINES_MAX).join('\n');
   }
 
-  /** Starts it, again over the same folder; resolves when it says that it is ready to serve. */
-  async start(): Promise<void> {
-    const server = await this.#start();
+  /**
+   * Starts it, again over the same folder; resolves when it says that it is ready to serve.
+   *
+   * @param env replaces variables of its environment, for this life only
+   */
+  async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    const server = await this.#start({ env });
     let missing = '';
     try {
       await until(

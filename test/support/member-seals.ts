@@ -22,15 +22,17 @@ export interface TestSeal {
 export interface TestSealOptions {
   readonly clock?: Clock;
   readonly masterKey?: Uint8Array;
+  /** The master key before it. */
+  readonly previous?: Uint8Array;
   readonly acceptsUnsigned?: boolean;
 }
 
 /** The seal of one life of a member; where a member takes calls is its name. */
 export function testSeal(name: string, options: TestSealOptions = {}): TestSeal {
-  const { acceptsUnsigned = false, clock = systemClock, masterKey = testMasterKey } = options;
+  const { acceptsUnsigned = false, clock = systemClock, masterKey = testMasterKey, previous } = options;
   const refused: string[] = [];
   const seal = new MemberSeal({
-    keys: new ClusterKeys(masterKey, 'test'),
+    keys: new ClusterKeys(masterKey, 'test', previous),
     life: randomBytes(LIFE_BYTES),
     clock,
     refusals: new Refusals(clock, {
@@ -48,8 +50,9 @@ export function testSeal(name: string, options: TestSealOptions = {}): TestSeal 
 export function testLogSeal({
   acceptsUnsigned = false,
   masterKey = testMasterKey,
+  previous,
 }: TestSealOptions = {}): LogSeal {
-  return new LogSeal(new ClusterKeys(masterKey, 'test'), acceptsUnsigned);
+  return new LogSeal(new ClusterKeys(masterKey, 'test', previous), acceptsUnsigned);
 }
 
 /** Lets a member hear a heartbeat of another one. */

@@ -19,6 +19,16 @@ export function openClientSecret(
   return box.open(purposeOf(tenant, providerId), sealed);
 }
 
+/** As {@link SecretBox.resealed}, for a stored client secret. */
+export function resealedClientSecret(
+  box: SecretBox,
+  tenant: string,
+  providerId: string,
+  sealed: string,
+): string | undefined {
+  return box.resealed(purposeOf(tenant, providerId), sealed);
+}
+
 /** The names have no line breaks. */
 function purposeOf(tenant: string, providerId: string): string {
   return `oidc client secret\n${tenant}\n${providerId}`;

@@ -41,6 +41,7 @@ export const clusterWarningSeverities = Object.freeze({
   'space-exhausted': 'alarm',
   'clock-skew': 'alarm',
   'revisions-ahead': 'notice',
+  'master-key-rotation': 'notice',
 } satisfies Readonly<Record<string, WarningSeverity>>);
 
 /** The stable code of a warning. */

@@ -38,6 +38,9 @@ export const JOURNAL_KEY = 'journal';
 /** Key of the fact {@link CatalogueFacts.keyCheck}. */
 export const KEY_CHECK_KEY = 'key';
 
+/** Key of the fact {@link CatalogueFacts.previousKeyCheck}. */
+export const PREVIOUS_KEY_CHECK_KEY = 'key-previous';
+
 /**
  * Floor of an adopted actor whose shard may have been filled by an older version: the shard must not be missing or
  * empty.
@@ -73,6 +76,10 @@ export interface CatalogueFacts {
   readonly journal: JournalMark | undefined;
   /** Check value of the encryption key; undefined while the directory has never been used with one. */
   readonly keyCheck: string | undefined;
+  /**
+   * Check value of the encryption key before it, with which something may still be encrypted; undefined when nothing is.
+   */
+  readonly previousKeyCheck: string | undefined;
   /** Newest record known to be on disk in the log at the last change of the catalogue. */
   readonly sequence: number;
 }
@@ -83,6 +90,8 @@ export interface CatalogueChanges {
   readonly actors?: ReadonlyMap<ActorId, CatalogueRow | null>;
   readonly journal?: JournalMark;
   readonly keyCheck?: string;
+  /** null: nothing is encrypted with it any more. */
+  readonly previousKeyCheck?: string | null;
   /** Rows of further tables and facts of the caller. Visible once they are on disk. */
   readonly rows?: readonly Write[];
 }
@@ -161,6 +170,10 @@ export class ActorCatalogue implements CatalogueFacts {
 
   get keyCheck(): string | undefined {
     return this.fact<string>(KEY_CHECK_KEY);
+  }
+
+  get previousKeyCheck(): string | undefined {
+    return this.fact<string>(PREVIOUS_KEY_CHECK_KEY);
   }
 
   get sequence(): number {
@@ -243,7 +256,7 @@ export class ActorCatalogue implements CatalogueFacts {
    * @throws {ServiceError} as a promise: `STORAGE_FULL`, `WRITES_STOPPED`; they stay visible, and the write is retried
    */
   note(
-    { actors = new Map(), journal, keyCheck, rows = [] }: CatalogueChanges,
+    { actors = new Map(), journal, keyCheck, previousKeyCheck, rows = [] }: CatalogueChanges,
     sequence: number,
   ): Promise<void> {
     this.#waiting.push(...rows);
@@ -256,6 +269,10 @@ export class ActorCatalogue implements CatalogueFacts {
       this.#waiting.push({ table: FACTS, key: JOURNAL_KEY, value: encodeJsonRow(journal) });
     if (keyCheck !== undefined)
       this.#waiting.push({ table: FACTS, key: KEY_CHECK_KEY, value: encodeJsonRow(keyCheck) });
+    if (previousKeyCheck !== undefined) {
+      const value = previousKeyCheck === null ? null : encodeJsonRow(previousKeyCheck);
+      this.#waiting.push({ table: FACTS, key: PREVIOUS_KEY_CHECK_KEY, value });
+    }
     this.#waitingSequence = Math.max(this.#waitingSequence, sequence);
     this.#notes += 1;
     return this.#storeNext();

@@ -13,6 +13,7 @@ import {
   JOURNAL_KEY,
   type JournalMark,
   KEY_CHECK_KEY,
+  PREVIOUS_KEY_CHECK_KEY,
   type CatalogueRow,
   keyOfActor,
   rowOf,
@@ -27,6 +28,7 @@ export class CatalogueFile implements CatalogueFacts {
   readonly directory: string | undefined;
   readonly journal: JournalMark | undefined;
   readonly keyCheck: string | undefined;
+  readonly previousKeyCheck: string | undefined;
   readonly sequence: number;
   readonly #pages: PageFile;
   readonly #damage: string[];
@@ -39,6 +41,7 @@ export class CatalogueFile implements CatalogueFacts {
     this.directory = this.#fact<string>(DIRECTORY_KEY);
     this.journal = this.#fact<JournalMark>(JOURNAL_KEY);
     this.keyCheck = this.#fact<string>(KEY_CHECK_KEY);
+    this.previousKeyCheck = this.#fact<string>(PREVIOUS_KEY_CHECK_KEY);
     this.sequence = pages.position.sequence;
   }
 

@@ -31,6 +31,8 @@ const LOOKED_AT_ONCE = 64;
 export interface DirectoryKey {
   /** Fingerprint that distinguishes the key from any other without revealing it. */
   readonly check: string;
+  /** Fingerprint of the key before it, if that one is given too; something may be encrypted with it. */
+  readonly previousCheck?: string | undefined;
   /** Writes the key to disk if it is new. */
   store(): void;
   /**
@@ -39,8 +41,18 @@ export interface DirectoryKey {
    * @throws the error of reading such a key
    */
   doubt(): Error | undefined;
-  /** @returns the error of a start when the directory was created with another key */
-  refusal(): Error;
+  /**
+   * @param isHalf whether the key is right, and something is still encrypted with the one before it, which is not given
+   * @returns the error of a start when the directory needs another key
+   */
+  refusal(isHalf: boolean): Error;
+  /**
+   * The keys are recorded in the directory.
+   *
+   * @param dropPrevious records that nothing is encrypted with the previous key any more, so that a start without it is
+   *   accepted; resolves when that is on disk
+   */
+  recorded?(dropPrevious: () => Promise<void>): void;
 }
 
 /** The result of the checks before anything is changed. */
@@ -116,6 +128,7 @@ export class HostStorage {
     if (catalogue !== undefined) {
       this.#catalogue = await openCatalogue(catalogue.environment, catalogue);
       store.useCatalogue(this.#catalogue);
+      key?.recorded?.(() => this.#dropPreviousKey());
     }
     await store.beginNoting((actor, done, of) => this.#environment.verifying?.(actor, done, of));
     for (const actor of this.#environment.required ?? []) store.requireSound(actor);
@@ -139,10 +152,11 @@ export class HostStorage {
     const { store } = this;
     const { retention } = log;
     if (retention === undefined) return { catalogue: undefined, judged: await this.#judge(undefined) };
-    const environment = { folder, store, log, retention, random, clock, keyCheck: key?.check };
+    const keys = { keyCheck: key?.check, previousKeyCheck: key?.previousCheck };
+    const environment = { folder, store, log, retention, random, clock, ...keys };
     const found = await findCatalogue(environment);
     try {
-      if (key !== undefined) requireKey(key, found.file?.keyCheck);
+      if (key !== undefined) requireKeys(key, found.file);
       const judged = await this.#judge(found.file);
       this.#requireNeeded(found.file, judged);
       return { catalogue: { ...found, environment }, judged };
@@ -398,6 +412,12 @@ export class HostStorage {
     }
   }
 
+  /** What replaced the texts of the previous key has to be on disk first. */
+  async #dropPreviousKey(): Promise<void> {
+    const sequence = await this.#environment.log.flush();
+    await this.#catalogue?.note({ previousKeyCheck: null }, sequence);
+  }
+
   /** Stores the end of the log in the catalogue, so that a lost end is detected. */
   async #noteReached(): Promise<void> {
     const { log } = this.#environment;
@@ -405,11 +425,18 @@ export class HostStorage {
   }
 }
 
-/** @param known fingerprint of the key the directory was created with; undefined: not recorded @throws the refusal */
-function requireKey(key: DirectoryKey, known: string | undefined): void {
-  if (known === key.check) return;
-  const refusal = known === undefined ? key.doubt() : key.refusal();
-  if (refusal !== undefined) throw refusal;
+/** Requires every key with which something in the directory may be encrypted. @throws the refusal */
+function requireKeys(
+  key: DirectoryKey,
+  recorded: Pick<CatalogueFile, 'keyCheck' | 'previousKeyCheck'> | undefined,
+): void {
+  const { keyCheck, previousKeyCheck } = recorded ?? {};
+  const isGiven = (check: string): boolean => check === key.check || check === key.previousCheck;
+  if (keyCheck === undefined) {
+    const doubt = key.doubt();
+    if (doubt !== undefined) throw doubt;
+  } else if (!isGiven(keyCheck)) throw key.refusal(false);
+  if (previousKeyCheck !== undefined && !isGiven(previousKeyCheck)) throw key.refusal(true);
 }
 
 /** Whether an error concerns the files of one actor only, so that all others can be served. */

@@ -6,6 +6,7 @@ import { shardPath } from '#runtime/shard/shard-identity.ts';
 import { type StoredHead, storedHead } from '#runtime/shard/stored-head.ts';
 import {
   ActorCatalogue,
+  type CatalogueChanges,
   catalogueDamaged,
   type CatalogueFacts,
   type CatalogueRow,
@@ -36,6 +37,8 @@ export interface CatalogueEnvironment {
   readonly clock: Clock;
   /** Check value of the encryption key in use. */
   readonly keyCheck?: string | undefined;
+  /** Check value of the key before it, with which something may be encrypted. */
+  readonly previousKeyCheck?: string | undefined;
 }
 
 /** The result of checking the catalogue without opening it. */
@@ -80,12 +83,12 @@ export async function openCatalogue(
   environment: CatalogueEnvironment,
   { unlisted }: FoundCatalogue,
 ): Promise<ActorCatalogue> {
-  const { clock, folder, keyCheck, log, retention } = environment;
+  const { clock, folder, log, retention } = environment;
   const catalogue = new ActorCatalogue(folder, clock);
   try {
     if (unlisted !== undefined) await begin(environment, catalogue, unlisted);
-    else if (keyCheck !== undefined && catalogue.keyCheck === undefined)
-      await catalogue.note({ keyCheck }, log.lastSequence);
+    else if (hasOtherKeys(environment, catalogue))
+      await catalogue.note(keysOf(environment), log.lastSequence);
   } catch (error) {
     await catalogue.close();
     throw error;
@@ -94,18 +97,38 @@ export async function openCatalogue(
   return catalogue;
 }
 
+/** The keys in use, as they are recorded. A recorded previous key stays until nothing is encrypted with it any more. */
+function keysOf({
+  keyCheck,
+  previousKeyCheck,
+}: CatalogueEnvironment): Pick<CatalogueChanges, 'keyCheck' | 'previousKeyCheck'> {
+  return {
+    ...(keyCheck === undefined ? {} : { keyCheck }),
+    ...(previousKeyCheck === undefined ? {} : { previousKeyCheck }),
+  };
+}
+
+/** Whether a key in use is not recorded. It has to be before anything is encrypted with it. */
+function hasOtherKeys(environment: CatalogueEnvironment, catalogue: CatalogueFacts): boolean {
+  const { keyCheck, previousKeyCheck } = keysOf(environment);
+  return (
+    (keyCheck !== undefined && keyCheck !== catalogue.keyCheck) ||
+    (previousKeyCheck !== undefined && previousKeyCheck !== catalogue.previousKeyCheck)
+  );
+}
+
 async function begin(
   environment: CatalogueEnvironment,
   catalogue: ActorCatalogue,
   found: FoundActors,
 ): Promise<void> {
-  const { keyCheck, log, random, retention } = environment;
+  const { log, random, retention } = environment;
   const directory = Buffer.from(random.bytes(DIRECTORY_BYTES)).toString('hex');
   const { beginning: journal } = retention;
   const changes = {
     actors: await adopted(environment, found),
     ...(journal === undefined ? {} : { journal }),
-    ...(keyCheck === undefined ? {} : { keyCheck }),
+    ...keysOf(environment),
   };
   await catalogue.begin(directory, changes, log.lastSequence);
 }

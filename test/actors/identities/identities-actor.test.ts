@@ -5,7 +5,10 @@ import type {
   Registered,
   RegisterIdentity,
 } from '#actors/identities/messages.ts';
-import { defaultAuthConfiguration } from '#runtime/access/identity/auth-configuration.ts';
+import {
+  defaultAttributeMapping,
+  defaultAuthConfiguration,
+} from '#runtime/access/identity/auth-configuration.ts';
 import { callers } from '#test/support/host-fixture.ts';
 import { hashOf, IdentitiesFixture, placeOf } from '#test/support/identities-fixture.ts';
 
@@ -320,6 +323,63 @@ describe('listing identities', () => {
       [-1, 1],
     ] as const)
       await expect(page(offset, limit)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  });
+});
+
+describe('encrypted secrets that are replaced', () => {
+  const provider = (id: string, secret: string | null) => ({
+    provider_id: id,
+    display_name: id,
+    icon: null,
+    priority: 0,
+    enabled: true,
+    issuer_url: 'https://id.example.org',
+    client_id: 'grove',
+    client_secret: secret,
+    redirect_uri: null,
+    scopes: ['openid'],
+    allowed_email_domains: null,
+    attribute_mapping: defaultAttributeMapping,
+    groups_claim: null,
+    authorization_url: null,
+    token_url: null,
+    userinfo_url: null,
+    jwks_url: null,
+  });
+  const replace = (replacements: readonly (readonly [string, string])[], caller = callers.engine) =>
+    real.send<boolean>({ type: 'ReplaceSecrets', replacements }, caller);
+  const secrets = () =>
+    real
+      .ask<ReadConfiguration>({ type: 'ReadAuthentication' })
+      .configuration.oidc_providers.map(({ client_secret: secret }) => secret);
+
+  it('are those that are still stored: what an administrator has changed meanwhile stays', async () => {
+    expect(await replace([['old', 'new']])).toBe(false);
+    await real.configure({
+      oidc_providers: [provider('a', 'one'), provider('b', 'two'), provider('c', null)],
+    });
+    // As if they had been read before this change.
+    await real.configure({ oidc_providers: [provider('a', 'changed'), provider('b', 'two')] });
+    expect(
+      await replace([
+        ['one', 'one again'],
+        ['two', 'two again'],
+      ]),
+    ).toBe(true);
+    expect(secrets()).toEqual(['changed', 'two again']);
+    real.host.events.length = 0;
+    expect(await replace([['two', 'three']])).toBe(false);
+    expect(real.host.events).toEqual([]);
+    expect(await replace([['changed', 'changed again']])).toBe(true);
+    // Who has read the configuration before reads it again.
+    expect(real.host.events).toEqual([{ type: 'AuthenticationConfigured' }]);
+  });
+
+  it('are replaced by the engine only', async () => {
+    await real.configure({ oidc_providers: [provider('a', 'one')] });
+    for (const caller of [callers.admin, callers.otherTenant, callers.anonymous])
+      await expect(replace([['one', 'mine']], caller)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+    expect(secrets()).toEqual(['one']);
   });
 });
 

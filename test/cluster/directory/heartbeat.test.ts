@@ -23,6 +23,16 @@ const heartbeat: fc.Arbitrary<Heartbeat> = fc.record({
 });
 
 describe('a heartbeat', () => {
+  it('may name a key, which older members do not', () => {
+    const [sent] = fc.sample(heartbeat, 1) as [Heartbeat];
+    expect(decodeHeartbeat(encodeHeartbeat({ ...sent, key: 'ab' }), PARTITIONS)).toEqual({
+      ...sent,
+      key: 'ab',
+    });
+    for (const key of ['', 7, null, 'x'.repeat(201)])
+      expect(decodeHeartbeat(Buffer.from(JSON.stringify({ ...sent, key })), PARTITIONS)).toBeUndefined();
+  });
+
   it('arrives as it was sent', () => {
     fc.assert(
       fc.property(heartbeat, (sent) => {

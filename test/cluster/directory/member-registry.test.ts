@@ -62,7 +62,7 @@ const said: Heartbeat = {
 };
 
 /** A member that hears what a test says. */
-function listening(clock = new TestClock()) {
+function listening(clock = new TestClock(), key?: string) {
   const sent: Heartbeat[] = [];
   const lost: string[] = [];
   let hear: (heartbeat: Heartbeat) => void = () => {};
@@ -70,6 +70,7 @@ function listening(clock = new TestClock()) {
     member: { id: 'self', url: 'http://self:8080' },
     version: '1.2.3',
     formats: { records: 1, calls: 1 },
+    ...(key === undefined ? {} : { key }),
     partitions: 4,
     load: () => said.load,
     channel: {
@@ -93,6 +94,27 @@ function listening(clock = new TestClock()) {
   const owner = () => registry.owners.get(1);
   return { lost, owner, registry, sent, told };
 }
+
+describe('the master key of the members', () => {
+  it('is the same when each says so, also a silent one until it is forgotten', () => {
+    const clock = new TestClock();
+    const { registry, sent, told } = listening(clock, 'new');
+    expect([registry.isKeyShared, sent[0]?.key]).toEqual([true, 'new']);
+    // A member of an older version names none.
+    told({});
+    expect(registry.isKeyShared).toBe(false);
+    told({ beat: 9, key: 'old' });
+    expect(registry.isKeyShared).toBe(false);
+    told({ incarnation: 'second', beat: 1, key: 'new' });
+    expect(registry.isKeyShared).toBe(true);
+    told({ member: 'third', incarnation: 'third', key: 'old' });
+    clock.advance(60_000);
+    expect(registry.isKeyShared).toBe(false);
+    told({ member: 'third', incarnation: 'third', beat: 99, key: 'old', isLeaving: true });
+    expect(registry.isKeyShared).toBe(true);
+    expect(listening(new TestClock()).registry.isKeyShared).toBe(false);
+  });
+});
 
 describe('a name that two processes have', () => {
   const url = 'http://twin:8080';

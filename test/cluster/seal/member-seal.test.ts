@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ClusterKeys, keyPurposes } from '#cluster/seal/cluster-keys.ts';
 import { SEALED_MS_MAX, type CallerSeal, type MemberSeal } from '#cluster/seal/member-seal.ts';
 import { ReplayGuard } from '#cluster/seal/replay-guard.ts';
-import { hearPulse, testMasterKey, testSeal } from '#test/support/member-seals.ts';
+import { hearPulse, testLogSeal, testMasterKey, testSeal } from '#test/support/member-seals.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 
 const message = Buffer.from('{"kind":"command"}');
@@ -284,6 +284,40 @@ describe('a broadcast to all members', () => {
   });
 });
 
+describe('members of which some have the new master key, and all have both', () => {
+  const other = new Uint8Array(32).fill(8);
+  const early = { masterKey: testMasterKey, previous: other };
+  const late = { masterKey: other, previous: testMasterKey };
+
+  it.each([
+    ['first', early, late],
+    ['last', late, early],
+  ] as const)('take everything of each other: the one that asks is restarted %s', (_, asking, answering) => {
+    const [caller, owner] = [testSeal('m1', asking), testSeal('m2', answering)];
+    hearPulse(caller.seal, owner.seal);
+    const call = caller.seal.callTo('m2') as CallerSeal;
+    const opened = owner.seal.openCall('m2', 'inbox.1', call.seal('inbox.1', message));
+    expect(textOf(opened?.message)).toBe(message.toString());
+    const frame = opened?.answers.seal('inbox.1', 'control.1', Buffer.from('answer')) as Uint8Array;
+    expect(textOf(call.open('inbox.1', 'control.1', frame))).toBe('answer');
+    const control = Buffer.from(call.sealControl('control.1', 'received'));
+    expect(opened?.answers.openControl('control.1', control)).toBe('received');
+    const seal = owner.seal.sealReply('inbox.2', message);
+    expect(caller.seal.opensReply({ subject: 'inbox.2', replyTo: '', data: message, seal })).toBe(true);
+    expect([caller.refused, owner.refused]).toEqual([[], []]);
+    const stored = testLogSeal(answering).seal('log', 7, message);
+    expect(testLogSeal(asking).isGenuine('log', 7, message, stored)).toBe(true);
+    expect(testLogSeal(asking).isGenuine('log', 8, message, stored)).toBe(false);
+  });
+
+  it('are refused by a member that has only one of the keys', () => {
+    const [caller, owner] = [testSeal('m1', late), testSeal('m2', { masterKey: testMasterKey })];
+    const seal = caller.seal.sealReply('inbox.2', message);
+    expect(owner.seal.opensReply({ subject: 'inbox.2', replyTo: '', data: message, seal })).toBe(false);
+    expect(owner.refused).toEqual(['message forged m1']);
+  });
+});
+
 describe('the keys of a cluster', () => {
   it('are one for each purpose, and others in another cluster or with another master key', () => {
     const seals = [
@@ -292,6 +326,25 @@ describe('the keys of a cluster', () => {
       new ClusterKeys(new Uint8Array(32), 'a').seal('calls', 'x'),
     ].map((seal) => seal.toString('hex'));
     expect(new Set(seals).size).toBe(seals.length);
+  });
+
+  it('are those of two master keys while one replaces the other, and only the present one seals', () => {
+    const [one, two] = [testMasterKey, new Uint8Array(32).fill(8)];
+    const [old, rotated, fresh] = [
+      new ClusterKeys(one, 'a'),
+      new ClusterKeys(two, 'a', one),
+      new ClusterKeys(two, 'a'),
+    ];
+    const part = Buffer.from('part');
+    expect(rotated.holds('calls', old.seal('calls', 'x', part), 'x', part)).toBe(true);
+    expect(rotated.holds('calls', fresh.seal('calls', 'x', part), 'x', part)).toBe(true);
+    expect(fresh.holds('calls', rotated.seal('calls', 'x', part), 'x', part)).toBe(true);
+    expect(old.holds('calls', rotated.seal('calls', 'x', part), 'x', part)).toBe(false);
+    // The previous key opens nothing else: neither another purpose, nor another context.
+    expect(rotated.holds('news', old.seal('calls', 'x', part), 'x', part)).toBe(false);
+    expect(rotated.holds('calls', old.seal('calls', 'x', part), 'y', part)).toBe(false);
+    const other = new ClusterKeys(new Uint8Array(32).fill(9), 'a');
+    expect(rotated.holds('calls', other.seal('calls', 'x', part), 'x', part)).toBe(false);
   });
 
   it('stay what they are: members of two versions have to agree', () => {

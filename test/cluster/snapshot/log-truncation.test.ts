@@ -26,6 +26,23 @@ function record(member: string, sequence: number, identity: string): SnapshotRec
   };
 }
 
+/** Cuts the log under rules by which it is neither old nor large enough. */
+async function cutForRotation(lastOld: number | undefined): Promise<number | undefined> {
+  const link = stream.link();
+  const state = await link.state();
+  const records = [record('a', 8, state.identity), record('b', 6, state.identity)];
+  const facts: TruncationState = {
+    partition: 3,
+    stream: link,
+    state,
+    records,
+    ownerStored: 9,
+    followers: [],
+  };
+  const rules = { bytesMax: 1_000_000, keepMs: 60_000, gainBytes: 1_000_000 };
+  return truncateLog(facts, { ...rules, lastOld }, new TestClock());
+}
+
 /** Cuts the log. @param told identity of the stream when it was looked at, @param of that of the snapshots */
 async function cut(told: string, of: string): Promise<number | undefined> {
   const link = stream.link();
@@ -43,6 +60,12 @@ async function cut(told: string, of: string): Promise<number | undefined> {
 describe('a log', () => {
   it('is cut before the older of its snapshots', async () => {
     expect([await cut('memory', 'memory'), stream.firstSequence]).toEqual([6, 6]);
+  });
+
+  it('is cut whatever its size and age behind records that have to go, and not in the middle of them', async () => {
+    expect([await cutForRotation(undefined), stream.firstSequence]).toEqual([undefined, 1]);
+    expect([await cutForRotation(6), stream.firstSequence]).toEqual([undefined, 1]);
+    expect([await cutForRotation(5), stream.firstSequence]).toEqual([6, 6]);
   });
 
   it('is not cut for snapshots of another one of its name', async () => {

@@ -54,4 +54,5 @@ export const backupRows: readonly Requirement[] = [
   { id: 'SAL-010', section: 'docs/operations.md#salvaging-a-data-directory', status: 'verified', theme: 'rest-content', behaviour: '`npm run salvage` makes a fork whose file is gone anew of its source and the journal, where that gives the very same, and else names it with what to do' },
   { id: 'BAK-026', section: 'docs/interface/conventions.md#unknown-fields', status: 'verified', theme: 'rest-content', behaviour: 'An unknown field of a backup, a restore, a new tenant or a removal of jobs answers 400 with its name, and nothing begins' },
   { id: 'BAK-027', section: 'Backups', status: 'planned', theme: 'access', behaviour: 'A restore of everything gives back identities and the configuration of their logins, and ends every session and one-time token; it is refused with 409 where people have registered' },
+  { id: 'BAK-028', section: 'docs/backup.md#backing-up', status: 'verified', theme: 'cluster', behaviour: 'A backup that was signed with the master key before the present one is own while that key is given: it is restored, and its secrets are encrypted with the present one' },
 ];

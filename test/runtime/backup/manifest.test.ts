@@ -53,6 +53,21 @@ it('is refused when it was altered and names the key of this server, even with a
   expect(() => decodeManifest(cut, 'b', key)).toThrow('it was altered');
 });
 
+it('is own when the previous key signed it, and altered when it only names that one [BAK-028]', () => {
+  const [before, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
+  const rotated = new BackupKey(other, before);
+  const text = encodeManifest(manifest, key);
+  expect(decodeManifest(text, 'b', rotated).origin).toBe('own');
+  const altered = forged(text, (fields) => {
+    fields.version = '9.9.9';
+  });
+  expect(() => decodeManifest(altered, 'b', rotated)).toThrow('it was altered');
+  // New ones are of the present key.
+  const fresh = encodeManifest(manifest, rotated);
+  expect(decodeManifest(fresh, 'b', key).origin).toBe('foreign');
+  expect(decodeManifest(fresh, 'b', new BackupKey(other)).origin).toBe('own');
+});
+
 it('is foreign with another key or none, and unsigned without a signature [BAK-022]', () => {
   const text = encodeManifest(manifest, key);
   const other = new BackupKey(Buffer.alloc(32, 2));

@@ -139,6 +139,25 @@ describe('after the master key was changed', () => {
   });
 });
 
+describe('sealing again after the master key was changed', () => {
+  const old = new SecretBox(key(1));
+  const rotated = new SecretBox(key(2), { previous: key(1) });
+
+  it('gives the text of the previous key to the present one alone', () => {
+    const again = rotated.resealed('test', old.seal('test', 'text')) ?? '';
+    expect(new SecretBox(key(2)).open('test', again)).toBe('text');
+    expect(old.open('test', again)).toBeUndefined();
+  });
+
+  it('leaves alone what the present key has sealed, and what neither has', () => {
+    expect(rotated.resealed('test', rotated.seal('test', 'text'))).toBeUndefined();
+    expect(rotated.resealed('test', new SecretBox(key(3)).seal('test', 'text'))).toBeUndefined();
+    expect(rotated.resealed('other', old.seal('test', 'text'))).toBeUndefined();
+    expect(rotated.resealed('test', 'no sealed text')).toBeUndefined();
+    expect(old.resealed('test', old.seal('test', 'text'))).toBeUndefined();
+  });
+});
+
 describe('a mistake in the code that uses it', () => {
   it.each([0, 16, 31, 33])('a key of %d bytes', (bytes) => {
     expect(() => new SecretBox(new Uint8Array(bytes))).toThrow(InvariantError);

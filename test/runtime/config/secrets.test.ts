@@ -1,9 +1,11 @@
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   writeFileSync,
@@ -16,7 +18,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemRandom } from '#runtime/base/random.ts';
 import { loadOptions } from '#runtime/config/load-options.ts';
 import { OptionError } from '#runtime/config/option.ts';
-import { loadSecrets, type Secrets } from '#runtime/config/secrets.ts';
+import { findSecrets, loadSecrets, type Secrets, storedKeys } from '#runtime/config/secrets.ts';
 
 let dataDir: string;
 
@@ -116,6 +118,76 @@ describe('keys of the environment', () => {
   it('win over stored ones', () => {
     load();
     expect(values(load({ SVC_MASTER_KEY: hex }))[1]).toBe(hex);
+  });
+});
+
+describe('the master key before the present one [ADMIN-024]', () => {
+  const [one, two] = ['0123456789abcdef'.repeat(4), 'fedcba9876543210'.repeat(4)] as const;
+  const previousOf = ({ previousMasterKey }: Secrets): string | undefined =>
+    previousMasterKey && Buffer.from(previousMasterKey.bytes()).toString('hex');
+  const find = (env: Readonly<Record<string, string>>) =>
+    findSecrets(loadOptions({ ...env, SVC_DATA_DIR: dataDir }, () => undefined).server, systemRandom);
+
+  it('is there only when it is given', () => {
+    expect(previousOf(load())).toBeUndefined();
+    expect(previousOf(load({ SVC_MASTER_KEY: one, SVC_MASTER_KEY_PREVIOUS: two }))).toBe(two);
+    expect(existsSync(pathOf('master-key-previous'))).toBe(false);
+  });
+
+  it('is a stored key that was renamed, and a new key is generated in its place', () => {
+    const [, before] = values(load());
+    renameSync(pathOf('master-key'), pathOf('master-key-previous'));
+    const secrets = load();
+    expect(previousOf(secrets)).toBe(before);
+    expect(values(secrets)[1]).not.toBe(before);
+    expect(previousOf(load({ SVC_MASTER_KEY_PREVIOUS: two }))).toBe(two);
+  });
+
+  it.each([
+    ['hex digits', one],
+    ['base64', Buffer.from(one, 'hex').toString('base64')],
+  ])('stops the start when it is the present key as %s', (_, written) => {
+    const refused = () => load({ SVC_MASTER_KEY: one, SVC_MASTER_KEY_PREVIOUS: written });
+    expect(refused).toThrow(OptionError);
+    expect(refused).toThrow(/SVC_MASTER_KEY_PREVIOUS is the same key as SVC_MASTER_KEY: .*not been replaced/);
+    expect(existsSync(join(dataDir, 'secrets'))).toBe(false);
+  });
+
+  it('stops the start when its file is the present key, is damaged, or can be read by others', () => {
+    load();
+    const path = pathOf('master-key-previous');
+    copyFileSync(pathOf('master-key'), path);
+    expect(() => load()).toThrow(`${path} is the same key as ${pathOf('master-key')}`);
+    writeFileSync(path, 'half');
+    expect(() => load()).toThrow(`${path} is damaged`);
+    chmodSync(path, 0o644);
+    expect(() => load()).toThrow(`chmod 600 ${path}`);
+  });
+
+  it('may be in the file of the present key, when that one is in the variable', () => {
+    const [, stored] = values(load());
+    expect(find({ SVC_MASTER_KEY: one }).otherMasterKey()).toBe(pathOf('master-key'));
+    const rotated = { SVC_MASTER_KEY: one, SVC_MASTER_KEY_PREVIOUS: stored };
+    expect(find(rotated).otherMasterKey()).toBeUndefined();
+    expect(find({ ...rotated, SVC_MASTER_KEY_PREVIOUS: two }).otherMasterKey()).toBe(pathOf('master-key'));
+  });
+
+  it('is missed by a check of the folder as long as the folder needs it', () => {
+    const { masterKey } = load();
+    const needed = { keyCheck: masterKey.checkValue, previousKeyCheck: 'ab'.repeat(8) };
+    const problems = () =>
+      storedKeys(dataDir, needed).map(({ name, problem }) => [name, problem ?? 'fine'] as const);
+    expect(problems()).toEqual([
+      ['jwt-secret', 'fine'],
+      ['master-key', 'fine'],
+      ['master-key-previous', 'it is missing'],
+    ]);
+    writeFileSync(pathOf('master-key-previous'), two, { mode: 0o600 });
+    expect(problems()[2]?.[1]).toMatch(/another key than the one that some of the data directory/);
+    const { previousMasterKey } = load();
+    const right = { ...needed, previousKeyCheck: previousMasterKey?.checkValue };
+    expect(storedKeys(dataDir, right).every(({ problem }) => problem === undefined)).toBe(true);
+    expect(storedKeys(dataDir, { ...right, previousKeyCheck: undefined })).toHaveLength(2);
   });
 });
 

@@ -94,6 +94,7 @@ async function salvaged(): Promise<Record<string, unknown> | undefined> {
     actors: await from.all(),
     listed,
     keyCheck: undefined,
+    previousKeyCheck: undefined,
     journal: {
       segments: 1,
       records: records.length,

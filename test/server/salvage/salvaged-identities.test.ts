@@ -63,6 +63,7 @@ it('identities are salvaged with what leads to them, and nobody is logged in', a
     actors: [actor],
     listed: new Map(),
     keyCheck: undefined,
+    previousKeyCheck: undefined,
     journal: {
       segments: 1,
       records: 0,

@@ -51,15 +51,25 @@ function take(from: string, part: string, to: string): void {
 }
 
 /** A key, and how often it was brought to the disk. */
-function keyOf(check: string, other?: string): { readonly key: DirectoryKey; readonly stores: () => number } {
+function keyOf(
+  check: string,
+  other?: string,
+  previousCheck?: string,
+): { readonly key: DirectoryKey; readonly stores: () => number; readonly drop: () => Promise<void> } {
   let stores = 0;
   const store = (): void => {
     stores += 1;
   };
-  const refusal = (): Error => new Error(`made with another key than ${check}`);
+  const refusal = (isHalf: boolean): Error =>
+    new Error(isHalf ? `needs the key before ${check}` : `made with another key than ${check}`);
   const doubt = (): Error | undefined =>
     other === undefined ? undefined : new Error(`either ${check} or ${other}`);
-  return { key: { check, store, doubt, refusal }, stores: () => stores };
+  let drop = (): Promise<void> => Promise.reject(new Error('the keys are not recorded'));
+  const recorded = (dropPrevious: () => Promise<void>): void => {
+    drop = dropPrevious;
+  };
+  const key = { check, previousCheck, store, doubt, refusal, recorded };
+  return { key, stores: () => stores, drop: () => drop() };
 }
 
 /** A copy of the directory as it is now. */
@@ -184,6 +194,60 @@ describe('a data directory that was made without a key', () => {
     engine = await open(folder, { key: keyOf('given').key });
     await engine.close();
     engine = await open(folder, { key });
+  });
+});
+
+describe('a data directory whose key was replaced [ADMIN-024]', () => {
+  /** Opens the directory with some keys and closes it. @returns why it is refused */
+  async function outcome(check: string, previous?: string): Promise<string> {
+    const { key, stores } = keyOf(check, undefined, previous);
+    try {
+      engine = await open(folder, { key });
+    } catch (error) {
+      // Nothing was brought to the disk.
+      expect(stores()).toBe(0);
+      return (error as Error).message;
+    }
+    await engine.close();
+    return 'opened';
+  }
+
+  beforeEach(async () => {
+    await engine.close();
+    expect(await outcome('old')).toBe('opened');
+  });
+
+  it('needs both keys from the start that brought the new one until nothing needs the previous one', async () => {
+    expect(await outcome('new')).toBe('made with another key than new');
+    expect(await outcome('new', 'old')).toBe('opened');
+    expect(await outcome('new')).toBe('needs the key before new');
+    expect(await outcome('new', 'wrong')).toBe('needs the key before new');
+    expect(await outcome('old')).toBe('made with another key than old');
+    expect(await outcome('third', 'new')).toBe('needs the key before third');
+    expect(await outcome('new', 'old')).toBe('opened');
+
+    const { drop, key } = keyOf('new', undefined, 'old');
+    engine = await open(folder, { key });
+    await drop();
+    await engine.close();
+    expect(await outcome('new')).toBe('opened');
+    expect(await outcome('old')).toBe('made with another key than old');
+    expect(await outcome('new', 'wrong')).toBe('opened');
+  });
+
+  it('goes back to the former key, with both', async () => {
+    expect(await outcome('new', 'old')).toBe('opened');
+    expect(await outcome('old', 'new')).toBe('opened');
+    expect(await outcome('new')).toBe('made with another key than new');
+    expect(await outcome('old')).toBe('needs the key before old');
+    expect(await outcome('old', 'new')).toBe('opened');
+  });
+
+  it('refuses two wrong keys', async () => {
+    expect(await outcome('third', 'fourth')).toBe('made with another key than third');
+    expect(await outcome('new', 'old')).toBe('opened');
+    expect(await outcome('third', 'fourth')).toBe('made with another key than third');
+    expect(await outcome('new', 'old')).toBe('opened');
   });
 });
 

@@ -64,8 +64,8 @@ export const sealGuards: readonly GuardMutant[] = [
   {
     guard: 'a broadcast is sealed with a key of the cluster',
     file: 'cluster/seal/member-seal.ts',
-    from: '      !isWhole ||\n      !isSameSeal(',
-    to: '      !isWhole &&\n      !isSameSeal(',
+    from: 'if (!isWhole || !keys.holds(purpose,',
+    to: 'if (!isWhole && !keys.holds(purpose,',
     tests: sealTest,
   },
   {

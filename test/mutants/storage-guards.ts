@@ -607,8 +607,8 @@ export const storageGuards: readonly GuardMutant[] = [
   {
     guard: 'a key is not noted while the directory has another one',
     file: 'runtime/actor/host/host-storage.ts',
-    from: 'known === undefined ? key.doubt() : key.refusal()',
-    to: 'known === undefined ? undefined : key.refusal()',
+    from: 'if (doubt !== undefined) throw doubt;',
+    to: '',
     tests: ['test/runtime/actor/host/host-storage.test.ts'],
   },
   {

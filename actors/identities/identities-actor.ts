@@ -63,6 +63,7 @@ import {
   noteActivity,
   refreshSession,
   removeSessions,
+  requireOpenSession,
   revokeSession,
 } from './sessions.ts';
 import { beginStatusChange, endStatusChange, listStatusChanges, noteStatusChange } from './status-changes.ts';
@@ -164,7 +165,7 @@ class IdentitiesActor implements ActorBehaviour {
       case 'FindAbsentLock':
         return findAbsentLock(view, query, clock.wallMs());
       case 'ListSessions':
-        return listSessions(view, query.identityId, clock.wallMs());
+        return listSessions(view, query, clock.wallMs());
       case 'ListIdentities':
         return listIdentities(query, context);
       case 'ReadAuthentication':
@@ -209,6 +210,9 @@ function setPassword(turn: Turn, command: SetPassword): void {
   const { identityId, judged, keptSessionId, passwordHash, place } = command;
   const identity = requireIdentity(turn, identityId);
   if (!identity.is_active) throw new ServiceError('ACCOUNT_DISABLED');
+  // Without an old password the session alone says that it is the person: one that has ended may be a stranger's.
+  if (judged === null || keptSessionId !== undefined)
+    requireOpenSession(turn, identityId, keptSessionId, turn.wallMs);
   const credentials = identity.local_credentials;
   if ((credentials?.password_hash ?? null) !== judged)
     throw new ServiceError('CONFLICT', 'The password was changed meanwhile');

@@ -21,6 +21,27 @@ export const identityGuards: readonly GuardMutant[] = [
     tests: attemptsTest,
   },
   {
+    guard: 'an account without a password is given one by nobody whose session has ended',
+    file: 'actors/identities/identities-actor.ts',
+    from: '    requireOpenSession(turn, identityId, keptSessionId, turn.wallMs);\n',
+    to: '    void 0;\n',
+    tests: ['test/actors/identities/one-time-tokens.test.ts'],
+  },
+  {
+    guard: 'an access token whose session has ended ends no other session',
+    file: 'actors/identities/sessions.ts',
+    from: 'if (askingSessionId !== undefined) requireOpenSession(turn, identityId, askingSessionId, turn.wallMs);',
+    to: '',
+    tests: sessionsTest,
+  },
+  {
+    guard: 'an access token whose session has ended lists no sessions',
+    file: 'actors/identities/sessions.ts',
+    from: 'if (askingSessionId !== undefined) requireOpenSession(reader, identityId, askingSessionId, nowMs);',
+    to: '',
+    tests: sessionsTest,
+  },
+  {
     guard: 'a right password is refused when a lock was set while it was compared',
     file: 'actors/identities/logins.ts',
     from: 'if (lockedMs > 0) throw accountLocked(secondsOf(lockedMs));',

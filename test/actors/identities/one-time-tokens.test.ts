@@ -139,15 +139,20 @@ describe('a magic link', () => {
   it('takes an address back from a stranger who registered it', async () => {
     const stranger = await real.register(ann, 'stranger', placeOf('stranger'));
     await issue('link');
-    await real.open({ kind: 'magic_link', tokenHash: 'link' }, { place: placeOf('home') });
+    const own = await real.open({ kind: 'magic_link', tokenHash: 'link' }, { place: placeOf('home') });
     expect(await real.refresh(stranger)).toBe('SESSION_REVOKED');
     for (const place of ['stranger', 'home'])
       await expect(real.logIn(ann, 'stranger', { place: placeOf(place) })).rejects.toMatchObject({
         code: 'INVALID_CREDENTIALS',
       });
-    // The person sets a password of their own.
+    // The person sets a password of their own. The stranger, whose access token has not expired yet, sets none.
     const { identityId } = stranger;
-    await real.send({ type: 'SetPassword', identityId, judged: null, passwordHash: hashOf('own') });
+    const set = { type: 'SetPassword', identityId, judged: null } as const;
+    for (const session of [{ keptSessionId: stranger.sessionId }, { keptSessionId: 'unknown' }, {}])
+      await expect(real.send({ ...set, passwordHash: hashOf('stranger'), ...session })).rejects.toMatchObject(
+        { code: 'UNAUTHORIZED' },
+      );
+    await real.send({ ...set, passwordHash: hashOf('own'), keptSessionId: own.sessionId });
     await real.logIn(ann, 'own');
   });
 

@@ -81,7 +81,8 @@ it('makes an account without a password, which cannot log in with one until it i
   });
   await expect(real.logIn(ann, 'right')).rejects.toMatchObject({ code: 'INVALID_CREDENTIALS' });
   const { identity_id: identityId } = identity;
-  await real.send({ type: 'SetPassword', identityId, judged: null, passwordHash: hashOf('right') });
+  const set = { type: 'SetPassword', identityId, judged: null, passwordHash: hashOf('right') } as const;
+  await real.send({ ...set, keptSessionId: session.session_id });
   await real.logIn(ann, 'right');
 });
 

@@ -397,6 +397,26 @@ describe('changing a password', () => {
     await logIn('long enough');
   });
 
+  it('gives none to a token whose session has ended, as of a stranger who had registered the address', async () => {
+    const stranger = await accessOf(await register());
+    const issue = { type: 'IssueOneTimeToken', kind: 'magic_link', email: ann, payload: {} };
+    await fixture.command(actor, { ...issue, tokenHash: 'own' } as never);
+    const proof = { kind: 'magic_link', tokenHash: 'own' } as const;
+    const own = await accessOf(await logins.open(scope, proof, abroad, false));
+    const passwords = { oldPassword: '', newPassword: 'long enough' };
+    await expect(logins.changePassword(stranger, passwords, home)).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+    });
+    await expect(logIn('long enough')).rejects.toMatchObject({ code: 'INVALID_CREDENTIALS' });
+    expect(sessions(own.identityId).map(({ session_id: id }) => id)).toEqual([own.sessionId]);
+    const { identityId, sessionId } = own;
+    const logOut = { type: 'RevokeSession', identityId, sessionId, reason: 'logged_out' };
+    await fixture.command(actor, logOut as never);
+    await expect(logins.changePassword(own, passwords, abroad)).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+    });
+  });
+
   it('is refused for an account that is deactivated or gone, whose token is still valid', async () => {
     const access = await accessOf(await register());
     const { identityId } = access;

@@ -179,6 +179,25 @@ describe('logging in', () => {
     expect(await tries('default')).toEqual(known);
   });
 
+  it('is refused alike for a right and a wrong password while passwords are switched off, and counts nothing', async () => {
+    await register();
+    const switchTo = (enabled: boolean): Promise<unknown> =>
+      fixture.command(actor, {
+        type: 'ConfigureAuthentication',
+        change: { local_auth: { enabled } },
+      } as never);
+    await switchTo(false);
+    for (const [password, email] of [['the password'], ['wrong'], ['wrong', 'ben@example.org']]) {
+      for (let attempt = 0; attempt < 6; attempt += 1)
+        await expect(logIn(password, abroad, email)).rejects.toMatchObject({
+          code: 'FORBIDDEN',
+          message: 'Logins with a password are switched off',
+        });
+    }
+    await switchTo(true);
+    await logIn('the password', abroad);
+  });
+
   it('locks after five failures from elsewhere, also for the right password, and says for how long', async () => {
     await register();
     for (let index = 0; index < 5; index += 1)

@@ -46,6 +46,7 @@ import type {
   UpdateIdentity,
 } from './messages.ts';
 import { dropAllTokens, dropLoginTokens, issueToken, useToken } from './one-time-tokens.ts';
+import { noteIssuers } from './provider-links.ts';
 import {
   decideAccess,
   dropAccessOf,
@@ -269,6 +270,7 @@ function remove(turn: Turn, { identityId }: DeleteIdentity): Identity {
 
 function configure(turn: Turn, { change }: ConfigureAuthentication): AuthConfiguration {
   const merged = mergedAuthConfiguration(configurationOf(turn), change);
+  noteIssuers(turn);
   putRow(turn, IdentitiesTable.settings, merged, AUTHENTICATION);
   turn.emit(authenticationConfigured);
   return merged;

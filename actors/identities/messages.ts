@@ -28,6 +28,8 @@ import type { PeopleCommand, PeopleQuery } from './people-messages.ts';
 export interface LinkedProvider {
   /** `oidc:{provider}`. */
   readonly strategy_id: string;
+  /** Whose `sub` it is, as configured; links of earlier builds have none. */
+  readonly issuer?: string;
   /** The claim `sub`. */
   readonly external_id: string;
   readonly claims: JsonObject;
@@ -150,6 +152,8 @@ export interface MagicLinkProof {
 export interface ProviderProof {
   readonly kind: 'provider';
   readonly providerId: string;
+  /** `issuer_url` of the configuration that the proof was made with. */
+  readonly issuer: string;
   /** The claim `sub`. */
   readonly externalId: string;
   readonly email: string;

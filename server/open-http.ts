@@ -109,7 +109,6 @@ export function openHttp(
     sealClientSecret: (tenant, providerId, secret) => sealClientSecret(secretBox, tenant, providerId, secret),
     sealMailPassword: (tenant, provider, password) =>
       secretBox.seal(mailPasswordPurpose(tenant, provider), password),
-    anonymousByDefault: server.anonymousEnabled,
     magicLinks: new MagicLinks({
       router,
       provisioning: services.identities,

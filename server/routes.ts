@@ -78,7 +78,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
     ...sessionRoutes(context),
     ...providerRoutes(context),
     ...oidcLoginRoutes(context),
-    ...withIdempotency(authConfigurationRoutes(context)),
+    ...authConfigurationRoutes(context),
     ...adminUserRoutes(context),
     ...apiKeyRoutes(context),
     ...auditRoutes(context),

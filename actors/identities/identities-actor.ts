@@ -48,6 +48,7 @@ import type {
   UpdateIdentity,
 } from './messages.ts';
 import { dropAllTokens, dropLoginTokens, issueToken, useToken } from './one-time-tokens.ts';
+import { noteIssuers } from './provider-links.ts';
 import {
   decideAccess,
   dropAccessOf,
@@ -65,6 +66,7 @@ import {
   noteActivity,
   refreshSession,
   removeSessions,
+  requireOpenSession,
   revokeSession,
 } from './sessions.ts';
 import { beginStatusChange, endStatusChange, listStatusChanges, noteStatusChange } from './status-changes.ts';
@@ -168,7 +170,7 @@ class IdentitiesActor implements ActorBehaviour {
       case 'FindAbsentLock':
         return findAbsentLock(view, query, clock.wallMs());
       case 'ListSessions':
-        return listSessions(view, query.identityId, clock.wallMs());
+        return listSessions(view, query, clock.wallMs());
       case 'ListIdentities':
         return listIdentities(query, context);
       case 'ReadAuthentication':
@@ -213,6 +215,9 @@ function setPassword(turn: Turn, command: SetPassword): void {
   const { identityId, judged, keptSessionId, passwordHash, place } = command;
   const identity = requireIdentity(turn, identityId);
   if (!identity.is_active) throw new ServiceError('ACCOUNT_DISABLED');
+  // Without an old password the session alone says that it is the person: one that has ended may be a stranger's.
+  if (judged === null || keptSessionId !== undefined)
+    requireOpenSession(turn, identityId, keptSessionId, turn.wallMs);
   const credentials = identity.local_credentials;
   if ((credentials?.password_hash ?? null) !== judged)
     throw new ServiceError('CONFLICT', 'The password was changed meanwhile');
@@ -269,6 +274,7 @@ function remove(turn: Turn, { identityId }: DeleteIdentity): Identity {
 
 function configure(turn: Turn, { change }: ConfigureAuthentication): AuthConfiguration {
   const merged = mergedAuthConfiguration(configurationOf(turn), change);
+  noteIssuers(turn);
   putRow(turn, IdentitiesTable.settings, merged, AUTHENTICATION);
   turn.emit(authenticationConfigured);
   return merged;

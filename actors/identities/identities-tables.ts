@@ -24,7 +24,7 @@ export const IdentitiesTable = {
   attempts: FIRST_OWN_TABLE + 6,
   /** {@link agendaKey} → name of the row that is removed at that time */
   agenda: FIRST_OWN_TABLE + 7,
-  /** {@link AUTHENTICATION} → AuthConfiguration, once it was stored */
+  /** {@link AUTHENTICATION} → AuthConfiguration, once it was stored; {@link UNBOUND_ISSUERS} → issuers by provider id */
   settings: FIRST_OWN_TABLE + 8,
   /** {@link AccessName} → {@link AccessRow} */
   access: FIRST_OWN_TABLE + 9,
@@ -56,8 +56,11 @@ export const identitiesTableNames: readonly string[] = Object.freeze([
   'waiting_links',
 ]);
 
-/** Name of the only record in `settings`. */
+/** Name of the configuration in `settings`. */
 export const AUTHENTICATION = 'authentication';
+
+/** Name in `settings` of the issuers that links without an issuer belong to. */
+export const UNBOUND_ISSUERS = 'unbound-issuers';
 
 /** The place of attempts from where nobody has logged in before. No hash of a place has this character. */
 export const EVERYWHERE = '*';

@@ -34,6 +34,7 @@ import type {
   RegisterIdentity,
 } from './messages.ts';
 import { useToken } from './one-time-tokens.ts';
+import { isWithIssuer, linkWith, strategyOf, unlinked } from './provider-links.ts';
 import { endSessions, openSession } from './sessions.ts';
 
 /** Largest stored claims of a provider, in units of `measureJson`; larger ones are not stored. */
@@ -242,9 +243,16 @@ function byProvider(
     );
   if (!externalIdShape.test(proof.externalId))
     throw new ServiceError('FORBIDDEN', 'The provider names the person in a way that cannot be stored');
-  const strategy = strategyOf(proof.providerId);
-  const returning = identityOfProvider(turn, strategy, proof.externalId);
-  if (returning !== undefined) return linked(turn, returning, proof);
+  const { issuer, providerId } = proof;
+  if (provider.issuer_url !== issuer)
+    throw new ServiceError('FORBIDDEN', 'The provider was changed meanwhile; log in again');
+  const named = identityOfProvider(turn, strategyOf(providerId), proof.externalId);
+  const link = named === undefined ? undefined : linkWith(named, providerId);
+  if (named !== undefined && link !== undefined) {
+    if (isWithIssuer(turn, link, providerId, issuer)) return linked(turn, named, proof);
+    // The link is with an issuer that this provider no longer is, and its name is needed.
+    unlinked(turn, named, link);
+  }
   const known = identityOfEmail(turn, email.key);
   if (known === undefined) {
     const { identity } = register(turn, { type: 'RegisterIdentity', email: proof.email, passwordHash: null });
@@ -257,9 +265,11 @@ function byProvider(
     };
     return linked(turn, named, proof);
   }
-  if (known.linked_providers.some(({ strategy_id: id }) => id === strategy))
+  const former = linkWith(known, providerId);
+  if (former === undefined) return linked(turn, withProvenEmail(turn, known, place), proof);
+  if (isWithIssuer(turn, former, providerId, issuer))
     throw new ServiceError('FORBIDDEN', 'The account is linked to another person of this provider');
-  return linked(turn, withProvenEmail(turn, known, place), proof);
+  return linked(turn, withProvenEmail(turn, unlinked(turn, known, former), place), proof);
 }
 
 /** The identity with what the provider says of it now. Its own name and picture stay. */
@@ -267,9 +277,10 @@ function linked(turn: Turn, identity: IdentityRow, proof: ProviderProof): Identi
   const at = timestampOf(turn);
   const strategy = strategyOf(proof.providerId);
   const units = measureJson(proof.claims);
-  const before = identity.linked_providers.find(({ strategy_id: id }) => id === strategy);
+  const before = linkWith(identity, proof.providerId);
   const link: LinkedProvider = {
     strategy_id: strategy,
+    issuer: proof.issuer,
     external_id: proof.externalId,
     claims: units >= 0 && units <= CLAIMS_UNITS_MAX ? proof.claims : {},
     groups: proof.groups.filter((group) => group.length <= GROUP_CHARACTERS_MAX).slice(0, GROUPS_MAX),
@@ -300,10 +311,6 @@ function withProvenEmail(turn: Turn, identity: IdentityRow, place: string): Iden
   endSessions(turn, identity.identity_id, 'address_proven');
   attempts.forget(turn);
   return { ...verified, local_credentials: null };
-}
-
-function strategyOf(providerId: string): string {
-  return `oidc:${providerId}`;
 }
 
 /** A name that is stored: without spaces around it, and cut where it is too long. */

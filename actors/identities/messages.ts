@@ -28,6 +28,8 @@ import type { PeopleCommand, PeopleQuery } from './people-messages.ts';
 export interface LinkedProvider {
   /** `oidc:{provider}`. */
   readonly strategy_id: string;
+  /** Whose `sub` it is, as configured; links of earlier builds have none. */
+  readonly issuer?: string;
   /** The claim `sub`. */
   readonly external_id: string;
   readonly claims: JsonObject;
@@ -150,6 +152,8 @@ export interface MagicLinkProof {
 export interface ProviderProof {
   readonly kind: 'provider';
   readonly providerId: string;
+  /** `issuer_url` of the configuration that the proof was made with. */
+  readonly issuer: string;
   /** The claim `sub`. */
   readonly externalId: string;
   readonly email: string;
@@ -232,12 +236,15 @@ export type RefreshOutcome =
 /**
  * Ends a session. One that has ended already is not changed. Sent by the engine. Result: undefined.
  *
- * @throws {ServiceError} `NOT_FOUND` for a session that the identity does not have
+ * @throws {ServiceError} `NOT_FOUND` for a session that the identity does not have; `UNAUTHORIZED` when the session of
+ *   the person who asks has ended
  */
 export interface RevokeSession {
   readonly type: 'RevokeSession';
   readonly identityId: string;
   readonly sessionId: string;
+  /** The session of a person who ends another one. Absent for a logout, and for the engine itself. */
+  readonly askingSessionId?: string;
   readonly reason: Extract<SessionEnd, 'logged_out' | 'revoked'>;
 }
 
@@ -264,7 +271,8 @@ export const ACTIVITY_MS: number = 5 * 60 * 1000;
 /**
  * Stores a new password. Every other session ends, and so do links sent before. Sent by the engine. Result: undefined.
  *
- * @throws {ServiceError} `IDENTITY_NOT_FOUND`, `ACCOUNT_DISABLED`; `CONFLICT` when the password was changed meanwhile
+ * @throws {ServiceError} `IDENTITY_NOT_FOUND`, `ACCOUNT_DISABLED`; `UNAUTHORIZED` when the session has ended, or there
+ *   is neither a session nor an old password; `CONFLICT` when the password was changed meanwhile
  */
 export interface SetPassword {
   readonly type: 'SetPassword';
@@ -272,7 +280,7 @@ export interface SetPassword {
   /** The hash that the old password was compared with; null for an account without one. */
   readonly judged: string | null;
   readonly passwordHash: string;
-  /** The session of the person, which stays. */
+  /** The session of the person, which stays, and must be open. Needed for an account without a password. */
   readonly keptSessionId?: string;
   /** Where the person is, as in {@link NewSession}. */
   readonly place?: string;
@@ -429,10 +437,16 @@ export interface Credentials {
   readonly isKnownPlace: boolean;
 }
 
-/** The sessions of an identity that have not ended, newest first, for the engine only. Answer: array of {@link Session}. */
+/**
+ * The sessions of an identity that have not ended, newest first, for the engine only. Answer: array of {@link Session}.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED` when the session of the person who asks has ended
+ */
 export interface ListSessions {
   readonly type: 'ListSessions';
   readonly identityId: string;
+  /** The session of a person who asks. */
+  readonly askingSessionId?: string;
 }
 
 /**

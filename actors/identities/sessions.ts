@@ -9,6 +9,7 @@ import { configurationOf, findIdentity, shownIdentity } from './identity-store.t
 import { IdentitiesTable, type IdentityRow, type SessionRow } from './identities-tables.ts';
 import {
   ACTIVITY_MS,
+  type ListSessions,
   type NewSession,
   type NoteActivity,
   type OpenedSession,
@@ -108,8 +109,27 @@ export function refreshSession(turn: Turn, command: RefreshSession): RefreshOutc
   return { isRefreshed: true, opened: openedOf(identity, rotated, configurationOf(turn), turn.wallMs) };
 }
 
+/**
+ * Requires a session of an identity that has not ended. An access token is valid until it expires, also after the end of
+ * its session, so the token alone is no right to change the account or to learn of its other sessions.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED`
+ */
+export function requireOpenSession(
+  reader: TableReader,
+  identityId: string,
+  sessionId: string | undefined,
+  nowMs: number,
+): void {
+  const session = readSession(reader, identityId, sessionId ?? '');
+  if (session === undefined || !isOpen(session, nowMs))
+    throw new ServiceError('UNAUTHORIZED', 'The session of the token has ended; log in again');
+}
+
 /** @see messages.ts, RevokeSession */
-export function revokeSession(turn: Turn, { identityId, reason, sessionId }: RevokeSession): void {
+export function revokeSession(turn: Turn, command: RevokeSession): void {
+  const { askingSessionId, identityId, reason, sessionId } = command;
+  if (askingSessionId !== undefined) requireOpenSession(turn, identityId, askingSessionId, turn.wallMs);
   const session = knownSession(turn, identityId, sessionId);
   if (session === undefined) throw new ServiceError('NOT_FOUND', 'Session not found');
   if (isOpen(session, turn.wallMs)) end(turn, session, reason);
@@ -137,7 +157,12 @@ export function noteActivity(turn: Turn, { identityId, sessionId }: NoteActivity
 }
 
 /** @see messages.ts, ListSessions */
-export function listSessions(reader: TableReader, identityId: string, nowMs: number): readonly Session[] {
+export function listSessions(
+  reader: TableReader,
+  { askingSessionId, identityId }: ListSessions,
+  nowMs: number,
+): readonly Session[] {
+  if (askingSessionId !== undefined) requireOpenSession(reader, identityId, askingSessionId, nowMs);
   return openSessionsOf(reader, identityId, nowMs).map(shownSession);
 }
 

@@ -88,9 +88,9 @@ export function checkedUrl(text: string | URL, allowance: EgressAllowance): Chec
  */
 export function checkedName(text: string, allowance: HostAllowance): CheckedName {
   const authority = text.includes(':') ? `[${text}]` : text;
-  if (/[/\\?#@\s]/.test(text) || !URL.canParse(`https://${authority}`))
-    throw refused('host', 'The host is neither a name of the DNS nor an address');
-  const host = hostOf(new URL(`https://${authority}`));
+  const url = /[/\\?#@\s]/.test(text) ? null : URL.parse(`https://${authority}`);
+  if (url === null) throw refused('host', 'The host is neither a name of the DNS nor an address');
+  const host = hostOf(url);
   const isAddress = isIP(host) !== 0;
   checkHost(host, isAddress, allowance);
   return { host, isAddress };
@@ -99,7 +99,6 @@ export function checkedName(text: string, allowance: HostAllowance): CheckedName
 function parsed(text: string): URL {
   if (text.length > URL_LENGTH_MAX)
     throw refused('url', `The URL has more than ${URL_LENGTH_MAX} characters`);
-  // URL.canParse refuses a valid URL with letters such as u-umlaut once it is compiled (Node 20 and 22).
   const url = URL.parse(text);
   if (url === null) throw refused('url', 'This is not a URL such as https://host/path');
   return url;

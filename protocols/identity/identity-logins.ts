@@ -147,6 +147,9 @@ export class IdentityLogins {
     }: { readonly email: string; readonly password: string; readonly rememberMe: boolean },
     client: LoginClient,
   ): Promise<TokenPair> {
+    // Before anything is compared, so that nobody learns whether the password is right.
+    if (!(await this.configuration(scope.tenant)).local_auth.enabled)
+      throw new ServiceError('FORBIDDEN', 'Logins with a password are switched off');
     for (let comparison = 1; comparison <= COMPARISONS_MAX; comparison += 1) {
       const judged = await this.#compared(scope.tenant, email, password, client);
       if (judged === undefined) continue;

@@ -39,8 +39,8 @@ const smtpExample = 'smtps://user:password@mail.example.org or smtp://mail.examp
  * @throws {OptionError}
  */
 export function parseSmtpUrl(text: string): SmtpAddress {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^smtps?:$/.test(url.protocol) || url.hostname === '')
+  const url = URL.parse(text);
+  if (url === null || !/^smtps?:$/.test(url.protocol) || url.hostname === '')
     throw new OptionError([`must be an address like ${smtpExample}`]);
   if (!/^\/?$/.test(url.pathname) || url.hash !== '' || !/^(?:\?security=none)?$/.test(url.search))
     throw new OptionError([`must be an address like ${smtpExample}, with ?security=none at most after it`]);
@@ -114,9 +114,9 @@ export function checkMailbox(text: string): string {
  * @throws {OptionError} the text is not repeated: an address with a password would appear in the log
  */
 export function checkBaseAddress(text: string): string {
-  const url = text.length <= URL_CHARACTERS_MAX && URL.canParse(text) ? new URL(text) : undefined;
+  const url = text.length <= URL_CHARACTERS_MAX ? URL.parse(text) : null;
   const isPlain =
-    url !== undefined &&
+    url !== null &&
     (url.protocol === 'https:' || url.protocol === 'http:') &&
     url.username === '' &&
     url.password === '' &&

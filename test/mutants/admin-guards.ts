@@ -10,6 +10,13 @@ const loginTest = ['test/scenarios/admin-login.test.ts'];
 /** The safety guards of administrator accounts, their tokens and keys. */
 export const adminGuards: readonly GuardMutant[] = [
   {
+    guard: 'a token of another kind is no token of an administrator',
+    file: 'runtime/access/admin-tokens.ts',
+    from: 'type?.type !== tokenType ||',
+    to: '',
+    tests: ['test/runtime/access/admin-tokens.test.ts'],
+  },
+  {
     guard: 'a forgotten state is not used again',
     file: 'runtime/access/state-cache.ts',
     from: '    this.#entries.delete(key);\n    this.#end(key);',

@@ -11,6 +11,27 @@ const hostileTests = ['test/protocols/identity/oidc/hostile-providers.test.ts'];
 /** The safety guards of logins at OpenID providers, and of sealed texts. */
 export const oidcGuards: readonly GuardMutant[] = [
   {
+    guard: 'an id at one issuer is nobody at another issuer',
+    file: 'actors/identities/logins.ts',
+    from: 'if (isWithIssuer(turn, link, providerId, issuer)) return linked(turn, named, proof);',
+    to: 'if (true) return linked(turn, named, proof);',
+    tests: ['test/actors/identities/provider-logins.test.ts'],
+  },
+  {
+    guard: 'links of earlier builds stay with the issuer of that time',
+    file: 'actors/identities/identities-actor.ts',
+    from: '  noteIssuers(turn);\n',
+    to: '',
+    tests: ['test/actors/identities/provider-logins.test.ts'],
+  },
+  {
+    guard: 'a proof of a former issuer counts no more',
+    file: 'actors/identities/logins.ts',
+    from: 'if (provider.issuer_url !== issuer)',
+    to: 'if (false)',
+    tests: ['test/actors/identities/provider-logins.test.ts'],
+  },
+  {
     guard: 'a sealed text has one spelling',
     file: 'runtime/config/secret-box.ts',
     from: "&& bytes.toString('base64url') === text ?",

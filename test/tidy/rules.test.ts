@@ -226,6 +226,8 @@ describe('bans', () => {
     ['function f(a: any, b: string) {}', 'any'],
     ['let a: any[] = [];', 'any'],
     ['console.log(1);', 'console'],
+    ['if (URL.canParse(a)) b();', 'unreliable parser'],
+    ['const { canParse } = URL;', 'unreliable parser'],
     ['// @ts-expect-error', 'type check switched off'],
     ['exchange.response.onData(f);', 'unguarded callback'],
     ['response.onAborted(() => f());', 'unguarded callback'],

@@ -67,6 +67,7 @@ export function proofOf({ signed, userinfo = {} }: PersonClaims, provider: OidcP
   return {
     kind: 'provider',
     providerId,
+    issuer: provider.issuer_url,
     externalId: signed.sub as string,
     email,
     emailVerified: isVerified({ signed, userinfo }, names.email, names.email_verified),

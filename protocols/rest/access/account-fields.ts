@@ -17,8 +17,15 @@ export const flagsSchema = {
 /** Schema of access flags in a request. */
 export const givenFlagsSchema = { ...flagsSchema, additionalProperties: false } as const;
 
-/** @throws {ServiceError} `VALIDATION_FAILED` */
+/** Authors that are no accounts. One with such a name could not be told from the server, or from nobody. */
+const reservedUsernames: ReadonlySet<string> = new Set(['system', 'anonymous']);
+
+/** The name of a new account. @throws {ServiceError} `VALIDATION_FAILED` */
 export function requireUsername(username: string, field: string): string {
+  if (reservedUsernames.has(username.toLowerCase()))
+    throw invalid('The usernames system and anonymous are reserved: they are authors without an account', {
+      field,
+    });
   if (!usernameShape.test(username))
     throw invalid('A username has 1 to 128 of letters, digits, ., _, @, + and -', { field });
   return username;

@@ -61,7 +61,7 @@ export function readAuthConfigurationChange(body: unknown, tenant: string): Auth
   const lockout = fields.optionalFields('rate_limiting');
   const access = fields.optionalFields('access_settings');
   const providers = fields.optionalList('oidc_providers');
-  const anonymous = fields.optionalBoolean('anonymous_enabled');
+  const anonymous = nullableBoolean(fields, 'anonymous_enabled');
   const origins = fields.optionalStrings('cors_allowed_origins');
   const email = readEmailSettings(fields);
   return {
@@ -76,6 +76,11 @@ export function readAuthConfigurationChange(body: unknown, tenant: string): Auth
     ...(origins === undefined ? {} : { cors_allowed_origins: originList(origins) }),
     ...(email === undefined ? {} : { email }),
   };
+}
+
+/** `null` is kept: it takes back what was stored. */
+function nullableBoolean(fields: BodyFields, name: string): boolean | null | undefined {
+  return fields.optionalValue(name) === null ? null : fields.optionalBoolean(name);
 }
 
 function magicLink(fields: BodyFields): MagicLinkSettings {

@@ -1,17 +1,21 @@
-import { createHash } from 'node:crypto';
 import type { ConfigureAuthentication } from '#actors/identities/messages.ts';
+import type { RecordAdminAction } from '#actors/tenant/messages.ts';
 import type { IdentitiesProvisioning } from '#protocols/identity/ports.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import {
   type AuthConfiguration,
+  type AuthConfigurationChange,
+  mergedAuthConfiguration,
   shownAuthConfiguration,
   withSealedMailPasswords,
   withSealedSecrets,
 } from '#runtime/access/identity/auth-configuration.ts';
+import { changedFields } from '#runtime/access/identity/configuration-changes.ts';
+import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
-import type { Delivery } from '#runtime/actor/ports.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
 import { requireTenantAdministrator } from '../access/permission.ts';
-import { deliveryOf } from '../rest-context.ts';
+import { callerOf } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 import { readAuthConfigurationChange } from './auth-configuration-body.ts';
 import { configurationSchema } from './auth-configuration-schema.ts';
@@ -24,8 +28,6 @@ export interface AuthConfigurationContext extends IdentityContext {
   readonly sealClientSecret: (tenant: string, providerId: string, secret: string) => string;
   /** Encrypts the password of a mail server. */
   readonly sealMailPassword: (tenant: string, provider: string, password: string) => string;
-  /** Whether the server permits anonymous access where the tenant says nothing. */
-  readonly anonymousByDefault: boolean;
 }
 
 const PATTERN = '/api/tenants/{tenant}/auth/config';
@@ -63,7 +65,7 @@ function readRoute(context: AuthConfigurationContext): RestRoute {
     },
     async handler(request): Promise<HttpReply> {
       const { tenant } = request.principal;
-      return answered(context, tenant, await context.logins.configuration(tenant));
+      return answered(tenant, await context.logins.configuration(tenant));
     },
   };
 }
@@ -81,7 +83,7 @@ function changeRoute(context: AuthConfigurationContext): RestRoute {
     docs: {
       summary: 'Change how people authenticate in a tenant',
       description:
-        'Parts that are absent keep their values; a part that is present must be complete and replaces the stored one. `oidc_providers` replaces the list: a provider that is not in it is removed. A provider without `client_secret` keeps its stored secret, and `null` removes it. `email` is replaced as a whole, and a mail server without `password` keeps its own. What a read answered may be sent back.',
+        'Parts that are absent keep their values; a part that is present must be complete and replaces the stored one. `oidc_providers` replaces the list: a provider that is not in it is removed. A provider without `client_secret` keeps its stored secret, and `null` removes it; it is needed again when `issuer_url`, `token_url` or `client_id` changes. `email` is replaced as a whole, and a mail server without `password` keeps its own. What a read answered may be sent back.',
       tag: 'Identities',
       requestSchema: configurationSchema,
       responses: {
@@ -102,18 +104,51 @@ function changeRoute(context: AuthConfigurationContext): RestRoute {
       );
       const command: ConfigureAuthentication = { type: 'ConfigureAuthentication', change };
       const actor = await context.identities.createIdentities(tenant);
-      const configured = await context.router.command(actor, command, administrativeDelivery(request));
-      return answered(context, tenant, configured as AuthConfiguration);
+      if (Object.keys(change).length > 0) await recordChange(context, request, change);
+      // Without an idempotency key: the hash of the request would be one of its secrets that is quick to compute.
+      const caller = administrativeCaller(request);
+      return answered(
+        tenant,
+        (await context.router.command(actor, command, { caller })) as AuthConfiguration,
+      );
     },
   };
 }
 
-function answered(
-  { anonymousByDefault }: AuthConfigurationContext,
-  tenant: string,
-  configuration: AuthConfiguration,
-): HttpReply {
-  return { status: 200, json: shownAuthConfiguration(configuration, tenant, anonymousByDefault) };
+function answered(tenant: string, configuration: AuthConfiguration): HttpReply {
+  return { status: 200, json: shownAuthConfiguration(configuration, tenant) };
+}
+
+/**
+ * Records in the audit trail who is about to change which fields. It is done before the change, and must succeed: there
+ * may be an entry of a change that failed, but no change without its entry. What the change sets is named whether or not it
+ * differs, because somebody else may change the same at the same time.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for a change that would be refused; the errors of the trail
+ */
+async function recordChange(
+  { logins, router }: AuthConfigurationContext,
+  request: RestRequest,
+  change: AuthConfigurationChange,
+): Promise<void> {
+  const { principal } = request;
+  const { tenant } = principal;
+  const stored = await logins.configuration(tenant);
+  const { changed, more } = changedFields(stored, mergedAuthConfiguration(stored, change));
+  const command: RecordAdminAction = {
+    type: 'RecordAdminAction',
+    action: 'authentication_configured',
+    subject: tenant,
+    details: {
+      parts: Object.keys(change),
+      changed,
+      ...(more === 0 ? {} : { more }),
+      ...(principal.kind === 'identity'
+        ? { identity_id: principal.identityId, identity_email: principal.email }
+        : {}),
+    },
+  };
+  await router.command(actorId(tenant, 'tenant'), command, { caller: administrativeCaller(request) });
 }
 
 /**
@@ -133,17 +168,10 @@ export function requireTenantAdministration(
 }
 
 /**
- * The delivery of a command of a caller whom {@link requireTenantAdministration} has let through. The actors know nothing
+ * The sender of a command of a caller whom {@link requireTenantAdministration} has let through. The actors know nothing
  * of administrators among identities, so the engine sends their commands.
  */
-export function administrativeDelivery(request: RestRequest): Delivery {
-  const delivery = deliveryOf(request);
+function administrativeCaller(request: RestRequest): Caller {
   const { principal } = request;
-  if (principal.kind !== 'identity') return delivery;
-  const { idempotency } = delivery;
-  const caller = engineCaller(principal.tenant);
-  if (idempotency === undefined) return { caller };
-  // The engine has one set of keys for all whose commands it sends.
-  const key = createHash('sha256').update(`${principal.identityId}\0${idempotency.key}`).digest('base64url');
-  return { caller, idempotency: { ...idempotency, key } };
+  return principal.kind === 'identity' ? engineCaller(principal.tenant) : callerOf(request);
 }

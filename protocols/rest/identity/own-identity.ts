@@ -67,7 +67,8 @@ function profileRoute(context: IdentityContext): RestRoute {
           description: 'The caller.',
           schema: { type: 'object', properties: profileProperties },
         },
-        401: { description: 'The token is not that of an identity.' },
+        401: { description: 'The token is not valid.' },
+        403: { description: 'The token is not that of an identity.' },
       },
     },
     async handler(request) {
@@ -98,7 +99,8 @@ function repositoryProfileRoute(context: IdentityContext): RestRoute {
           description: 'The caller, with the node of the person.',
           schema: { type: 'object', properties: { ...profileProperties, user_node: userNodeSchema } },
         },
-        401: { description: 'The token is not that of an identity.' },
+        401: { description: 'The token is not valid.' },
+        403: { description: 'The token is not that of an identity.' },
       },
     },
     async handler(request) {
@@ -183,7 +185,7 @@ function changePasswordRoute(context: IdentityContext, pattern: string, operatio
       responses: {
         204: { description: 'The password is changed.' },
         400: { description: 'The new password breaks the policy.' },
-        401: { description: 'The old password is wrong.' },
+        401: { description: 'The old password is wrong, or the session of the token has ended.' },
         403: { description: 'The account is deactivated.' },
         409: { description: 'The password was changed meanwhile.' },
         429: { description: 'Too many wrong passwords.' },

@@ -59,7 +59,8 @@ function logoutRoute(context: IdentityContext): RestRoute {
       tag: 'Identities',
       responses: {
         204: { description: 'The session has ended.' },
-        401: { description: 'The token is not that of an identity.' },
+        401: { description: 'There is no valid login.' },
+        403: { description: 'The token is not that of an identity.' },
       },
     },
     async handler(request): Promise<HttpReply> {
@@ -92,12 +93,13 @@ function listRoute({ router }: IdentityContext): RestRoute {
           description: 'The sessions.',
           schema: { type: 'object', properties: { sessions: { type: 'array', items: sessionSchema } } },
         },
-        401: { description: 'The token is not that of an identity.' },
+        401: { description: 'There is no valid login, or the session of the token has ended.' },
+        403: { description: 'The token is not that of an identity.' },
       },
     },
     async handler(request): Promise<HttpReply> {
       const { identityId, sessionId, tenant } = identityOf(request);
-      const query: ListSessions = { type: 'ListSessions', identityId };
+      const query: ListSessions = { type: 'ListSessions', identityId, askingSessionId: sessionId };
       const caller = { ...engineCaller(tenant), deadlineMs: request.deadlineMs };
       const sessions = (await router.query(
         actorId(tenant, 'identities'),
@@ -124,27 +126,34 @@ function revokeRoute(context: IdentityContext): RestRoute {
       address: sessionAddress,
       responses: {
         204: { description: 'The session has ended.' },
-        401: { description: 'The token is not that of an identity.' },
+        401: { description: 'There is no valid login, or the session of the token has ended.' },
+        403: { description: 'The token is not that of an identity.' },
         404: { description: 'The caller has no such session.' },
       },
     },
     async handler(request): Promise<HttpReply> {
       const sessionId = request.segment('session_id').toLowerCase();
       if (!uuidShape.test(sessionId)) throw new ServiceError('NOT_FOUND', 'Session not found');
-      await revoke(context, identityOf(request), sessionId, 'revoked');
+      const principal = identityOf(request);
+      await revoke(context, principal, sessionId, 'revoked', principal.sessionId);
       return { status: 204 };
     },
   };
 }
 
-/** @throws {ServiceError} `NOT_FOUND` for a session that the identity does not have */
+/**
+ * @param askingSessionId which must be open; absent for a logout
+ * @throws {ServiceError} `NOT_FOUND` for a session that the identity does not have; `UNAUTHORIZED`
+ */
 async function revoke(
   { router }: IdentityContext,
   { identityId, tenant }: IdentityPrincipal,
   sessionId: string,
   reason: RevokeSession['reason'],
+  askingSessionId?: string,
 ): Promise<void> {
-  const command: RevokeSession = { type: 'RevokeSession', identityId, sessionId, reason };
+  const asking = askingSessionId === undefined ? {} : { askingSessionId };
+  const command: RevokeSession = { type: 'RevokeSession', identityId, sessionId, reason, ...asking };
   await router.command(actorId(tenant, 'identities'), command, { caller: engineCaller(tenant) });
 }
 

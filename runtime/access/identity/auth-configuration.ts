@@ -1,4 +1,5 @@
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
 import {
   type EmailSettings,
   type EmailSettingsChange,
@@ -138,7 +139,13 @@ export const defaultAttributeMapping: AttributeMapping = Object.freeze({
 /** Scopes of a provider that names none. */
 export const defaultScopes: readonly string[] = Object.freeze(['openid', 'email', 'profile']);
 
-/** Applies a change. A provider that the change does not name is removed; one that it names may keep its secret. */
+/**
+ * Applies a change. A provider that the change does not name is removed. One that it names without a secret keeps its
+ * own, as long as the secret is of the same client and goes to the same server: otherwise whoever may configure a tenant
+ * could have it sent to a server of their own.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for a secret that has to be given again; as `mergedEmailSettings`
+ */
 export function mergedAuthConfiguration(
   stored: AuthConfiguration,
   change: AuthConfigurationChange,
@@ -147,7 +154,8 @@ export function mergedAuthConfiguration(
   const merged: AuthConfiguration = {
     ...stored,
     ...parts,
-    oidc_providers: providers?.map((each) => mergedProvider(stored, each)) ?? stored.oidc_providers,
+    oidc_providers:
+      providers?.map((each, index) => mergedProvider(stored, each, index)) ?? stored.oidc_providers,
     email: email === undefined ? stored.email : mergedEmailSettings(stored.email, email),
   };
   return { ...merged, session_settings: consistent(merged.session_settings) };
@@ -156,10 +164,23 @@ export function mergedAuthConfiguration(
 function mergedProvider(
   { oidc_providers: stored }: AuthConfiguration,
   change: OidcProviderChange,
+  index: number,
 ): OidcProvider {
   const { client_secret: secret, ...rest } = change;
-  const kept = stored.find(({ provider_id: id }) => id === change.provider_id)?.client_secret ?? null;
-  return { ...rest, client_secret: secret === undefined ? kept : secret };
+  if (secret !== undefined) return { ...rest, client_secret: secret };
+  const known = stored.find(({ provider_id: id }) => id === change.provider_id);
+  if (known === undefined || known.client_secret === null) return { ...rest, client_secret: null };
+  // The issuer names the token endpoint, unless there is an own one, and which keys sign what is answered for it.
+  const isSame =
+    known.issuer_url === change.issuer_url &&
+    known.token_url === change.token_url &&
+    known.client_id === change.client_id;
+  if (isSame) return { ...rest, client_secret: known.client_secret };
+  const field = `oidc_providers.${index}.client_secret`;
+  throw invalid(
+    `\`${field}\` is needed again when \`issuer_url\`, \`token_url\` or \`client_id\` of the provider changes; null removes it`,
+    { field },
+  );
 }
 
 function consistent(settings: SessionSettings): SessionSettings {
@@ -195,12 +216,8 @@ export function withSealedSecrets(
 }
 
 /** A configuration as it is answered to an administrator: of a secret only whether there is one. */
-export function shownAuthConfiguration(
-  configuration: AuthConfiguration,
-  tenant: string,
-  anonymousByDefault: boolean,
-): JsonObject {
-  const { oidc_providers: providers, anonymous_enabled: anonymous, email, ...rest } = configuration;
+export function shownAuthConfiguration(configuration: AuthConfiguration, tenant: string): JsonObject {
+  const { oidc_providers: providers, email, ...rest } = configuration;
   const shown = {
     tenant_id: tenant,
     ...rest,
@@ -208,7 +225,6 @@ export function shownAuthConfiguration(
       ...provider,
       has_client_secret: secret !== null,
     })),
-    anonymous_enabled: anonymous ?? anonymousByDefault,
     email: shownEmailSettings(email),
   };
   return shown as unknown as JsonObject;

@@ -22,8 +22,8 @@ const encodedSeparators = /%(?:2e|2f|5c|00)/i;
 export function allowedLanding(text: string, bases: readonly string[]): string | undefined {
   if (text.length > LANDING_CHARACTERS_MAX || refusedCharacters.test(text)) return undefined;
   // Relative addresses, `//host` among them, have no scheme.
-  if (!/^https?:\/\/[^/]/i.test(text) || !URL.canParse(text)) return undefined;
-  const url = new URL(text);
+  const url = /^https?:\/\/[^/]/i.test(text) ? URL.parse(text) : null;
+  if (url === null) return undefined;
   if (url.username !== '' || url.password !== '') return undefined;
   // Also of the text, because the parser resolves encoded dots.
   const path = text.split('?', 1)[0] as string;

@@ -43,6 +43,7 @@ beforeAll(async () => {
   await real.open({
     kind: 'provider',
     providerId: 'acme',
+    issuer: 'https://acme.example.org',
     externalId: 'sub',
     email: 'ben@example.org',
     emailVerified: true,
@@ -129,6 +130,8 @@ describe('a check of identities', () => {
     );
     // Without it the defaults are in force.
     expect(unnoticed.map(({ table }) => table)).toEqual([
+      IdentitiesTable.settings,
+      // Then links without an issuer belong to the present one.
       IdentitiesTable.settings,
       // Then the status of the user nodes is set when the identity is changed the next time.
       IdentitiesTable.statusChanges,

@@ -104,6 +104,8 @@ export class IdentitiesModel {
     const account = this.accounts.get(key);
     if (account === undefined) return 'IDENTITY_NOT_FOUND';
     if (!account.isActive) return 'ACCOUNT_DISABLED';
+    if (kept !== undefined && !this.#openOf(account.sessions).some(({ id }) => id === kept))
+      return 'UNAUTHORIZED';
     account.password = password;
     for (const session of account.sessions) if (session.id !== kept) this.#end(session);
     this.#succeed(key, place);

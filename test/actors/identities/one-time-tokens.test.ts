@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { IdentitiesTable } from '#actors/identities/identities-tables.ts';
-import type { IssuedOneTimeToken, IssueOneTimeToken } from '#actors/identities/messages.ts';
+import type { Credentials, IssuedOneTimeToken, IssueOneTimeToken } from '#actors/identities/messages.ts';
 import { hashOf, IdentitiesFixture, placeOf } from '#test/support/identities-fixture.ts';
 
 const ann = 'ann@example.org';
@@ -136,18 +136,35 @@ describe('a magic link', () => {
     });
   });
 
+  it('ends with its account, also for whoever has the address next', async () => {
+    const { identityId } = await real.register(ann);
+    await issue('link');
+    await real.send({ type: 'DeleteIdentity', identityId });
+    await real.register(ann);
+    await expect(real.open({ kind: 'magic_link', tokenHash: 'link' })).rejects.toMatchObject(unauthorized);
+  });
+
   it('takes an address back from a stranger who registered it', async () => {
     const stranger = await real.register(ann, 'stranger', placeOf('stranger'));
     await issue('link');
-    await real.open({ kind: 'magic_link', tokenHash: 'link' }, { place: placeOf('home') });
+    const own = await real.open({ kind: 'magic_link', tokenHash: 'link' }, { place: placeOf('home') });
     expect(await real.refresh(stranger)).toBe('SESSION_REVOKED');
     for (const place of ['stranger', 'home'])
       await expect(real.logIn(ann, 'stranger', { place: placeOf(place) })).rejects.toMatchObject({
         code: 'INVALID_CREDENTIALS',
       });
-    // The person sets a password of their own.
+    // Nor is the place of the stranger known any more, which would spare it locks.
+    const known = (place: string): boolean =>
+      real.ask<Credentials>({ type: 'FindCredentials', email: ann, place: placeOf(place) }).isKnownPlace;
+    expect([known('stranger'), known('home')]).toEqual([false, true]);
+    // The person sets a password of their own. The stranger, whose access token has not expired yet, sets none.
     const { identityId } = stranger;
-    await real.send({ type: 'SetPassword', identityId, judged: null, passwordHash: hashOf('own') });
+    const set = { type: 'SetPassword', identityId, judged: null } as const;
+    for (const session of [{ keptSessionId: stranger.sessionId }, { keptSessionId: 'unknown' }, {}])
+      await expect(real.send({ ...set, passwordHash: hashOf('stranger'), ...session })).rejects.toMatchObject(
+        { code: 'UNAUTHORIZED' },
+      );
+    await real.send({ ...set, passwordHash: hashOf('own'), keptSessionId: own.sessionId });
     await real.logIn(ann, 'own');
   });
 

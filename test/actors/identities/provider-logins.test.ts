@@ -1,13 +1,20 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { checkIdentities } from '#actors/identities/check-identities.ts';
+import { IdentitiesTable, type IdentityRow, UNBOUND_ISSUERS } from '#actors/identities/identities-tables.ts';
 import type { Identity, OpenedSession, ProviderProof } from '#actors/identities/messages.ts';
 import {
   defaultAttributeMapping,
   defaultScopes,
   type OidcProviderChange,
 } from '#runtime/access/identity/auth-configuration.ts';
+import { recordKey } from '#runtime/commit/record-store.ts';
+import type { Write } from '#runtime/log/log-entry.ts';
+import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import { hashOf, IdentitiesFixture, placeOf } from '#test/support/identities-fixture.ts';
 
 const ann = 'ann@example.org';
+
+const issuerOf = (id: string): string => `https://${id}.example.org`;
 
 function provider(id: string, more: Partial<OidcProviderChange> = {}): OidcProviderChange {
   return {
@@ -16,7 +23,7 @@ function provider(id: string, more: Partial<OidcProviderChange> = {}): OidcProvi
     icon: null,
     priority: 0,
     enabled: true,
-    issuer_url: `https://${id}.example.org`,
+    issuer_url: issuerOf(id),
     client_id: 'client',
     redirect_uri: null,
     scopes: defaultScopes,
@@ -50,6 +57,7 @@ function proof(more: Partial<ProviderProof> = {}): ProviderProof {
   return {
     kind: 'provider',
     providerId: 'acme',
+    issuer: issuerOf(more.providerId ?? 'acme'),
     externalId: 'sub-1',
     email: ann,
     emailVerified: true,
@@ -81,7 +89,8 @@ it('makes an account without a password, which cannot log in with one until it i
   });
   await expect(real.logIn(ann, 'right')).rejects.toMatchObject({ code: 'INVALID_CREDENTIALS' });
   const { identity_id: identityId } = identity;
-  await real.send({ type: 'SetPassword', identityId, judged: null, passwordHash: hashOf('right') });
+  const set = { type: 'SetPassword', identityId, judged: null, passwordHash: hashOf('right') } as const;
+  await real.send({ ...set, keptSessionId: session.session_id });
   await real.logIn(ann, 'right');
 });
 
@@ -186,3 +195,78 @@ it('frees the id at the provider when the account is deleted', async () => {
   const again = await logIn();
   expect(again.identity.identity_id).not.toBe(identity.identity_id);
 });
+
+describe('a link is with the issuer that made it', () => {
+  const moved = 'https://new.example.org';
+  const move = () => real.configure({ oidc_providers: [provider('acme', { issuer_url: moved })] });
+
+  it('so the same id of another issuer is not the same person [OIDC-031]', async () => {
+    const { identity } = await logIn();
+    await move();
+    const stranger = await logIn({ issuer: moved, email: 'eve@example.org' });
+    expect(stranger.identity.identity_id).not.toBe(identity.identity_id);
+    expect(stranger.identity).toMatchObject({ email: 'eve@example.org' });
+    expect(real.identity(ann)?.linked_providers).toEqual([]);
+    // The person comes back with an address that the new issuer has verified, under another id.
+    const again = await logIn({ issuer: moved, externalId: 'sub-9' });
+    expect(again.identity.identity_id).toBe(identity.identity_id);
+    // Each is found by the own id, whatever the address is.
+    const named = async (externalId: string) =>
+      (await logIn({ issuer: moved, externalId, email: 'x@example.org' })).identity.email;
+    expect([await named('sub-1'), await named('sub-9')]).toEqual(['eve@example.org', ann]);
+    expect(await damageOf()).toEqual([]);
+  });
+
+  it('so a person with another id at the new issuer has one link', async () => {
+    await logIn();
+    await move();
+    const { identity } = await logIn({ issuer: moved, externalId: 'sub-9' });
+    expect(identity.linked_providers).toMatchObject([{ issuer: moved, external_id: 'sub-9' }]);
+    const other = await logIn({ issuer: moved, email: 'eve@example.org' });
+    expect(other.identity.email).toBe('eve@example.org');
+    expect(await damageOf()).toEqual([]);
+  });
+
+  it('so a proof of the former issuer counts no more', async () => {
+    await logIn();
+    await move();
+    await expect(logIn()).rejects.toMatchObject(forbidden);
+  });
+
+  it('and one of an earlier build with the issuer of that time, whatever is configured later', async () => {
+    const { identity } = await logIn();
+    await withoutIssuers();
+    // The first login with the same issuer binds it.
+    expect((await logIn()).identity.linked_providers).toMatchObject([{ issuer: issuerOf('acme') }]);
+    await withoutIssuers();
+    await move();
+    const stranger = await logIn({ issuer: moved, email: 'eve@example.org' });
+    expect(stranger.identity.identity_id).not.toBe(identity.identity_id);
+  });
+});
+
+/** Makes the stored rows those of a build that knew no issuers of links. */
+async function withoutIssuers(): Promise<void> {
+  const rows = await real.reading((file) => [...file.rows(IdentitiesTable.identities)]);
+  const writes = rows.map(({ key, value }): Write => {
+    const row = decodeJsonRow(value) as IdentityRow;
+    const links = row.linked_providers.map(({ issuer: _, ...link }) => link);
+    return {
+      table: IdentitiesTable.identities,
+      key,
+      value: encodeJsonRow({ ...row, linked_providers: links }),
+    };
+  });
+  const noted = { table: IdentitiesTable.settings, key: recordKey(UNBOUND_ISSUERS), value: null };
+  await real.importRows([...writes, noted]);
+}
+
+/** What the check of the stored rows finds. */
+async function damageOf(): Promise<unknown[]> {
+  return await real.reading((file) => {
+    const found: unknown[] = [];
+    const steps = checkIdentities(file, (...damage) => void found.push(damage));
+    while (steps.next().done !== true);
+    return found;
+  });
+}

@@ -179,6 +179,25 @@ describe('logging in', () => {
     expect(await tries('default')).toEqual(known);
   });
 
+  it('is refused alike for a right and a wrong password while passwords are switched off, and counts nothing', async () => {
+    await register();
+    const switchTo = (enabled: boolean): Promise<unknown> =>
+      fixture.command(actor, {
+        type: 'ConfigureAuthentication',
+        change: { local_auth: { enabled } },
+      } as never);
+    await switchTo(false);
+    for (const [password, email] of [['the password'], ['wrong'], ['wrong', 'ben@example.org']]) {
+      for (let attempt = 0; attempt < 6; attempt += 1)
+        await expect(logIn(password, abroad, email)).rejects.toMatchObject({
+          code: 'FORBIDDEN',
+          message: 'Logins with a password are switched off',
+        });
+    }
+    await switchTo(true);
+    await logIn('the password', abroad);
+  });
+
   it('locks after five failures from elsewhere, also for the right password, and says for how long', async () => {
     await register();
     for (let index = 0; index < 5; index += 1)
@@ -395,6 +414,26 @@ describe('changing a password', () => {
     await expect(logins.changePassword(old, passwords, home)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
     await logins.changePassword(await byLink('second'), passwords, home);
     await logIn('long enough');
+  });
+
+  it('gives none to a token whose session has ended, as of a stranger who had registered the address', async () => {
+    const stranger = await accessOf(await register());
+    const issue = { type: 'IssueOneTimeToken', kind: 'magic_link', email: ann, payload: {} };
+    await fixture.command(actor, { ...issue, tokenHash: 'own' } as never);
+    const proof = { kind: 'magic_link', tokenHash: 'own' } as const;
+    const own = await accessOf(await logins.open(scope, proof, abroad, false));
+    const passwords = { oldPassword: '', newPassword: 'long enough' };
+    await expect(logins.changePassword(stranger, passwords, home)).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+    });
+    await expect(logIn('long enough')).rejects.toMatchObject({ code: 'INVALID_CREDENTIALS' });
+    expect(sessions(own.identityId).map(({ session_id: id }) => id)).toEqual([own.sessionId]);
+    const { identityId, sessionId } = own;
+    const logOut = { type: 'RevokeSession', identityId, sessionId, reason: 'logged_out' };
+    await fixture.command(actor, logOut as never);
+    await expect(logins.changePassword(own, passwords, abroad)).rejects.toMatchObject({
+      code: 'UNAUTHORIZED',
+    });
   });
 
   it('is refused for an account that is deactivated or gone, whose token is still valid', async () => {

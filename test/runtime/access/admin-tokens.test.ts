@@ -1,3 +1,4 @@
+import { decodeJwt, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN_SECONDS, AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { type Clock, systemClock } from '#runtime/base/time/clock.ts';
@@ -42,6 +43,20 @@ describe('AdminTokens', () => {
       expiresAt,
     });
     expect(Object.isFrozen(verified.principal)).toBe(true);
+  });
+
+  it('refuses a token that is not one of an administrator, although key and claims are right', async () => {
+    const tokens = new AdminTokens('secret', systemClock, systemRandom);
+    const claims = decodeJwt((await tokens.issue(subject)).token);
+    const signed = (more: object): Promise<string> =>
+      new SignJWT({ ...claims, ...more })
+        .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+        .sign(Buffer.from('secret'));
+    expect(await tokens.verify(await signed({}))).toMatchObject({ via: 'cli' });
+    for (const type of [{ type: 'access' }, { type: 'refresh' }, 'admin', null, undefined])
+      await expect(tokens.verify(await signed({ token_type: type }))).rejects.toMatchObject({
+        code: 'UNAUTHORIZED',
+      });
   });
 
   it('answers at once, without a promise, from the second time on', async () => {

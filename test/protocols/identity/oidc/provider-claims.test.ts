@@ -49,6 +49,7 @@ describe('claims of the token', () => {
     expect(proof(signed, added)).toEqual({
       kind: 'provider',
       providerId: 'acme',
+      issuer: provider.issuer_url,
       externalId: 'sub-1',
       email: ann,
       emailVerified: true,

@@ -137,9 +137,10 @@ describe('a change of the configuration', () => {
         'acme',
       ),
     });
-    const shown = shownAuthConfiguration(merged, 'acme', false);
+    const shown = shownAuthConfiguration(merged, 'acme');
     const again = mergedAuthConfiguration(merged, readAuthConfigurationChange(shown, 'acme'));
-    expect(again).toEqual({ ...merged, anonymous_enabled: false });
+    expect(again).toEqual(merged);
+    expect(read({ anonymous_enabled: null })).toEqual({ anonymous_enabled: null });
     expect(again.oidc_providers[0]?.client_secret).toBe('s');
     expect(() => readAuthConfigurationChange(shown, 'other')).toThrow(
       expect.objectContaining({ code: 'TENANT_MISMATCH' }),

@@ -27,7 +27,7 @@ const defaults = {
     default_roles: ['viewer'],
   },
   oidc_providers: [],
-  anonymous_enabled: false,
+  anonymous_enabled: null,
   cors_allowed_origins: [],
   email: null,
 };
@@ -76,6 +76,8 @@ it('answers the defaults, and then what was stored [AUTHCONF-001, AUTHCONF-002]'
   // What was read may be sent back.
   const again = await server.request('PUT', configOf('shows'), { token, body: changed.json });
   expect(again.json).toEqual(changed.json);
+  const reset = await server.request('PUT', configOf('shows'), { token, body: { anonymous_enabled: null } });
+  expect(reset.json).toEqual({ ...changed.json, anonymous_enabled: null });
 });
 
 it('keeps parts that are not given, and takes only complete ones [AUTHCONF-003, AUTHCONF-004, AUTHCONF-011]', async () => {
@@ -142,7 +144,44 @@ it('is for administrators of the tenant [AUTHCONF-001]', async () => {
   }
 });
 
-it('answers a repetition with one Idempotency-Key once', async () => {
+it('records each change with who made it and which fields, and no values [AUTHCONF-012]', async () => {
+  const token = await newTenant('audited');
+  const { access, id } = await people.person('/auth', { tenant: 'audited' });
+  const put = (body: object, by = token) => server.request('PUT', configOf('audited'), { token: by, body });
+  const entries = async () => {
+    const { json } = await server.request('GET', '/api/svc/sys/audited/audit', { token });
+    return json.items.filter(({ action }: { action: string }) => action === 'authentication_configured');
+  };
+  await put({ oidc_providers: [google], anonymous_enabled: true });
+  const promoted = await server.request('PATCH', `/api/svc/sys/audited/identity-users/${id}`, {
+    token,
+    body: { is_tenant_admin: true },
+  });
+  expect(promoted.status).toBe(200);
+  expect((await put({ anonymous_enabled: null }, access)).status).toBe(200);
+  // Refused changes, and none at all, leave no entry.
+  const moved = { ...google, client_secret: undefined, issuer_url: 'https://other.example.org' };
+  const refused = await put({ oidc_providers: [moved] });
+  expect([refused.status, refused.json.field]).toEqual([400, 'oidc_providers.0.client_secret']);
+  await put({});
+  const [second, first, ...others] = await entries();
+  expect(others).toEqual([]);
+  expect(first).toMatchObject({
+    actor: { user_id: expect.any(String), username: 'admin' },
+    subject: 'audited',
+    details: {
+      parts: ['oidc_providers', 'anonymous_enabled'],
+      changed: ['anonymous_enabled', 'oidc_providers.google'],
+    },
+  });
+  expect(second).toMatchObject({
+    actor: { user_id: null },
+    details: { parts: ['anonymous_enabled'], changed: ['anonymous_enabled'], identity_id: id },
+  });
+  expect(JSON.stringify([first, second])).not.toContain('the secret');
+});
+
+it('stores nothing of a body with secrets for an Idempotency-Key', async () => {
   const token = await newTenant('once');
   const put = (enabled: boolean) =>
     server.request('PUT', configOf('once'), {
@@ -150,11 +189,11 @@ it('answers a repetition with one Idempotency-Key once', async () => {
       body: { local_auth: { enabled } },
       headers: { 'idempotency-key': 'k' },
     });
-  const first = await put(false);
-  await server.request('PUT', configOf('once'), { token, body: { local_auth: { enabled: true } } });
-  expect((await put(false)).json).toEqual(first.json);
-  const { json } = await server.request('GET', configOf('once'), { token });
-  expect(json.local_auth.enabled).toBe(true);
+  await put(false);
+  // A stored hash of the first body would refuse the second one, or answer the first one again.
+  const second = await put(true);
+  expect([second.status, second.json.local_auth]).toEqual([200, { enabled: true }]);
+  expect((await put(false)).json.local_auth).toEqual({ enabled: false });
 });
 
 it('decides on the next registration and login, at every member [ID-017, SESS-006, SESS-008, SESS-011, AUTHCONF-010]', async () => {

@@ -123,7 +123,7 @@ describe('the mail settings in a change of the configuration', () => {
       defaultAuthConfiguration,
       readAuthConfigurationChange({ email }, 'acme'),
     );
-    const shown = shownAuthConfiguration(stored, 'acme', false);
+    const shown = shownAuthConfiguration(stored, 'acme');
     const again = mergedAuthConfiguration(stored, readAuthConfigurationChange(shown, 'acme'));
     expect(again.email).toEqual(stored.email);
     expect(again.email?.providers.main?.password).toBe(provider.password);

@@ -52,7 +52,17 @@ it('a logout ends the session, while its access token goes on [SESS-003, ID-032]
   expect((await people.send('GET', '/auth/me', { token: access })).json).toMatchObject({ id, email });
   // Once more changes nothing.
   expect((await people.send('POST', '/auth/logout', { token: access })).status).toBe(204);
-  expect(await sessionsOf(access)).toEqual([]);
+  // It neither lists sessions, nor ends them, nor changes the password.
+  const other = await people.logIn(email);
+  const { id: otherId } = (await sessionsOf(other.json.access_token))[0] as { readonly id: string };
+  const passwords = { old_password: PASSWORD, new_password: 'another password' };
+  const attempts = [
+    await people.send('GET', '/auth/sessions', { token: access }),
+    await people.send('DELETE', `/auth/sessions/${otherId}`, { token: access }),
+    await people.send('POST', '/auth/change-password', { token: access, body: passwords }),
+  ];
+  for (const each of attempts) expect([each.status, each.json.code]).toEqual([401, 'UNAUTHORIZED']);
+  expect(await sessionsOf(other.json.access_token)).toHaveLength(1);
 });
 
 it('a person ends own sessions, and nobody else’s [SESS-005]', async () => {
@@ -78,8 +88,10 @@ it('a person ends own sessions, and nobody else’s [SESS-005]', async () => {
 
 it('has ten sessions by default, and the oldest ends first [SESS-014]', async () => {
   const { access, email, refresh } = await people.person();
-  for (let index = 0; index < 10; index += 1) expect((await people.logIn(email)).status).toBe(200);
+  for (let index = 0; index < 9; index += 1) expect((await people.logIn(email)).status).toBe(200);
   expect(await sessionsOf(access)).toHaveLength(10);
+  const newest = await people.logIn(email);
+  expect(await sessionsOf(newest.json.access_token)).toHaveLength(10);
   const oldest = await people.refresh(refresh);
   expect([oldest.status, oldest.json.code]).toEqual([401, 'SESSION_REVOKED']);
 });

@@ -84,6 +84,29 @@ describe('a change of the configuration', () => {
     expect(rest).toEqual((({ oidc_providers: _providers, ...others }) => others)(third));
   });
 
+  it('asks for a secret again that would go to another server, or be of another client', () => {
+    const stored = mergedAuthConfiguration(defaultAuthConfiguration, {
+      oidc_providers: [provider('b'), provider('a', 'sealed')],
+    });
+    const put = (more: Partial<OidcProviderChange>): AuthConfiguration =>
+      mergedAuthConfiguration(stored, { oidc_providers: [provider('b'), { ...provider('a'), ...more }] });
+    for (const more of [
+      { issuer_url: 'https://a.example.net' },
+      { token_url: 'https://a.example.net/token' },
+      { client_id: 'another' },
+    ]) {
+      expect(() => put(more)).toThrow(
+        expect.objectContaining({ code: 'VALIDATION_FAILED', field: 'oidc_providers.1.client_secret' }),
+      );
+      expect(secretsOf(put({ ...more, client_secret: 'new' }))[1]).toEqual(['a', 'new']);
+      expect(secretsOf(put({ ...more, client_secret: null }))[1]).toEqual(['a', null]);
+    }
+    expect(secretsOf(put({ display_name: 'A', scopes: ['openid'] }))[1]).toEqual(['a', 'sealed']);
+    // A client without a secret has nothing to lose.
+    const moved = { ...provider('b'), issuer_url: 'https://b.example.net' };
+    expect(secretsOf(mergedAuthConfiguration(stored, { oidc_providers: [moved] }))).toEqual([['b', null]]);
+  });
+
   it.each([
     [10, true, 1, true],
     [1, false, 1, true],
@@ -120,7 +143,7 @@ describe('a shown configuration', () => {
   });
 
   it('says of a secret only whether there is one', () => {
-    const shown = shownAuthConfiguration(configuration, 'acme', false);
+    const shown = shownAuthConfiguration(configuration, 'acme');
     expect(JSON.stringify(shown)).not.toMatch(/sealed|"client_secret"/);
     expect(shown).toMatchObject({
       tenant_id: 'acme',
@@ -132,7 +155,7 @@ describe('a shown configuration', () => {
   });
 
   it('has every part of the interface', () => {
-    expect(Object.keys(shownAuthConfiguration(configuration, 'acme', false)).sort()).toEqual([
+    expect(Object.keys(shownAuthConfiguration(configuration, 'acme')).sort()).toEqual([
       'access_settings',
       'anonymous_enabled',
       'cors_allowed_origins',
@@ -147,14 +170,13 @@ describe('a shown configuration', () => {
     ]);
   });
 
-  it('shows the anonymous switch of the server until the tenant has its own', () => {
-    const shownSwitch = (change: AuthConfigurationChange, byDefault: boolean): unknown =>
-      shownAuthConfiguration(mergedAuthConfiguration(configuration, change), 'acme', byDefault)
-        .anonymous_enabled;
-    expect([shownSwitch({}, true), shownSwitch({}, false)]).toEqual([true, false]);
-    expect([
-      shownSwitch({ anonymous_enabled: false }, true),
-      shownSwitch({ anonymous_enabled: true }, false),
-    ]).toEqual([false, true]);
+  it('has no anonymous switch until the tenant has its own, so that sending it back sets none', () => {
+    const shownSwitch = (change: AuthConfigurationChange): unknown =>
+      shownAuthConfiguration(mergedAuthConfiguration(configuration, change), 'acme').anonymous_enabled;
+    expect([{}, { anonymous_enabled: false }, { anonymous_enabled: true }].map(shownSwitch)).toEqual([
+      null,
+      false,
+      true,
+    ]);
   });
 });

@@ -89,10 +89,10 @@ describe('the mail settings of a tenant', () => {
   });
 
   it('are read without any password', () => {
-    const shown = shownAuthConfiguration(stored, 'acme', false);
+    const shown = shownAuthConfiguration(stored, 'acme');
     expect(JSON.stringify(shown)).not.toContain('sealed');
     const { password: _, ...rest } = provider;
     expect(shown.email).toMatchObject({ providers: { main: { ...rest, has_password: true } } });
-    expect(shownAuthConfiguration(defaultAuthConfiguration, 'acme', false).email).toBeNull();
+    expect(shownAuthConfiguration(defaultAuthConfiguration, 'acme').email).toBeNull();
   });
 });

@@ -93,6 +93,7 @@ describe('the description of the interface', () => {
       'changeIdentityPasswordInRepository',
       'logOutIdentity',
       'revokeOwnSession',
+      'changeAuthConfiguration',
     ];
     // Repeated, they change nothing, or are refused as the address is taken.
     const ofPeople =

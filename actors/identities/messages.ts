@@ -437,16 +437,10 @@ export interface Credentials {
   readonly isKnownPlace: boolean;
 }
 
-/**
- * The sessions of an identity that have not ended, newest first, for the engine only. Answer: array of {@link Session}.
- *
- * @throws {ServiceError} `UNAUTHORIZED` when the session of the person who asks has ended
- */
+/** The sessions of an identity that have not ended, newest first, for the engine only. Answer: array of {@link Session}. */
 export interface ListSessions {
   readonly type: 'ListSessions';
   readonly identityId: string;
-  /** The session of a person who asks. */
-  readonly askingSessionId?: string;
 }
 
 /**

@@ -111,7 +111,7 @@ export function refreshSession(turn: Turn, command: RefreshSession): RefreshOutc
 
 /**
  * Requires a session of an identity that has not ended. An access token is valid until it expires, also after the end of
- * its session, so the token alone is no right to change the account or to learn of its other sessions.
+ * its session, so the token alone is no right to change the account or to end its other sessions.
  *
  * @throws {ServiceError} `UNAUTHORIZED`
  */
@@ -159,10 +159,9 @@ export function noteActivity(turn: Turn, { identityId, sessionId }: NoteActivity
 /** @see messages.ts, ListSessions */
 export function listSessions(
   reader: TableReader,
-  { askingSessionId, identityId }: ListSessions,
+  { identityId }: ListSessions,
   nowMs: number,
 ): readonly Session[] {
-  if (askingSessionId !== undefined) requireOpenSession(reader, identityId, askingSessionId, nowMs);
   return openSessionsOf(reader, identityId, nowMs).map(shownSession);
 }
 

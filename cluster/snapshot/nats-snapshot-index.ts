@@ -11,7 +11,7 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
-import type { Clock } from '#runtime/base/time/clock.ts';
+import { type Clock, sleep } from '#runtime/base/time/clock.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { patiently } from '#cluster/nats/patience.ts';
@@ -44,6 +44,13 @@ export interface SnapshotIndexEnvironment {
   /** Seal of the members. */
   readonly seal: LogSeal;
 }
+
+/** Codes of refusals of a stream that another member is making: its name, or its subject, is taken. */
+const TAKEN: ReadonlySet<number> = new Set([10_058, 10_065]);
+
+/** How often a stream that another member is making is looked for, and how long apart, in milliseconds. */
+const LOOKS_MAX = 50;
+const LOOK_AGAIN_MS = 100;
 
 const none: IndexEntry = Object.freeze({ records: [], version: 0 });
 
@@ -147,21 +154,38 @@ export class NatsSnapshotIndex implements SnapshotIndex {
   }
 
   async #findOrMake(): Promise<void> {
+    for (let looks = 0; !(await this.#isThere()); looks += 1) {
+      if (looks > 0) await sleep(this.#environment.clock, LOOK_AGAIN_MS);
+      try {
+        await this.#make();
+      } catch (error) {
+        // Another member is making it, and it is not listed yet.
+        const isTaken = error instanceof JetStreamApiError && TAKEN.has(error.code);
+        if (!isTaken || looks === LOOKS_MAX) throw error;
+      }
+    }
+  }
+
+  async #isThere(): Promise<boolean> {
     try {
       await this.#manager.streams.info(this.#stream);
+      return true;
     } catch (error) {
-      const isMissing = error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound;
-      if (!isMissing) throw error;
-      await this.#manager.streams.add({
-        name: this.#stream,
-        subjects: [this.#environment.subjects.allSnapshots],
-        num_replicas: this.#environment.replicas,
-        retention: RetentionPolicy.Limits,
-        storage: StorageType.File,
-        discard: DiscardPolicy.Old,
-        max_msgs_per_subject: 1,
-      } as Partial<StreamConfig> & { name: string });
+      if (error instanceof JetStreamApiError && error.code === JetStreamApiCodes.StreamNotFound) return false;
+      throw error;
     }
+  }
+
+  async #make(): Promise<void> {
+    await this.#manager.streams.add({
+      name: this.#stream,
+      subjects: [this.#environment.subjects.allSnapshots],
+      num_replicas: this.#environment.replicas,
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.Old,
+      max_msgs_per_subject: 1,
+    } as Partial<StreamConfig> & { name: string });
   }
 
   #patiently<T>(request: () => Promise<T>): Promise<T> {

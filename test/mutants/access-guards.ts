@@ -521,4 +521,11 @@ export const accessGuards: readonly GuardMutant[] = [
     to: '',
     tests: relationTests,
   },
+  {
+    guard: 'a permission about some properties does not set the owner',
+    file: 'actors/branch/reads/node-access.ts',
+    from: "if (this.fields(operation, workspace, record).isAll) return;\n    throw new ServiceError(\n      'PERMISSION_DENIED',\n      `Permission denied: cannot ${operation} the ${what}",
+    to: "if (true) return;\n    throw new ServiceError(\n      'PERMISSION_DENIED',\n      `Permission denied: cannot ${operation} the ${what}",
+    tests: ['test/actors/branch/access/permitted-writes.test.ts'],
+  },
 ];

@@ -35,13 +35,6 @@ export const identityGuards: readonly GuardMutant[] = [
     tests: sessionsTest,
   },
   {
-    guard: 'an access token whose session has ended lists no sessions',
-    file: 'actors/identities/sessions.ts',
-    from: 'if (askingSessionId !== undefined) requireOpenSession(reader, identityId, askingSessionId, nowMs);',
-    to: '',
-    tests: sessionsTest,
-  },
-  {
     guard: 'a right password is refused when a lock was set while it was compared',
     file: 'actors/identities/logins.ts',
     from: 'if (lockedMs > 0) throw accountLocked(secondsOf(lockedMs));',

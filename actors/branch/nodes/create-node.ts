@@ -254,7 +254,10 @@ function* addNode(
     resolveReferences(edit, workspace, properties) as JsonObject,
   );
   edit.access.authorize('create', workspace, record);
-  if (origin === 'given') edit.access.authorizeFields('create', workspace, record, namesGiven(node));
+  if (origin === 'given') {
+    edit.access.authorizeFields('create', workspace, record, namesGiven(node));
+    if (record.ownerId !== null) edit.access.authorizeBesideFields('create', workspace, record, 'owner');
+  }
   if (origin === 'given') yield* requireLightRole(workspace, node.nodeType, properties);
   if (!isDecided) requireFreePlace(edit, workspace, parent, path, node.id);
   yield* edit.writer.prepare(workspace, record);

@@ -57,6 +57,8 @@ export function* changeLocale(edit: EditScope, command: ChangeLocale): Generator
   const locale = parseLocale(command.locale);
   const node = yield* edit.requireTarget(command, 'translate');
   edit.requireMutable(workspace, node);
+  if (change !== 'delete-translation')
+    edit.access.authorizeBesideFields('translate', workspace, node, 'visibility in a locale');
   if (change === 'hide') requireSupported(edit, locale);
   const present = overlayOf(node.header.translations, locale);
   switch (change) {

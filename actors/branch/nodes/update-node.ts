@@ -163,8 +163,10 @@ export function* changedNode(
   } else if (more.translations === null) translations = null;
   if (more.translations !== undefined)
     translations = keptTranslations(edit, 'update', workspace, old, translations);
-  const { ownerId: present } = old.header;
+  const { archetype: former, ownerId: present } = old.header;
   const ownerId = more.ownerId === undefined ? present : requireShortOwner(more.ownerId, present);
+  if (ownerId !== present) edit.access.authorizeBesideFields('update', workspace, old, 'owner');
+  if (archetypeName !== former) edit.access.authorizeBesideFields('update', workspace, old, 'archetype');
   return yield* edit.nextInSteps(
     old,
     { archetype: archetypeName, translations, ownerId },

@@ -190,6 +190,26 @@ export class NodeAccess {
   }
 
   /**
+   * Throws where lists of properties decide what may be set of a node. What is no property, as its owner, is in none of them, and
+   * may decide what is permitted.
+   *
+   * @param what is set, for the message
+   * @throws {ServiceError} `PERMISSION_DENIED`
+   */
+  authorizeBesideFields(
+    operation: SettingOperation,
+    workspace: string,
+    record: NodeRecord,
+    what: string,
+  ): void {
+    if (this.fields(operation, workspace, record).isAll) return;
+    throw new ServiceError(
+      'PERMISSION_DENIED',
+      `Permission denied: cannot ${operation} the ${what} of node ${record.path}`,
+    );
+  }
+
+  /**
    * Throws when some property of a node is hidden from the caller or may not be changed, whether the node has it or not.
    *
    * @throws {ServiceError} `PERMISSION_DENIED`

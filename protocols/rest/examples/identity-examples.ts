@@ -85,7 +85,7 @@ const configuration = {
     default_roles: ['viewer'],
   },
   oidc_providers: [],
-  anonymous_enabled: false,
+  anonymous_enabled: null,
   cors_allowed_origins: [],
   email: null,
 } as const;

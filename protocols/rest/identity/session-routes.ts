@@ -93,13 +93,13 @@ function listRoute({ router }: IdentityContext): RestRoute {
           description: 'The sessions.',
           schema: { type: 'object', properties: { sessions: { type: 'array', items: sessionSchema } } },
         },
-        401: { description: 'There is no valid login, or the session of the token has ended.' },
+        401: { description: 'There is no valid login.' },
         403: { description: 'The token is not that of an identity.' },
       },
     },
     async handler(request): Promise<HttpReply> {
       const { identityId, sessionId, tenant } = identityOf(request);
-      const query: ListSessions = { type: 'ListSessions', identityId, askingSessionId: sessionId };
+      const query: ListSessions = { type: 'ListSessions', identityId };
       const caller = { ...engineCaller(tenant), deadlineMs: request.deadlineMs };
       const sessions = (await router.query(
         actorId(tenant, 'identities'),

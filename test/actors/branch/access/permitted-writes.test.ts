@@ -51,6 +51,42 @@ describe('a write', () => {
     expect(await revision()).toBe(before);
   }
 
+  it('of what is no property is refused where lists of properties decide', async () => {
+    const listed = (operation: string) => [
+      { path: '**', operations: ['read'] },
+      { path: '**', operations: [operation], fields: ['title'] },
+    ];
+    const name = fresh();
+    await create(`/${name}`, { title: 'x' });
+    const place = { path: `/${name}` };
+    const patch = { type: 'PatchNode', workspace, place, properties: {}, ownerId: 'ada' } as const;
+    const update = {
+      type: 'UpdateNode',
+      workspace,
+      place,
+      properties: { title: 'y' },
+      ownerId: 'ada',
+    } as const;
+    const made = newNode(fresh(), { title: 'x' }) as Extract<BranchCommand, { type: 'CreateNode' }>;
+    const owned = { ...made, node: { ...made.node, ownerId: 'somebody' } };
+    for (const command of [patch, update])
+      await expectRefused(command, listed('update'), / the owner of node /);
+    await expectRefused(owned, listed('create'), / the owner of node /);
+    for (const change of ['hide', 'unhide'] as const)
+      await expectRefused(
+        { type: 'ChangeLocale', workspace, place, locale: 'de', change },
+        listed('translate'),
+        / the visibility in a locale of node /,
+      );
+    // An owner that stays is no change, and whoever may set all properties may set it.
+    await branch.command(
+      { ...patch, ownerId: null, properties: { title: 'z' } },
+      roleCaller(listed('update')),
+    );
+    await branch.command(patch, everything);
+    await branch.command(owned, everything);
+  });
+
   it.each([
     ['node.created_by == auth.user_id', {}, true],
     ["node.status == 'draft'", { status: 'draft' }, true],

@@ -54,8 +54,11 @@ const base = () => `/api/management/repositories/default/${client.repository}`;
 
 const as = (person: Registered, path: string) => people.send('GET', path, { token: person.access });
 
-async function listed(person: Registered): Promise<readonly Record<string, unknown>[]> {
-  const path = `${base()}/revisions?branch=main&include_system=true&limit=1000`;
+async function listed(
+  person: Registered,
+  branch = 'branch=main&',
+): Promise<readonly Record<string, unknown>[]> {
+  const path = `${base()}/revisions?${branch}include_system=true&limit=1000`;
   return expectStatus(await as(person, path), 200).json.revisions;
 }
 
@@ -71,6 +74,8 @@ async function toldOf(person: Registered, revision: string, rest = ''): Promise<
 it('a person learns of the revisions that changed a node that the person may read [REV-040]', async () => {
   expect(await listed(stranger)).toEqual([]);
   const shown = await listed(member);
+  // The default branch need not be named.
+  expect(await listed(member, '')).toEqual(shown);
   expect(shown.map(({ revision }) => revision)).toEqual([made.late, made.open]);
   expect(shown[0]).toMatchObject({ actor: 'author of leaf', message: 'secret of leaf' });
   const all = (await listed(viewer)).map(({ revision }) => revision);
@@ -90,6 +95,14 @@ it('a hidden revision is answered like one that does not exist [REV-040]', async
     for (const name of Object.keys(made))
       expect([name, await toldOf(stranger, made[name] as string, rest)]).toEqual([name, unknown]);
     expect(await toldOf(member, made.open as string, rest)).toMatchObject({ status: 200 });
+    for (const [name, status] of [
+      ['open', 200],
+      ['closed', 404],
+    ] as const)
+      expect([name, (await as(member, `${base()}/revisions/${made[name]}${rest}`)).status]).toEqual([
+        name,
+        status,
+      ]);
     expect(expectStatus(await client.revisions(`/${made.closed}${rest}`), 200).text).not.toBe('');
   }
 });

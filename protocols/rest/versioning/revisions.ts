@@ -1,6 +1,7 @@
 import type { ListTags, TagEntry } from '#actors/repository/messages.ts';
 import type { ListRevisions, ReadRevision, ReadRevisionChanges } from '#actors/branch/messages.ts';
 import { compareRevisions, parseRevision } from '#runtime/content/revision.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply, ParameterDocs } from '#protocols/http/route.ts';
@@ -86,7 +87,8 @@ async function listRevisions(context: RestContext, request: RestRequest): Promis
   };
   const repository = await repositoryOf(context, request);
   const name =
-    askedBranch(request) ?? (await readRepositoryState(context, request, repository)).defaultBranch;
+    askedBranch(request) ??
+    (await readRepositoryState(context, request, repository, asEngine(callerOf(request)))).defaultBranch;
   const branch = await context.directory.branchOf(repository, name, 'read', consistencyOf(request));
   return await askBranch<unknown>(context, request, branch, query, callerOf(request), replyOf);
 }
@@ -183,12 +185,18 @@ async function* candidates(
     yield named;
     return;
   }
-  const { branches, defaultBranch } = await readRepositoryState(context, request, repository, caller);
+  const engine = asEngine(caller);
+  const { branches, defaultBranch } = await readRepositoryState(context, request, repository, engine);
   yield defaultBranch;
   yield* branches.filter((name) => name !== defaultBranch);
   const listTags: ListTags = { type: 'ListTags' };
-  const tags = (await context.router.query(repository.actor, listTags, caller)) as readonly TagEntry[];
+  const tags = (await context.router.query(repository.actor, listTags, engine)) as readonly TagEntry[];
   yield* newestTags(tags.filter(({ branch }) => !asked.has(branch.uid)));
+}
+
+/** Names of branches and tags are for administrators. What a branch shows is still decided for the caller. */
+function asEngine(caller: Caller): Caller {
+  return { ...caller, ...engineCaller(caller.principal.tenant) };
 }
 
 /** The newest tag of each branch. Earlier tags show a subset of its content. */

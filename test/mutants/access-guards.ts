@@ -523,9 +523,9 @@ export const accessGuards: readonly GuardMutant[] = [
   },
   {
     guard: 'a permission about some properties does not set the owner',
-    file: 'actors/branch/reads/node-access.ts',
-    from: "if (this.fields(operation, workspace, record).isAll) return;\n    throw new ServiceError(\n      'PERMISSION_DENIED',\n      `Permission denied: cannot ${operation} the ${what}",
-    to: "if (true) return;\n    throw new ServiceError(\n      'PERMISSION_DENIED',\n      `Permission denied: cannot ${operation} the ${what}",
+    file: 'actors/branch/nodes/update-node.ts',
+    from: "if (ownerId !== present) edit.access.authorizeBesideFields('update', workspace, old, 'owner');",
+    to: '',
     tests: ['test/actors/branch/access/permitted-writes.test.ts'],
   },
 ];

@@ -244,10 +244,11 @@ describe('a state', () => {
 
   it('is refused after the provider was configured otherwise [OIDC-025]', async () => {
     const back = provider.logIn(await member.start('acme'));
-    await member.configure([{ provider_id: 'acme', issuer_url: evil.issuer }]);
+    const changed = { provider_id: 'acme', issuer_url: evil.issuer, client_secret: 'secret of acme' };
+    await member.configure([changed]);
     expectRefused(await member.finish('acme', back), '400 VALIDATION_FAILED', /settings have changed/);
     const again = provider.logIn(await member.start('acme'));
-    await member.configure([{ provider_id: 'acme', issuer_url: evil.issuer, enabled: false }]);
+    await member.configure([{ ...changed, enabled: false }]);
     expectRefused(await member.finish('acme', again), '403 FORBIDDEN', /switched off/);
     await member.configure([]);
     expectRefused(await member.finish('acme', again), '404 PROVIDER_NOT_FOUND', /no such OpenID provider/);
@@ -394,7 +395,7 @@ describe('a discovery document', () => {
 
   it('is that of issuer_url, also when the address of the document is configured', async () => {
     const url = `${provider.issuer}/.well-known/openid-configuration`;
-    await member.configure([{ provider_id: 'acme', issuer_url: url }]);
+    await member.configure([{ provider_id: 'acme', issuer_url: url, client_secret: 'secret of acme' }]);
     const answer = await member.get('/auth/oidc/acme');
     expectRefused(answer, '502 UPSTREAM_INVALID', /another issuer than issuer_url/);
   });

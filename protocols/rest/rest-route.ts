@@ -22,8 +22,8 @@ export interface RestRoute extends Route<Principal> {
   /** Default: `administration`, the narrowest. */
   readonly audience?: Audience;
   /**
-   * Serves an administrator whose account cannot be read at present, by the signature of the token: for what is needed
-   * during outages. Default: refuses.
+   * Serves an administrator whose account cannot be read at present, by the signature of the token, and asks no tenant about
+   * callers without one: for what is needed during outages. Default: refuses.
    */
   readonly duringOutages?: boolean;
   /** Serves a caller who has to change the password first; default: refuses with `PASSWORD_CHANGE_REQUIRED`. */

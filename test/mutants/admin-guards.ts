@@ -101,6 +101,13 @@ export const adminGuards: readonly GuardMutant[] = [
     tests: authenticateTest,
   },
   {
+    guard: 'what is needed during outages waits for no tenant',
+    file: 'protocols/rest/access/authenticate.ts',
+    from: '!isForOutages(request) && anonymousEnabled(tenant)',
+    to: 'anonymousEnabled(tenant)',
+    tests: authenticateTest,
+  },
+  {
     guard: 'a key opens no accounts',
     file: 'protocols/rest/access/authenticate.ts',
     from: "if (audience !== 'content' && audience !== 'repositories')",

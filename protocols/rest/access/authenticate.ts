@@ -167,13 +167,16 @@ function principalOf(
     case 'key':
       return onceVerified(admins.verifyKey(token), (caller) => keyPrincipal(request, caller));
     case 'admin': {
-      const isForOutages = (request.route as RestRoute).duringOutages === true;
-      const verified = isForOutages ? admins.verifyTokenInOutage(token) : admins.verifyToken(token);
+      const verified = isForOutages(request) ? admins.verifyTokenInOutage(token) : admins.verifyToken(token);
       return onceVerified(verified, (caller) => adminPrincipal(request, caller));
     }
     case 'identity':
       return onceVerified(identities.verify(token), (caller) => identityPrincipal(request, caller));
   }
+}
+
+function isForOutages(request: RestRequest): boolean {
+  return (request.route as RestRoute).duringOutages === true;
 }
 
 function onceVerified<Verified>(
@@ -227,7 +230,8 @@ function withoutToken(
 ): AnonymousPrincipal | Promise<AnonymousPrincipal> {
   if (need === 'required') throw new ServiceError('UNAUTHORIZED');
   const tenant = requireTenantName(request.header('x-tenant-id') ?? SYSTEM_TENANT);
-  const isEnabled = anonymousEnabled(tenant);
+  // What is needed during outages opens nothing to anonymous callers, and waits for no answer of a tenant.
+  const isEnabled = !isForOutages(request) && anonymousEnabled(tenant);
   if (!(isEnabled instanceof Promise)) return { kind: 'anonymous', tenant, isEnabled };
   return isEnabled.then((enabled) => ({ kind: 'anonymous', tenant, isEnabled: enabled }));
 }

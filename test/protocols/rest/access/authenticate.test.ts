@@ -230,6 +230,16 @@ describe.each([
 });
 
 describe('callers without a token', () => {
+  it('are nobody, and no tenant is asked about them, where that is for outages', async () => {
+    anonymous = Promise.reject(new ServiceError('LOG_UNAVAILABLE'));
+    anonymous.catch(() => undefined);
+    expect(await callerOf(undefined, { need: 'optional' })).toBe('LOG_UNAVAILABLE');
+    expect(await callerOf(undefined, { need: 'optional', duringOutages: true })).toMatchObject({
+      kind: 'anonymous',
+      isEnabled: false,
+    });
+  });
+
   it('are told apart by whether their tenant permits them', async () => {
     expect(await callerOf(undefined)).toBe('UNAUTHORIZED');
     for (const value of [true, false])

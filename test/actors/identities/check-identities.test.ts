@@ -3,10 +3,10 @@ import { checkIdentities, repairIdentities } from '#actors/identities/check-iden
 import { identitiesActor } from '#actors/identities/identities-actor.ts';
 import { IdentitiesTable } from '#actors/identities/identities-tables.ts';
 import { isPassing } from '#actors/identities/restored-rows.ts';
-import { defaultAttributeMapping, defaultScopes } from '#runtime/access/identity/auth-configuration.ts';
 import { CommonTable, commonTableNames, FIRST_OWN_TABLE } from '#runtime/commit/behaviour.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { IdentitiesFixture, placeOf } from '#test/support/identities-fixture.ts';
+import { providerChange } from '#test/support/provider-change.ts';
 
 type Rows = readonly { readonly table: number; readonly key: string; readonly value: Uint8Array }[];
 
@@ -17,26 +17,7 @@ let rows: Rows;
 beforeAll(async () => {
   const real = await IdentitiesFixture.open();
   await real.configure({
-    oidc_providers: [
-      {
-        provider_id: 'acme',
-        display_name: 'Acme',
-        icon: null,
-        priority: 0,
-        enabled: true,
-        issuer_url: 'https://acme.example.org',
-        client_id: 'client',
-        redirect_uri: null,
-        scopes: defaultScopes,
-        allowed_email_domains: null,
-        attribute_mapping: defaultAttributeMapping,
-        groups_claim: null,
-        authorization_url: null,
-        token_url: null,
-        userinfo_url: null,
-        jwks_url: null,
-      },
-    ],
+    oidc_providers: [providerChange('acme', { display_name: 'Acme' })],
   });
   await real.register('ann@example.org');
   await real.logIn('ann@example.org', 'right', { place: placeOf('work') });

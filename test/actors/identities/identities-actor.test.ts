@@ -5,12 +5,10 @@ import type {
   Registered,
   RegisterIdentity,
 } from '#actors/identities/messages.ts';
-import {
-  defaultAttributeMapping,
-  defaultAuthConfiguration,
-} from '#runtime/access/identity/auth-configuration.ts';
+import { defaultAuthConfiguration } from '#runtime/access/identity/auth-configuration.ts';
 import { callers } from '#test/support/host-fixture.ts';
 import { hashOf, IdentitiesFixture, placeOf } from '#test/support/identities-fixture.ts';
+import { providerChange } from '#test/support/provider-change.ts';
 
 let real: IdentitiesFixture;
 
@@ -327,25 +325,7 @@ describe('listing identities', () => {
 });
 
 describe('encrypted secrets that are replaced', () => {
-  const provider = (id: string, secret: string | null) => ({
-    provider_id: id,
-    display_name: id,
-    icon: null,
-    priority: 0,
-    enabled: true,
-    issuer_url: 'https://id.example.org',
-    client_id: 'grove',
-    client_secret: secret,
-    redirect_uri: null,
-    scopes: ['openid'],
-    allowed_email_domains: null,
-    attribute_mapping: defaultAttributeMapping,
-    groups_claim: null,
-    authorization_url: null,
-    token_url: null,
-    userinfo_url: null,
-    jwks_url: null,
-  });
+  const provider = (id: string, secret: string | null) => providerChange(id, { client_secret: secret });
   const replace = (replacements: readonly (readonly [string, string])[], caller = callers.engine) =>
     real.send<boolean>({ type: 'ReplaceSecrets', replacements }, caller);
   const secrets = () =>

@@ -2,41 +2,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { checkIdentities } from '#actors/identities/check-identities.ts';
 import { IdentitiesTable, type IdentityRow, UNBOUND_ISSUERS } from '#actors/identities/identities-tables.ts';
 import type { Identity, OpenedSession, ProviderProof } from '#actors/identities/messages.ts';
-import {
-  defaultAttributeMapping,
-  defaultScopes,
-  type OidcProviderChange,
-} from '#runtime/access/identity/auth-configuration.ts';
 import { recordKey } from '#runtime/commit/record-store.ts';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import { hashOf, IdentitiesFixture, placeOf } from '#test/support/identities-fixture.ts';
+import { providerChange } from '#test/support/provider-change.ts';
 
 const ann = 'ann@example.org';
 
 const issuerOf = (id: string): string => `https://${id}.example.org`;
-
-function provider(id: string, more: Partial<OidcProviderChange> = {}): OidcProviderChange {
-  return {
-    provider_id: id,
-    display_name: id,
-    icon: null,
-    priority: 0,
-    enabled: true,
-    issuer_url: issuerOf(id),
-    client_id: 'client',
-    redirect_uri: null,
-    scopes: defaultScopes,
-    allowed_email_domains: null,
-    attribute_mapping: defaultAttributeMapping,
-    groups_claim: null,
-    authorization_url: null,
-    token_url: null,
-    userinfo_url: null,
-    jwks_url: null,
-    ...more,
-  };
-}
 
 let real: IdentitiesFixture;
 
@@ -49,7 +23,11 @@ afterAll(() => real.close());
 beforeEach(async () => {
   await real.begin();
   await real.configure({
-    oidc_providers: [provider('acme'), provider('other'), provider('off', { enabled: false })],
+    oidc_providers: [
+      providerChange('acme'),
+      providerChange('other'),
+      providerChange('off', { enabled: false }),
+    ],
   });
 });
 
@@ -153,7 +131,7 @@ it('refuses an address that is not verified, whether or not there is an account'
 });
 
 it('refuses addresses outside the domains of the provider', async () => {
-  await real.configure({ oidc_providers: [provider('acme', { allowed_email_domains: ['acme.org'] })] });
+  await real.configure({ oidc_providers: [providerChange('acme', { allowed_email_domains: ['acme.org'] })] });
   await logIn({ email: 'ann@ACME.org' });
   for (const email of ['ann@acme.org.evil.org', 'ann@sub.acme.org', 'acme.org@evil.org'])
     await expect(logIn({ email, externalId: email })).rejects.toMatchObject(forbidden);
@@ -198,7 +176,7 @@ it('frees the id at the provider when the account is deleted', async () => {
 
 describe('a link is with the issuer that made it', () => {
   const moved = 'https://new.example.org';
-  const move = () => real.configure({ oidc_providers: [provider('acme', { issuer_url: moved })] });
+  const move = () => real.configure({ oidc_providers: [providerChange('acme', { issuer_url: moved })] });
 
   it('so the same id of another issuer is not the same person [OIDC-031]', async () => {
     const { identity } = await logIn();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ReadConfiguration } from '#actors/identities/messages.ts';
 import { openClientSecret, sealClientSecret } from '#protocols/identity/oidc/client-secret.ts';
-import { defaultAttributeMapping, type OidcProvider } from '#runtime/access/identity/auth-configuration.ts';
+import type { OidcProvider } from '#runtime/access/identity/auth-configuration.ts';
 import { mailPasswordPurpose } from '#runtime/access/identity/email-settings.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, Router } from '#runtime/actor/ports.ts';
@@ -16,6 +16,7 @@ import { MemberProvisioning } from '#server/provisioning/provisioning.ts';
 import { HostFixture } from '#test/support/host-fixture.ts';
 import { TestClock } from '#test/support/test-clock.ts';
 import { until } from '#test/support/until.ts';
+import { providerChange } from '#test/support/provider-change.ts';
 
 const [oldKey, newKey] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 const old = new SecretBox(oldKey);
@@ -44,25 +45,7 @@ beforeEach(async () => {
 afterEach(() => fixture.close());
 
 function provider(id: string, secret: string | null): OidcProvider {
-  return {
-    provider_id: id,
-    display_name: id,
-    icon: null,
-    priority: 0,
-    enabled: true,
-    issuer_url: 'https://id.example.org',
-    client_id: 'grove',
-    client_secret: secret,
-    redirect_uri: null,
-    scopes: ['openid'],
-    allowed_email_domains: null,
-    attribute_mapping: defaultAttributeMapping,
-    groups_claim: null,
-    authorization_url: null,
-    token_url: null,
-    userinfo_url: null,
-    jwks_url: null,
-  };
+  return providerChange(id, { client_secret: secret });
 }
 
 /** Stores two secrets of a tenant, as the routes do. */

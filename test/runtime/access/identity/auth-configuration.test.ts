@@ -2,35 +2,16 @@ import { describe, expect, it } from 'vitest';
 import {
   type AuthConfiguration,
   type AuthConfigurationChange,
-  defaultAttributeMapping,
   defaultAuthConfiguration,
-  defaultScopes,
   mergedAuthConfiguration,
   type OidcProviderChange,
   shownAuthConfiguration,
   withSealedSecrets,
 } from '#runtime/access/identity/auth-configuration.ts';
+import { providerChange } from '#test/support/provider-change.ts';
 
 function provider(id: string, secret?: string | null): OidcProviderChange {
-  return {
-    provider_id: id,
-    display_name: id,
-    icon: null,
-    priority: 0,
-    enabled: true,
-    issuer_url: `https://${id}.example.org`,
-    client_id: 'client',
-    ...(secret === undefined ? {} : { client_secret: secret }),
-    redirect_uri: null,
-    scopes: defaultScopes,
-    allowed_email_domains: null,
-    attribute_mapping: defaultAttributeMapping,
-    groups_claim: null,
-    authorization_url: null,
-    token_url: null,
-    userinfo_url: null,
-    jwks_url: null,
-  };
+  return providerChange(id, secret === undefined ? {} : { client_secret: secret });
 }
 
 const secretsOf = ({ oidc_providers: providers }: AuthConfiguration) =>

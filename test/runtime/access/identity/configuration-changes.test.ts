@@ -1,35 +1,14 @@
 import { expect, it } from 'vitest';
 import {
   type AuthConfigurationChange,
-  defaultAttributeMapping,
   defaultAuthConfiguration,
   mergedAuthConfiguration,
-  type OidcProviderChange,
 } from '#runtime/access/identity/auth-configuration.ts';
 import { changedFields } from '#runtime/access/identity/configuration-changes.ts';
-
-const provider = (id: string, more: Partial<OidcProviderChange> = {}): OidcProviderChange => ({
-  provider_id: id,
-  display_name: id,
-  icon: null,
-  priority: 0,
-  enabled: true,
-  issuer_url: `https://${id}.example.org`,
-  client_id: 'client',
-  redirect_uri: null,
-  scopes: ['openid'],
-  allowed_email_domains: null,
-  attribute_mapping: defaultAttributeMapping,
-  groups_claim: null,
-  authorization_url: null,
-  token_url: null,
-  userinfo_url: null,
-  jwks_url: null,
-  ...more,
-});
+import { providerChange } from '#test/support/provider-change.ts';
 
 const stored = mergedAuthConfiguration(defaultAuthConfiguration, {
-  oidc_providers: [provider('a', { client_secret: 'old secret' }), provider('b')],
+  oidc_providers: [providerChange('a', { client_secret: 'old secret' }), providerChange('b')],
 });
 
 const changedBy = (change: AuthConfigurationChange) =>
@@ -41,8 +20,8 @@ it('names the fields that a change has changed, and no values', () => {
     anonymous_enabled: true,
     cors_allowed_origins: ['https://a.example.org'],
     oidc_providers: [
-      provider('c'),
-      provider('a', { client_secret: 'new secret', scopes: ['openid', 'email'] }),
+      providerChange('c'),
+      providerChange('a', { client_secret: 'new secret', scopes: ['openid', 'email'] }),
     ],
   };
   expect(changedBy(change)).toEqual({
@@ -61,7 +40,7 @@ it('names the fields that a change has changed, and no values', () => {
 });
 
 it('names a bounded number', () => {
-  const many = Array.from({ length: 32 }, (_, index) => provider(`${index}-${'x'.repeat(60)}`));
+  const many = Array.from({ length: 32 }, (_, index) => providerChange(`${index}-${'x'.repeat(60)}`));
   const before = mergedAuthConfiguration(defaultAuthConfiguration, { oidc_providers: many });
   const after = mergedAuthConfiguration(before, {
     oidc_providers: many.map((each) => ({ ...each, icon: 'i', priority: 1, enabled: false, scopes: [] })),

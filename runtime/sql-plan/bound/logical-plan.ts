@@ -1,0 +1,176 @@
+import type { SqlType } from '#runtime/sql-values/sql-type.ts';
+import type { BoundAggregate, BoundExpression, BoundSort, BoundWindow } from './bound-expression.ts';
+
+/** A column of a relation. */
+export interface RelationColumn {
+  readonly name: string;
+  readonly type: SqlType;
+}
+
+/** All nodes of a workspace. Relation: the columns of `nodeColumns`, in their order. */
+export interface NodesPlan {
+  readonly kind: 'nodes';
+  readonly relation: number;
+  readonly columns: readonly RelationColumn[];
+  readonly workspace: string;
+  /** How it is named in the statement, for explanations. */
+  readonly alias: string;
+  /** Another branch than that of the statement, from `__branch = …`. */
+  readonly branch: string | undefined;
+  /** `<milliseconds>-<counter>`, from `__revision = …`; absent: the head. */
+  readonly revision: string | undefined;
+  /** From `locale = …` or `locale IN (…)`: one row for each node and locale; absent: the default language, one row. */
+  readonly locales: readonly string[] | undefined;
+}
+/** A table of the schema. Relation: its columns. */
+export interface SchemaPlan {
+  readonly kind: 'schema';
+  readonly relation: number;
+  readonly columns: readonly RelationColumn[];
+  readonly table: 'NodeTypes' | 'Archetypes' | 'ElementTypes' | 'Workspaces';
+  readonly alias: string;
+  readonly branch: string | undefined;
+  readonly revision: string | undefined;
+}
+/** Rows of expressions without columns. `SELECT 1` reads from one row without columns. */
+export interface ValuesPlan {
+  readonly kind: 'values';
+  readonly relation: number;
+  readonly columns: readonly RelationColumn[];
+  readonly rows: readonly (readonly BoundExpression[])[];
+}
+/** The rows of a common table, which is run once. */
+export interface CommonTablePlan {
+  readonly kind: 'common-table';
+  readonly relation: number;
+  readonly columns: readonly RelationColumn[];
+  /** Position in `commonTables` of the statement. */
+  readonly table: number;
+  readonly alias: string;
+}
+/** Relations: those of both sides. Without a condition: all pairs. */
+export interface JoinPlan {
+  readonly kind: 'join';
+  readonly type: 'inner' | 'left' | 'right' | 'full';
+  readonly left: LogicalPlan;
+  readonly right: LogicalPlan;
+  readonly on: BoundExpression | undefined;
+}
+/** Relations: those of the input. Only rows for which it is TRUE. */
+export interface FilterPlan {
+  readonly kind: 'filter';
+  readonly input: LogicalPlan;
+  readonly predicate: BoundExpression;
+}
+/** A new relation with one column for each expression; those of the input are not visible above it. */
+export interface ProjectPlan {
+  readonly kind: 'project';
+  readonly relation: number;
+  readonly columns: readonly RelationColumn[];
+  readonly input: LogicalPlan;
+  readonly expressions: readonly BoundExpression[];
+}
+/**
+ * One row for each group. A new relation: the keys, then the aggregates. Without keys there is one row, also for an input
+ * without rows.
+ */
+export interface AggregatePlan {
+  readonly kind: 'aggregate';
+  readonly relation: number;
+  readonly columns: readonly RelationColumn[];
+  readonly input: LogicalPlan;
+  readonly keys: readonly BoundExpression[];
+  readonly aggregates: readonly BoundAggregate[];
+}
+/** Relations: those of the input, and a new one with one column for each window. The order of the input may change. */
+export interface WindowPlan {
+  readonly kind: 'window';
+  readonly relation: number;
+  readonly columns: readonly RelationColumn[];
+  readonly input: LogicalPlan;
+  readonly windows: readonly BoundWindow[];
+}
+/** Relations: those of the input. The first row of each group of equal `on`; absent: of equal visible columns. */
+export interface DistinctPlan {
+  readonly kind: 'distinct';
+  readonly input: LogicalPlan;
+  readonly on: readonly BoundExpression[] | undefined;
+}
+/** Relations: those of the input. Rows that compare equal keep the order that they came in. */
+export interface SortPlan {
+  readonly kind: 'sort';
+  readonly input: LogicalPlan;
+  readonly keys: readonly BoundSort[];
+}
+/** Relations: those of the input. */
+export interface LimitPlan {
+  readonly kind: 'limit';
+  readonly input: LogicalPlan;
+  /** Undefined: no limit. */
+  readonly limit: number | undefined;
+  readonly offset: number;
+}
+/** A new relation. Both sides are projections with columns of the same types. */
+export interface SetOperationPlan {
+  readonly kind: 'set-operation';
+  readonly relation: number;
+  readonly columns: readonly RelationColumn[];
+  readonly operator: 'union' | 'intersect' | 'except';
+  readonly isAll: boolean;
+  readonly left: BoundQuery;
+  readonly right: BoundQuery;
+}
+
+/**
+ * What a query does, before it is decided how. Each plan makes rows of one or several relations, which have numbers that are
+ * unique in the statement; expressions above it name columns by relation and position.
+ */
+export type LogicalPlan =
+  | NodesPlan
+  | SchemaPlan
+  | ValuesPlan
+  | CommonTablePlan
+  | JoinPlan
+  | FilterPlan
+  | ProjectPlan
+  | AggregatePlan
+  | WindowPlan
+  | DistinctPlan
+  | SortPlan
+  | LimitPlan
+  | SetOperationPlan;
+
+/** A column of the answer of a query. */
+export interface OutputColumn {
+  readonly name: string;
+  readonly expression: BoundExpression;
+}
+
+/** A query that is bound. */
+export interface BoundQuery {
+  readonly plan: LogicalPlan;
+  /** The columns of the answer, over the relations of the plan. */
+  readonly output: readonly OutputColumn[];
+}
+
+/** A common table. */
+export interface BoundCommonTable {
+  readonly name: string;
+  readonly query: BoundQuery;
+  /**
+   * Of a recursive one: `query` is the part that does not refer to the table, `step` the other. In `step` the table has the
+   * rows of the round before.
+   */
+  readonly step: BoundQuery | undefined;
+  /** Whether rows that were there before are left out (`UNION`). Only of a recursive one. */
+  readonly isDistinct: boolean;
+}
+
+/** A statement that is bound. */
+export interface BoundStatement {
+  readonly query: BoundQuery;
+  /** Of all parts of the statement, each behind those that it uses. */
+  readonly commonTables: readonly BoundCommonTable[];
+  /** Number of relations. */
+  readonly relationCount: number;
+}

@@ -1,0 +1,150 @@
+import { invalid } from '#runtime/errors/service-error.ts';
+import { implicitCast, resolveCast } from '#runtime/sql-values/casts/resolve-cast.ts';
+import { resolveOperator } from '#runtime/sql-values/operators/resolve-operator.ts';
+import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
+import type { SqlType } from '#runtime/sql-values/sql-type.ts';
+import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
+import type { Span } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import { toText } from '#runtime/sql-values/to-text.ts';
+import { booleanType, jsonbType, textType, unknownType } from '#runtime/sql-values/types/basic-types.ts';
+import { commonType, sameType } from '#runtime/sql-values/types/common-type.ts';
+import { typeText } from '#runtime/sql-values/types/type-names.ts';
+import type { BoundConstant, BoundExpression } from '../../bound/bound-expression.ts';
+import type { StatementBinding } from '../statement-binding.ts';
+import { evaluated, folded, isCheap } from './folding.ts';
+
+/** Brings expressions to the types that are wanted of them. Errors have the place that they are about. */
+export class Typing {
+  readonly #binding: StatementBinding;
+
+  constructor(binding: StatementBinding) {
+    this.#binding = binding;
+  }
+
+  /** A call of a function, with its arguments brought to the types of its parameters. */
+  call(scalar: ScalarFunction, args: readonly BoundExpression[], span: Span): BoundExpression {
+    const cast = args.map((argument, index) =>
+      this.coerce(argument, scalar.parameters[index] ?? argument.type, span),
+    );
+    return folded({ kind: 'call', type: scalar.result, function: scalar, args: cast });
+  }
+
+  /** A call of an operator. */
+  operator(operator: string, args: readonly BoundExpression[], span: Span): BoundExpression {
+    const { scalar, args: fitting } = this.resolve(args, span, (types) => resolveOperator(operator, types));
+    return this.call(scalar, fitting, span);
+  }
+
+  /**
+   * The function for arguments. A parameter may become anything: when no function takes a number that was given as one, the
+   * parameter is taken as a text that is still to be read.
+   */
+  resolve<T>(
+    args: readonly BoundExpression[],
+    span: Span,
+    find: (types: readonly SqlType[]) => T,
+  ): { readonly scalar: T; readonly args: readonly BoundExpression[] } {
+    return this.#binding.at(span, () => {
+      try {
+        return { scalar: find(args.map(({ type }) => type)), args };
+      } catch (error) {
+        const open = args.map(reopened);
+        if (open.every((argument, index) => argument === args[index])) throw error;
+        return { scalar: find(open.map(({ type }) => type)), args: open };
+      }
+    });
+  }
+
+  /**
+   * An expression as a value of a type, where that needs no cast in the statement.
+   *
+   * @throws {ServiceError} `VALIDATION_FAILED`: `Type mismatch: …`, or that a literal cannot be read as the type
+   */
+  coerce(expression: BoundExpression, type: SqlType, span: Span): BoundExpression {
+    if (sameType(expression.type, type)) return expression;
+    if (expression.kind === 'constant') {
+      if (expression.value === null) return { kind: 'constant', type, value: null };
+      if (expression.type.name === 'unknown') return this.#read(expression, type, span);
+    }
+    const scalar = implicitCast(expression.type, type);
+    if (scalar !== undefined) return this.#castBy(scalar, expression, type);
+    const open = reopened(expression);
+    if (open !== expression) return this.coerce(open, type, span);
+    const mismatch = `Type mismatch: expected ${typeText(type)}, got ${typeText(expression.type)}`;
+    throw this.#binding.error(mismatch, span);
+  }
+
+  /** `x::type`. @throws {ServiceError} `VALIDATION_FAILED` when there is no such cast, or a literal cannot be read */
+  cast(expression: BoundExpression, type: SqlType, span: Span): BoundExpression {
+    if (sameType(expression.type, type)) return expression;
+    if (expression.kind === 'constant') {
+      if (expression.value === null) return { kind: 'constant', type, value: null };
+      if (expression.type.name === 'unknown') return this.#read(expression, type, span);
+    }
+    const scalar = resolveCast(expression.type, type);
+    if (scalar !== undefined) return this.#castBy(scalar, expression, type);
+    const open = reopened(expression);
+    if (open !== expression) return this.cast(open, type, span);
+    const refused = `Cannot cast type ${typeText(expression.type)} to ${typeText(type)}`;
+    throw this.#binding.error(refused, span);
+  }
+
+  /** Expressions brought to their common type. */
+  common(
+    expressions: readonly BoundExpression[],
+    span: Span,
+  ): { readonly type: SqlType; readonly expressions: readonly BoundExpression[] } {
+    const { scalar: type, args } = this.resolve(expressions, span, commonType);
+    return { type, expressions: args.map((expression) => this.coerce(expression, type, span)) };
+  }
+
+  /** An expression whose type is known: what is still open is text. */
+  settled(expression: BoundExpression, span: Span): BoundExpression {
+    return expression.type.name === 'unknown' ? this.coerce(expression, textType, span) : expression;
+  }
+
+  /** An expression as a condition. @param place what has to be a truth value, for the message */
+  condition(expression: BoundExpression, place: string, span: Span): BoundExpression {
+    if (expression.type.name === 'boolean') return expression;
+    if (expression.type.name === 'unknown') return this.coerce(expression, booleanType, span);
+    const refused = `Type mismatch: expected BOOLEAN in ${place}, got ${typeText(expression.type)}`;
+    throw this.#binding.error(refused, span);
+  }
+
+  /** Reads a literal or a parameter, whose type was open, as a type. */
+  #read(constant: BoundConstant, type: SqlType, span: Span): BoundExpression {
+    const { value } = constant;
+    if (type.name === 'unknown' || type.name === 'text') return { ...constant, type };
+    const scalar = resolveCast(unknownType, type) ?? resolveCast(textType, type);
+    if (scalar === undefined)
+      throw this.#binding.error(`Type mismatch: expected ${typeText(type)}, got TEXT`, span);
+    if (isCheap(scalar, [value])) {
+      const read = this.#binding.at(span, () => evaluated(scalar, [value]));
+      return { kind: 'constant', type, value: read };
+    }
+    const text: BoundConstant = { ...constant, type: scalar.parameters[0] ?? textType };
+    return { kind: 'call', type, function: scalar, args: [text] };
+  }
+
+  #castBy(scalar: ScalarFunction, expression: BoundExpression, type: SqlType): BoundExpression {
+    return folded({ kind: 'call', type, function: scalar, args: [expression] });
+  }
+}
+
+/** A parameter with a type of its own as one whose type is open; everything else as it is. */
+function reopened(expression: BoundExpression): BoundExpression {
+  if (expression.kind !== 'constant' || expression.isParameter !== true) return expression;
+  const { type, value } = expression;
+  if (value === null || type.name === 'unknown' || sameType(type, jsonbType)) return expression;
+  return { ...expression, type: unknownType, value: toText(value, type) };
+}
+
+/** A constant of a known type. */
+export function constantOf(type: SqlType, value: SqlValue): BoundConstant {
+  return { kind: 'constant', type, value };
+}
+
+/** The error for arguments of a number that a function does not take; it has no place yet. */
+export function wrongArgumentCount(name: string, expected: string, count: number): Error {
+  return invalid(`Invalid argument count for ${name}: expected ${expected}, got ${count}`);
+}

@@ -59,6 +59,8 @@ import { readGrants, readOwnAccess } from './access/access-queries.ts';
 import { requireCommitBounds } from './commit-bounds.ts';
 import { createVersion, restoreVersion } from './nodes/manual-versions.ts';
 import type { BranchCommand, BranchQuery, ReadAtHead } from './messages.ts';
+import type { LendBranch } from './sql-messages.ts';
+import type { LentBranch } from './sql/branch-tables.ts';
 import { becomeFork, moveHead } from './history/move-head.ts';
 import { mergeBranch } from './merge/merge-branch.ts';
 import { moveNode, renameNode } from './nodes/move-node.ts';
@@ -77,6 +79,7 @@ import {
   readRecordPart,
   readStates,
   readUniqueHolder,
+  requireEngine,
 } from './pair/pair-queries.ts';
 import { readEventsAfter } from './history/read-events.ts';
 import { readHistory } from './history/read-history.ts';
@@ -104,7 +107,7 @@ type CommandHandlers = {
 
 /** The handler of each query. */
 type QueryHandlers = {
-  readonly [K in BranchQuery['type']]: (
+  readonly [K in Exclude<BranchQuery['type'], 'LendBranch' | 'RunSql'>]: (
     state: BranchState,
     context: QueryContext,
     query: Extract<BranchQuery, { type: K }>,
@@ -243,6 +246,7 @@ class BranchBehaviour implements ActorBehaviour {
   }
 
   query(query: BranchQuery | ReadAtHead, context: QueryContext): unknown {
+    if (query.type === 'LendBranch') return this.#lend(query, context);
     const found = this.#policies.find(context.caller.principal);
     if (found === undefined) return this.#answer(query, context);
     if ('next' in found) return this.#answerAfter(found, query, context);
@@ -262,7 +266,7 @@ class BranchBehaviour implements ActorBehaviour {
   #answer(query: BranchQuery | ReadAtHead, context: QueryContext): unknown {
     if (query.type === 'ReadAtHead') return this.#readAtHead(query, context);
     requireWorkspaceNames(query);
-    const handler = queries[query.type] as (
+    const handler = queries[query.type as keyof QueryHandlers] as (
       state: BranchState,
       context: QueryContext,
       query: BranchQuery,
@@ -280,6 +284,11 @@ class BranchBehaviour implements ActorBehaviour {
     }
     const { head } = readBranchState(this.#state, context, { type: 'ReadBranchState' });
     return dated(head, this.#answer(query, context));
+  }
+
+  #lend({ principal }: LendBranch, context: QueryContext): LentBranch {
+    requireEngine(context);
+    return { state: this.#state, context, policy: this.#policies.find(principal) };
   }
 
   shorten(result: unknown, wholeMax: number): unknown {

@@ -1,4 +1,4 @@
-import type { RepositorySettings } from '#actors/repository/messages.ts';
+import type { BranchEntry, RepositorySettings, TagEntry } from '#actors/repository/messages.ts';
 import { BranchAccess } from './access/branch-access.ts';
 import type { BranchQuery, BranchState as ShownState } from './messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
@@ -24,6 +24,13 @@ export interface BranchLimits {
   readonly indexedAtOnceMax?: number;
   /** Number of values and keys in one JSON body, see `checkJsonWork`. Default: the option's default. */
   readonly jsonValuesMax?: number;
+}
+
+/** A branch that was found by a name. */
+export interface NamedBranch {
+  readonly actor: string;
+  /** The revision of the tag that has the name; undefined: a branch has it. */
+  readonly taggedAt: string | undefined;
 }
 
 /**
@@ -80,6 +87,19 @@ export class BranchState {
     return isWorkspaceName(name) && this.#settings(name).workspace !== undefined;
   }
 
+  /** The workspace with an alias, see `FindWorkspaceAlias`; undefined: none. */
+  workspaceAliased(alias: string): string | undefined {
+    return this.#context.ask(this.#repository, { type: 'FindWorkspaceAlias', alias }) as string | undefined;
+  }
+
+  /** The branch, or the branch of the tag, of a name of the repository. */
+  branchNamed(name: string): NamedBranch | undefined {
+    const branch = this.#context.ask(this.#repository, { type: 'FindBranch', name });
+    if (branch !== undefined) return { actor: this.#branchActor(branch as BranchEntry), taggedAt: undefined };
+    const tag = this.#context.ask(this.#repository, { type: 'FindTag', name }) as TagEntry | undefined;
+    return tag && { actor: this.#branchActor(tag.branch), taggedAt: tag.revision };
+  }
+
   /** Languages of the repository. */
   languages(): LanguageSettings {
     return this.#settings('').languages;
@@ -102,6 +122,11 @@ export class BranchState {
   /** Queries another branch of the repository within the current turn. @throws {ServiceError} `NOT_FOUND` */
   askBranch(actor: string, query: BranchQuery): unknown {
     return this.#context.ask(actor, query);
+  }
+
+  #branchActor({ name, uid }: Pick<BranchEntry, 'name' | 'uid'>): string {
+    const [tenant, repository] = this.actor.split('/').map(decodeURIComponent) as [string, string];
+    return actorId(tenant, repository, `${name}~${uid}`, 'branch');
   }
 
   #settings(workspace: string): RepositorySettings {

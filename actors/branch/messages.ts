@@ -29,6 +29,7 @@ import type { AccessQuery } from './access-messages.ts';
 import type { EngineQuery } from './pair-messages.ts';
 import type { RevertRevisions } from './revert-messages.ts';
 import type { FindUsers } from './user-messages.ts';
+import type { LendBranch, RunSql } from './sql-messages.ts';
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
 
 /**
@@ -628,6 +629,8 @@ export type BranchQuery =
   | ReadTree
   | RunQuery
   | RunDslQuery
+  | RunSql
+  | LendBranch
   | ReadHistory
   | ReadAudit
   | ReadVersions

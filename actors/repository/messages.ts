@@ -355,6 +355,15 @@ export interface ReadSettings {
   readonly workspace: string;
 }
 
+/**
+ * The workspace with an alias in CamelCase, as statements may write it: `SvcAccessControl` for `svc:access_control`. Of several,
+ * the first by name. For the engine only. Answer: its name or undefined.
+ */
+export interface FindWorkspaceAlias {
+  readonly type: 'FindWorkspaceAlias';
+  readonly alias: string;
+}
+
 /** Built-in workspaces whose shipped version is newer. Answer: array of {@link BuiltInUpdate}. */
 export interface ListBuiltInUpdates {
   readonly type: 'ListBuiltInUpdates';
@@ -382,6 +391,7 @@ export type RepositoryQuery =
   | ListWorkspaces
   | ReadWorkspace
   | ReadSettings
+  | FindWorkspaceAlias
   | ListBuiltInUpdates;
 
 /** Settings, workspaces or branches changed: cached copies have to be read again. */

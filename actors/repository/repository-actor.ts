@@ -62,6 +62,7 @@ import {
 import { writeListed } from './listed-records.ts';
 import { putTag, removeTag } from './tags.ts';
 import { checkDescription } from './texts.ts';
+import { workspaceAlias } from './workspace-alias.ts';
 
 const workspaceList = { table: RepositoryTable.workspaces, noun: 'workspaces', mebibytesMax: 8 };
 
@@ -136,6 +137,9 @@ class RepositoryActor implements ActorBehaviour {
       case 'ReadSettings':
         requireEngine(caller);
         return settingsFor(records, query.workspace);
+      case 'FindWorkspaceAlias':
+        requireEngine(caller);
+        return records.derived('aliases', aliasesOf).get(query.alias);
       case 'FindBranch':
         requireEngine(caller);
         return records.record<BranchEntry>(RepositoryTable.branches, query.name);
@@ -336,6 +340,16 @@ function stateOf(records: RecordCache): RepositoryState {
   const settings = records.record<SettingsRow>(RepositoryTable.settings, SETTINGS);
   if (settings === undefined) throw new ServiceError('REPOSITORY_NOT_FOUND');
   return { ...settings, branches: branchList(records).map((branch) => branch.name) };
+}
+
+/** Names of workspaces by their aliases. */
+function aliasesOf(reader: TableReader): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const { workspace } of listRecords<WorkspaceRow>(reader, RepositoryTable.workspaces)) {
+    const alias = workspaceAlias(workspace.name);
+    if (!names.has(alias)) names.set(alias, workspace.name);
+  }
+  return names;
 }
 
 function pageOf(records: RecordCache, limit: number | undefined, offset: number): WorkspaceList {

@@ -16,12 +16,13 @@ import { decodeMessage, decodeMessageInSteps, encodeMessage, messagePieces } fro
  * Version of the calls between members. 1: the first. 2: a call may have a precondition, and frames of its reply a
  * date. 3: messages may state that they need it, see {@link VersionedMessage}, and the frames of a reply contain its
  * entity tag when the query requests it. 4: a difference of branches may be asked for with the changes of each entry, and what
- * links to a node may be listed. 5: the caller may be an identity, or an administrator who acts as a user.
+ * links to a node may be listed. 5: the caller may be an identity, or an administrator who acts as a user. 6: statements of SQL
+ * may be run.
  *
  * A build with a new version still accepts the previous one, and makes calls in a version that all members accept, see
  * `commonFormats`. A call of an unsupported version is refused before anything is done.
  */
-export const CALL_VERSION = 5;
+export const CALL_VERSION = 6;
 
 /** The oldest supported version; a call that needs no newer one uses it. */
 export const OLDEST_CALL_VERSION = 1;

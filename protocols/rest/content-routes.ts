@@ -5,12 +5,13 @@ import { mergeRoutes } from './versioning/merge.ts';
 import { nodeRoutes } from './nodes/nodes.ts';
 import { queryRoutes } from './nodes/queries.ts';
 import type { RestRoute } from './rest-route.ts';
+import { sqlRoutes } from './sql/sql.ts';
 import { revertRoutes } from './versioning/revert.ts';
 import { revisionRoutes } from './versioning/revisions.ts';
 import { withLocks } from './write-headers.ts';
 
 /**
- * All content routes: nodes, queries, schema, history, revisions, differences, merges, reverts. Their description
+ * All content routes: nodes, queries, SQL, schema, history, revisions, differences, merges, reverts. Their description
  * refers to `contentSchemas` and `commandSchemas`.
  *
  * @see docs/interface/README.md
@@ -19,6 +20,7 @@ export function contentRoutes(context: DefinitionsContext): readonly RestRoute[]
   const routes = [
     ...nodeRoutes(context),
     ...queryRoutes(context),
+    ...sqlRoutes(context),
     ...definitionRoutes(context),
     ...historyRoutes(context),
     ...revisionRoutes(context),

@@ -251,6 +251,21 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
     required: ['items', 'page'],
     properties: { items: listOf(ref('Node')), page },
   },
+  SqlAnswer: {
+    type: 'object',
+    required: ['columns', 'rows', 'row_count', 'execution_time_ms'],
+    properties: {
+      columns: listOf(text),
+      rows: {
+        type: 'array',
+        items: { type: 'object' },
+        description: 'One object for each row; its keys are the columns.',
+      },
+      row_count: { type: 'integer' },
+      execution_time_ms: { type: 'number', description: 'Time that the statements took, in milliseconds.' },
+      explain_plan: { type: 'string', description: 'The plan, where the last statement is an EXPLAIN.' },
+    },
+  },
   ...definitionSchemas,
   Validation: {
     type: 'object',

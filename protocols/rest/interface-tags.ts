@@ -15,6 +15,7 @@ export const interfaceTags: Readonly<Record<string, string>> = {
   'Node commands':
     'Commands on nodes, such as moving, translating and publishing. Each has an address that ends in its name.',
   Queries: 'Nodes of a workspace by type, parent, path or conditions.',
+  SQL: 'Statements of SQL on a branch: workspaces are tables, nodes are rows.',
   Schema: 'Node types, archetypes, element types and mixins of a branch.',
   History: 'What happened to a node.',
   Revisions: 'Commits of a repository.',

@@ -16,6 +16,9 @@ export const DIFF_DETAILS_SINCE = 4;
 /** As {@link PRECONDITIONS_SINCE}, for restoring shipped types; some builds of version 3 do not. */
 export const RESTORED_TYPES_SINCE = 4;
 
+/** As {@link PRECONDITIONS_SINCE}, for statements of SQL. */
+export const SQL_SINCE = 6;
+
 /**
  * A message that members of an older version would misinterpret, because they ignore some of its fields. They refuse
  * it instead, without any effect.

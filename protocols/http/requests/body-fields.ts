@@ -117,6 +117,21 @@ export class BodyFields {
     return this.#optional(stringKind, name, aliases);
   }
 
+  /**
+   * A text that may be longer than {@link FIELD_TEXT_LENGTH_MAX}, because nothing looks it up.
+   *
+   * @param lengthMax in UTF-16 units
+   * @throws {ServiceError} `VALIDATION_FAILED` when it is longer
+   */
+  longString(name: string, lengthMax: number): string {
+    const value = this.#find(name, []);
+    const field = this.nameOf(name);
+    if (value === undefined) throw missingField(field);
+    if (!stringKind.accepts(value)) throw wrongType(field, stringKind.name, value);
+    if (value.length <= lengthMax) return value;
+    throw invalid(`\`${field}\` is longer than ${lengthMax} characters`, { field });
+  }
+
   /** A finite number. */
   number(name: string, ...aliases: string[]): number {
     return this.#required(numberKind, name, aliases);

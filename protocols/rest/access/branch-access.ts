@@ -33,6 +33,9 @@ const CLOCK_LAG_MS_MAX = 60_000;
 const slashAllowed = { allowSlash: true } as const;
 const readState: ReadBranchState = Object.freeze({ type: 'ReadBranchState' });
 
+/** The branch of an address that names none. */
+const DEFAULT_BRANCH = 'main';
+
 /** Description of the header that reads accept. */
 export const minRevisionParameter: ParameterDocs = {
   name: MIN_REVISION_HEADER,
@@ -42,8 +45,8 @@ export const minRevisionParameter: ParameterDocs = {
 };
 
 /**
- * The branch of an address, `{repo}` and `{branch}` of the route, for reading: a tag may stand in for a branch. The
- * caller's tenant is used. A branch name may contain `%2F`.
+ * The branch of an address, `{repo}` and `{branch}` of the route, for reading: a tag may stand in for a branch. A route
+ * without `{branch}` means `main`. The caller's tenant is used. A branch name may contain `%2F`.
  *
  * @throws {ServiceError} `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`, `INVALID_PATH`
  */
@@ -71,10 +74,16 @@ function likelyOf(context: RestContext, request: RestRequest, use: BranchUse): S
   return context.directory.likelyBranch(
     request.principal.tenant,
     request.segment('repo'),
-    request.segment('branch', slashAllowed),
+    branchNameOf(request),
     use,
     consistencyOf(request),
   );
+}
+
+/** The name of the branch in an address. */
+function branchNameOf(request: RestRequest): string {
+  if (!request.route.pattern.includes('{branch}')) return DEFAULT_BRANCH;
+  return request.segment('branch', slashAllowed);
 }
 
 function hiddenWhereMissing(error: unknown): FoundBranch {
@@ -86,7 +95,7 @@ function lookUp(context: RestContext, request: RestRequest, use: BranchUse): Soo
   return context.directory.branch(
     request.principal.tenant,
     request.segment('repo'),
-    request.segment('branch', slashAllowed),
+    branchNameOf(request),
     use,
     consistencyOf(request),
   );

@@ -1,6 +1,6 @@
 import type { BranchQuery } from '#actors/branch/messages.ts';
 import type { NodePlace } from '#actors/branch/read-messages.ts';
-import type { Revision } from '#runtime/content/revision.ts';
+import { formatRevision, type Revision } from '#runtime/content/revision.ts';
 import { WORKSPACE as workspace } from '#test/support/branch-fixture.ts';
 import type { HiddenWorld } from './hidden-world.ts';
 
@@ -100,6 +100,25 @@ export const querySurfaces: QuerySurfaces = {
         workspace,
         filter,
       })),
+  },
+  RunSql: {
+    kind: 'node',
+    attempts: ({ id, path }, { at }) =>
+      [
+        `SELECT * FROM '${workspace}' WHERE path = '${path}'`,
+        `SELECT * FROM '${workspace}' WHERE id = '${id}'`,
+        `SELECT COUNT(*) AS n FROM '${workspace}' WHERE id = '${id}' OR path = '${path}'`,
+        `SELECT name FROM '${workspace}' WHERE CHILD_OF('${path}')`,
+        `SELECT id FROM '${workspace}' WHERE DESCENDANT_OF('${path}')`,
+        `SELECT id FROM '${workspace}' WHERE REFERENCES('${workspace}:${path}')`,
+        `SELECT EXISTS (SELECT 1 FROM '${workspace}' WHERE id = '${id}') AS e`,
+        `SELECT a.id FROM '${workspace}' a JOIN '${workspace}' b ON a.parent_path = b.path WHERE b.id = '${id}'`,
+        `SELECT * FROM '${workspace}' WHERE path = '${path}' AND __revision = '${formatRevision(at)}'`,
+      ].map((sql) => ({ type: 'RunSql', sql, parameters: [] })),
+  },
+  LendBranch: {
+    kind: 'refused',
+    attempt: { type: 'LendBranch', principal: { kind: 'system', tenant: 'acme' } },
   },
   ReadHistory: reads((common) => ({ type: 'ReadHistory', ...common })),
   ReadAudit: reads((common) => ({ type: 'ReadAudit', ...common })),

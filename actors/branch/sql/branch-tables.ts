@@ -1,0 +1,105 @@
+import { type Policy, policyFor } from '#runtime/access/policy.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import { parseRevision, type Revision } from '#runtime/content/revision.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
+import type { BranchState } from '../branch-state.ts';
+import { LentContext } from './lent-context.ts';
+
+/** What a statement reads a branch with. */
+export interface BranchTables {
+  readonly state: BranchState;
+  readonly context: QueryContext;
+  /** Shows one state of the branch for as long as the statement runs. */
+  readonly reader: TableReader;
+  /** The revision that is read, with nothing later than it visible; undefined: the head. */
+  readonly moment: Revision | undefined;
+  /**
+   * Another branch of the same repository, or a tag, as the caller of the statement may see it. The same object for the same
+   * name.
+   *
+   * @returns yields where the work may pause
+   * @throws {ServiceError} `BRANCH_NOT_FOUND`
+   */
+  other(name: string): Generator<undefined, BranchTables>;
+}
+
+/** What another branch lends, see `LendBranch`. */
+export interface LentBranch {
+  readonly state: BranchState;
+  readonly context: QueryContext;
+  /** Of the principal of the message: undefined where the principal alone decides; a generator that has to run first. */
+  readonly policy: Policy | Generator<undefined, Policy> | undefined;
+}
+
+/** The branches that one run of statements reads. It must be closed. */
+export class OpenBranches {
+  /** The branch that runs the statements. */
+  readonly own: BranchTables;
+  readonly #others = new Map<string, BranchTables>();
+  readonly #closings: (() => void)[] = [];
+
+  constructor(
+    state: BranchState,
+    context: QueryContext,
+    reader: TableReader,
+    moment: Revision | undefined,
+  ) {
+    this.own = { state, context, reader, moment, other: (name) => this.#other(name) };
+  }
+
+  /** Releases what other branches have lent. */
+  close(): void {
+    for (const close of this.#closings.splice(0)) close();
+  }
+
+  *#other(name: string): Generator<undefined, BranchTables> {
+    if (name === this.own.state.name) return this.own;
+    const known = this.#others.get(name);
+    if (known !== undefined) return known;
+    const opened = yield* this.#open(name);
+    this.#others.set(name, opened);
+    return opened;
+  }
+
+  *#open(name: string): Generator<undefined, BranchTables> {
+    const { context, state } = this.own;
+    const found = state.branchNamed(name);
+    if (found === undefined) throw branchNotFound(name);
+    const { caller } = context;
+    const lent = lentBy(state, found.actor, caller.principal, name);
+    const policy = lent.policy !== undefined && 'next' in lent.policy ? yield* lent.policy : lent.policy;
+    const decided = policy ?? policyFor(caller.principal, state.tenant);
+    const lentContext = new LentContext(context, lent.context, decided);
+    // A statement may read it over several turns, in which it goes on changing.
+    const snapshot = lentContext.pin();
+    this.#closings.push(() => snapshot.close());
+    return {
+      state: lent.state,
+      context: lentContext,
+      reader: snapshot,
+      moment: found.taggedAt === undefined ? undefined : parseRevision(found.taggedAt),
+      other: (another) => this.#other(another),
+    };
+  }
+}
+
+function lentBy(
+  state: BranchState,
+  actor: string,
+  principal: QueryContext['caller']['principal'],
+  name: string,
+): LentBranch {
+  try {
+    return state.askBranch(actor, { type: 'LendBranch', principal }) as LentBranch;
+  } catch (error) {
+    // It was deleted while the name was looked up, or this member's replica does not have it yet.
+    if (error instanceof ServiceError && error.code === 'NOT_FOUND') throw branchNotFound(name);
+    throw error;
+  }
+}
+
+/** The same for a branch that is not there and for one that is hidden from the caller. */
+function branchNotFound(name: string): ServiceError {
+  return new ServiceError('BRANCH_NOT_FOUND', `Branch '${name}' not found`);
+}

@@ -1,0 +1,147 @@
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import type { ErrorCode } from '#runtime/errors/error-registry.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { Execution } from '#runtime/sql-exec/execution.ts';
+import type { Row } from '#runtime/sql-exec/operator.ts';
+import { explainStatement, openStatement } from '#runtime/sql-exec/run-statement.ts';
+import { bindStatement } from '#runtime/sql-plan/bind/bind-statement.ts';
+import type { RelationColumn } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { StatementScope } from '#runtime/sql-plan/ports.ts';
+import { type ParsedStatement, parseStatementsInSteps } from '#runtime/sql-syntax/parse-statements.ts';
+import { textType } from '#runtime/sql-values/types/basic-types.ts';
+import type { BranchState } from '../branch-state.ts';
+import { answerText, type Piece, silently } from '../long-answer.ts';
+import type { JsonAnswer } from '../messages.ts';
+import type { RunSql } from '../sql-messages.ts';
+import { OpenBranches } from './branch-tables.ts';
+import { NodeTables } from './node-tables.ts';
+import { RowText } from './row-text.ts';
+import { statementScope } from './sql-scope.ts';
+
+const planColumns: readonly RelationColumn[] = [{ name: 'QUERY PLAN', type: textType }];
+
+/** Runs statements. @see sql-messages.ts, RunSql */
+export function runSql(state: BranchState, context: QueryContext, query: RunSql): JsonAnswer {
+  const scope = statementScope(state, context, query.parameters);
+  const startedMs = context.clock.monotonicMs();
+  // The first attempt to answer may end after a slice, and the statements begin again.
+  return answerText(context, function* (reader) {
+    const execution = new Execution(context.budget);
+    const branches = new OpenBranches(state, context, reader, query.at);
+    try {
+      const tables = new NodeTables(branches.own, execution);
+      const run = new StatementRun(scope, tables, execution);
+      const statements = yield* silently(parsed(query.sql));
+      const last = statements.length - 1;
+      for (const [index, statement] of statements.entries()) {
+        const pieces = index < last ? run.unseen(statement) : run.shown(statement);
+        yield* last === 0 ? pieces : numbered(pieces, index + 1);
+      }
+      const elapsedMs = context.clock.monotonicMs() - startedMs;
+      yield run.end(elapsedMs);
+    } finally {
+      branches.close();
+    }
+  });
+}
+
+function* parsed(sql: string): Generator<undefined, readonly ParsedStatement[]> {
+  const statements = yield* parseStatementsInSteps(sql);
+  if (statements.length > 0) return statements;
+  throw invalid(sql.trim() === '' ? 'Empty statement' : 'No valid statements to execute');
+}
+
+/** Codes of errors about a statement; others are about the request, or about the server. */
+const ofStatement: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'VALIDATION_FAILED',
+  'BRANCH_NOT_FOUND',
+  'REVISION_NOT_FOUND',
+  'INVALID_REVISION_NUMBER',
+]);
+
+/** Says in errors which of several statements they are about. */
+function* numbered(pieces: Generator<Piece, void>, number: number): Generator<Piece, void> {
+  try {
+    yield* pieces;
+  } catch (error) {
+    if (!(error instanceof ServiceError) || !ofStatement.has(error.code)) throw error;
+    const { details, field } = error;
+    throw new ServiceError(error.code, `statement ${number}: ${error.message}`, {
+      ...(details === undefined ? {} : { details }),
+      ...(field === undefined ? {} : { field }),
+      cause: error,
+    });
+  }
+}
+
+/** Statements that run one after the other; the text is that of the last. */
+class StatementRun {
+  readonly #scope: StatementScope;
+  readonly #tables: NodeTables;
+  readonly #execution: Execution;
+  #rowCount = 0;
+  /** The plan, where the last statement is an EXPLAIN. */
+  #plan: string | undefined;
+
+  constructor(scope: StatementScope, tables: NodeTables, execution: Execution) {
+    this.#scope = scope;
+    this.#tables = tables;
+    this.#execution = execution;
+  }
+
+  /** Runs a statement whose rows nobody sees: it may fail all the same. */
+  *unseen(statement: ParsedStatement): Generator<'', void> {
+    for (const _ of this.#results(statement)) yield '';
+  }
+
+  /** Runs the last statement. @returns the text up to its last row */
+  *shown(statement: ParsedStatement): Generator<string, void> {
+    let rows: RowText | undefined;
+    for (const result of this.#results(statement)) {
+      if (result === undefined) yield '';
+      else if ('columns' in result) {
+        rows = new RowText(this.#execution, result.columns);
+        yield `{"columns":${JSON.stringify(rows.keys)},"rows":[`;
+      } else {
+        for (const row of result.rows) {
+          if (this.#rowCount > 0) yield ',';
+          this.#rowCount += 1;
+          yield* (rows as RowText).pieces(row);
+        }
+      }
+    }
+  }
+
+  /** The text behind the rows. @param elapsedMs since the request came, in milliseconds */
+  end(elapsedMs: number): string {
+    const time = Math.round(elapsedMs * 1_000) / 1_000;
+    const plan = this.#plan === undefined ? '' : `,"explain_plan":${JSON.stringify(this.#plan)}`;
+    return `],"row_count":${this.#rowCount},"execution_time_ms":${time}${plan}}`;
+  }
+
+  /** The columns of a statement, then its rows in batches. Yields undefined where the work may pause. */
+  *#results({ statement, text }: ParsedStatement): Generator<Result | undefined, void> {
+    const bound = bindStatement(statement, text, this.#scope);
+    if (statement.kind === 'explain') {
+      const plan = yield* explainStatement(statement, bound, this.#tables, this.#execution);
+      this.#plan = plan;
+      yield { columns: planColumns };
+      yield { rows: [[plan]] };
+      return;
+    }
+    const opened = yield* openStatement(bound, this.#tables, this.#execution);
+    try {
+      yield { columns: opened.columns };
+      for (;;) {
+        const rows = yield* opened.next();
+        if (rows === undefined) return;
+        yield { rows };
+      }
+    } finally {
+      opened.close();
+    }
+  }
+}
+
+/** What a statement gives. */
+type Result = { readonly columns: readonly RelationColumn[] } | { readonly rows: readonly Row[] };

@@ -1,0 +1,29 @@
+import { actorName } from '#runtime/access/principal.ts';
+import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { StatementScope } from '#runtime/sql-plan/ports.ts';
+import type { BranchState } from '../branch-state.ts';
+
+/** What VERSION() answers: the version of the interface, not of the build. */
+const VERSION = `svc 0.3.36 on ${process.platform} (PostgreSQL-compatible)`;
+
+const MICROSECONDS_PER_MILLISECOND = 1_000n;
+
+/** What the statements of one request may name; their time is that of its beginning. */
+export function statementScope(
+  state: BranchState,
+  { caller, clock }: QueryContext,
+  parameters: readonly JsonValue[],
+): StatementScope {
+  return {
+    workspaceNamed: (name, isBare) => {
+      if (state.hasWorkspace(name)) return name;
+      return isBare ? state.workspaceAliased(name) : undefined;
+    },
+    parameters,
+    nowMicroseconds: BigInt(Math.floor(clock.wallMs())) * MICROSECONDS_PER_MILLISECOND,
+    user: actorName(caller.principal),
+    branch: state.name,
+    version: VERSION,
+  };
+}

@@ -5,7 +5,7 @@ import { fromParameter } from '#runtime/sql-values/from-parameter.ts';
 import type { BoundConstant, BoundExpression } from '../bound/bound-expression.ts';
 import type { BoundCommonTable } from '../bound/logical-plan.ts';
 import type { StatementScope } from '../ports.ts';
-import { expressionSize } from './expression-walk.ts';
+import { ExpressionNumbers, expressionSize } from './expression-walk.ts';
 import { COPIED_EXPRESSIONS_MAX, RELATIONS_MAX, SELECTS_MAX, SUBQUERIES_MAX } from './limits.ts';
 
 /** What all parts of a statement share while it is bound: its text, its parameters, its numbers and its bounds. */
@@ -13,6 +13,8 @@ export class StatementBinding {
   readonly scope: StatementScope;
   /** Of all queries of the statement, each behind those that it uses. */
   readonly commonTables: BoundCommonTable[] = [];
+  /** Tells which expressions are written alike. */
+  readonly numbers: ExpressionNumbers = new ExpressionNumbers();
   readonly #source: string;
   readonly #parameters = new Map<number, BoundConstant>();
   /** Where expressions were written, for messages about them that come later. */

@@ -1,0 +1,63 @@
+import { canonicalJson } from '#runtime/content/values/json-value.ts';
+import type { SqlType } from '../sql-type.ts';
+import type { Jsonb, SqlValue } from '../sql-value.ts';
+
+/** A key of a map or set. */
+export type HashKey = string | number | bigint | boolean;
+
+/**
+ * The key of a value, which is not NULL, for maps and sets. Two values of the type have the same key exactly when
+ * `comparatorOf` calls them equal.
+ */
+export function hashKeyOf(type: SqlType): (value: SqlValue) => HashKey {
+  switch (type.name) {
+    case 'unknown':
+    case 'text':
+    case 'uuid':
+    case 'path':
+      return (value) => (value as string).toWellFormed();
+    case 'double':
+      return doubleKey;
+    case 'jsonb':
+      return (value) => canonicalJson((value as Jsonb).value);
+    case 'array':
+    case 'record': {
+      const keyOf = hashKeyOf(type.element ?? { name: 'text' });
+      return (value) => {
+        let key = '';
+        for (const item of value as readonly SqlValue[]) key += part(item, keyOf);
+        return key;
+      };
+    }
+    default:
+      return (value) => value as HashKey;
+  }
+}
+
+/** NaN is not `===` itself, and -0 is not 0 in a text. */
+function doubleKey(value: SqlValue): HashKey {
+  if (Number.isNaN(value)) return 'NaN';
+  return value === 0 ? 0 : (value as number);
+}
+
+/** One part of the key of several values; its length stands before it, so that no two lists have one key. */
+function part(value: SqlValue, keyOf: (value: SqlValue) => HashKey): string {
+  if (value === null) return '-';
+  const text = String(keyOf(value));
+  return `${text.length}:${text}`;
+}
+
+/** The key of a row: two rows have the same key exactly when their values are equal, and NULLs count as equal. */
+export function rowKey(values: readonly SqlValue[], types: readonly SqlType[]): string {
+  return rowKeyOf(types)(values);
+}
+
+/** As {@link rowKey}, prepared for many rows of the same types. */
+export function rowKeyOf(types: readonly SqlType[]): (values: readonly SqlValue[]) => string {
+  const keys = types.map(hashKeyOf);
+  return (values) => {
+    let key = '';
+    for (let index = 0; index < keys.length; index += 1) key += part(values[index]!, keys[index]!);
+    return key;
+  };
+}

@@ -1,0 +1,33 @@
+import type { SqlType } from '../sql-type.ts';
+
+/** Type of an untyped NULL, and of a literal text before its context is known. */
+export const unknownType: SqlType = Object.freeze({ name: 'unknown' });
+/** 32-bit whole numbers. */
+export const intType: SqlType = Object.freeze({ name: 'int' });
+/** 64-bit whole numbers. */
+export const bigintType: SqlType = Object.freeze({ name: 'bigint' });
+/** Numbers in binary64. */
+export const doubleType: SqlType = Object.freeze({ name: 'double' });
+/** Truth values. */
+export const booleanType: SqlType = Object.freeze({ name: 'boolean' });
+/** Texts. */
+export const textType: SqlType = Object.freeze({ name: 'text' });
+/** Identifiers, as texts in lower case. */
+export const uuidType: SqlType = Object.freeze({ name: 'uuid' });
+/** Paths of nodes. */
+export const pathType: SqlType = Object.freeze({ name: 'path' });
+/** Instants. */
+export const timestamptzType: SqlType = Object.freeze({ name: 'timestamptz' });
+/** Dates with a time of day, without an offset; as instants they are in UTC. */
+export const timestampType: SqlType = Object.freeze({ name: 'timestamp' });
+/** Days of the calendar. */
+export const dateType: SqlType = Object.freeze({ name: 'date' });
+/** Durations. */
+export const intervalType: SqlType = Object.freeze({ name: 'interval' });
+/** JSON values. */
+export const jsonbType: SqlType = Object.freeze({ name: 'jsonb' });
+
+/** The type of arrays of a type. */
+export function arrayOf(element: SqlType): SqlType {
+  return { name: 'array', element };
+}

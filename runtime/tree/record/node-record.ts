@@ -141,6 +141,11 @@ export class NodeRecord extends RecordParts {
     return headerText(this.header, column);
   }
 
+  /** The text of a column; null where it has none. */
+  column(column: TextColumn): string | null {
+    return this.#text(column);
+  }
+
   /** All fields except the properties. */
   get header(): NodeHeader {
     this.#header ??= this.layout.header(this.bytes, this.bytes.length);

@@ -1,0 +1,54 @@
+import { parseRevision, type Revision } from '#runtime/content/revision.ts';
+import type { Execution } from '#runtime/sql-exec/execution.ts';
+import type { TableAccess, TableRead, Tables } from '#runtime/sql-exec/ports.ts';
+import { readableRevision } from '#runtime/tree/readable-revision.ts';
+import type { BranchTables } from './branch-tables.ts';
+import { choosePath } from './tables/choose-path.ts';
+import { TreePaths } from './tables/find-paths.ts';
+import { NodeScan } from './tables/node-scan.ts';
+import { NodeTable } from './tables/node-table.ts';
+import { schemaAccess } from './tables/schema-table.ts';
+
+/**
+ * The tables of a branch as the caller of a statement may see them: what may not be read is not there, and hidden properties
+ * are absent, before any condition looks at them.
+ */
+export class NodeTables implements Tables {
+  readonly #tables: BranchTables;
+  readonly #execution: Execution;
+
+  /** @param execution of the statement: conditions are evaluated and rows are made in it */
+  constructor(tables: BranchTables, execution: Execution) {
+    this.#tables = tables;
+    this.#execution = execution;
+  }
+
+  /**
+   * @throws {ServiceError} `BRANCH_NOT_FOUND`, `REVISION_NOT_FOUND`, `INVALID_REVISION_NUMBER`, `WORKSPACE_NOT_FOUND`,
+   *   `VALIDATION_FAILED` for a malformed locale; of a table of the schema `UNAUTHORIZED`, `FORBIDDEN`
+   */
+  *choose(read: TableRead): Generator<undefined, TableAccess> {
+    const { table } = read;
+    const { branch } = table;
+    const tables = branch === undefined ? this.#tables : yield* this.#tables.other(branch);
+    const at = momentOf(tables, table.revision);
+    if (table.kind === 'schema') return schemaAccess(tables, table, read, this.#execution, at);
+    const nodes = new NodeTable(tables, table, read.conditions, this.#execution, at);
+    yield* nodes.findTargets();
+    const paths = yield* new TreePaths(nodes, read.order).all();
+    const { cost, path, rows } = yield* choosePath(nodes, paths, read);
+    const { exact, facts, isOrdered, name, source } = path;
+    return {
+      description: facts === '' ? name : `${name}: ${facts}`,
+      rows,
+      cost,
+      indexed: exact,
+      isOrdered: read.order.length > 0 && isOrdered,
+      open: () => new NodeScan(nodes, source, nodes.conditions, read.wanted),
+    };
+  }
+}
+
+function momentOf({ moment, reader }: BranchTables, revision: string | undefined): Revision | undefined {
+  return revision === undefined ? moment : readableRevision(reader, parseRevision(revision), moment);
+}

@@ -1,0 +1,38 @@
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { RowSource } from './row-source.ts';
+
+/** A way to find the nodes of a table. */
+export interface AccessPath {
+  /** As explanations name it. */
+  readonly name: string;
+  /** What is looked for, for explanations; empty: nothing. */
+  readonly facts: string;
+  /** Place among the names: what is chosen where nothing may be counted. The first is best. */
+  readonly rank: number;
+  readonly source: RowSource;
+  /** Conditions that hold exactly for the nodes of the source. */
+  readonly exact: readonly BoundExpression[];
+  /** Whether the rows come in the order that was asked for. */
+  readonly isOrdered: boolean;
+  /** About how many nodes the source has. Not called for a caller who may not know. */
+  rows(most: number): Generator<undefined, number>;
+  /** Estimated nanoseconds for each node of the source. */
+  readonly nodeWork: number;
+}
+
+/** Ranks of access paths. */
+export const Rank = {
+  id: 0,
+  path: 1,
+  compound: 2,
+  unique: 3,
+  children: 4,
+  propertyEqual: 5,
+  references: 6,
+  descendants: 7,
+  propertyRange: 8,
+  pathRange: 9,
+  nodeType: 10,
+  order: 11,
+  all: 12,
+} as const;

@@ -1,0 +1,66 @@
+import type { TableRead } from '#runtime/sql-exec/ports.ts';
+import { type AccessPath, Rank } from './access-path.ts';
+import type { NodeTable } from './node-table.ts';
+
+/** An access path with what it is expected to cost. */
+export interface ChosenPath {
+  readonly path: AccessPath;
+  /** About how many rows it gives. */
+  readonly rows: number;
+  /** Estimated nanoseconds. */
+  readonly cost: number;
+}
+
+/** What estimates are for a caller who may not know how many nodes there are. */
+const UNTOLD_ROWS = 1_000;
+const UNTOLD_COST = 5_000_000;
+
+/** Nodes that are counted by keys at most: above it one source is as bad as another. */
+const COUNTED_MAX = 4_096;
+
+/** Of the nodes for which some conditions hold, the part for which the others are taken to hold too. */
+const REST_SHARE = 1 / 10;
+
+/** Estimated nanoseconds to make a row, and to compare two while they are sorted. */
+const ROW_WORK = 3_000;
+const COMPARE_WORK = 500;
+
+/**
+ * Chooses the cheapest of several access paths. For a caller who may not read every node nothing is counted, because the choice
+ * can be seen: then the rank decides.
+ */
+export function* choosePath(
+  table: NodeTable,
+  paths: readonly AccessPath[],
+  { limit, order }: Pick<TableRead, 'limit' | 'order'>,
+): Generator<undefined, ChosenPath> {
+  if (!table.seesAll) {
+    const path = bestRanked(paths, order.length > 0 && limit !== undefined);
+    return { path, rows: UNTOLD_ROWS, cost: UNTOLD_COST };
+  }
+  let best: ChosenPath | undefined;
+  for (const path of paths) {
+    const size = yield* path.rows(COUNTED_MAX);
+    table.moment.rest();
+    yield undefined;
+    const isRest = table.conditions.length > path.exact.length;
+    const rows = isRest ? size * REST_SHARE : size;
+    const isEarly = limit !== undefined && (order.length === 0 || path.isOrdered);
+    const read = isEarly && limit < rows ? (size * limit) / rows : size;
+    const made = isEarly ? Math.min(rows, limit) : rows;
+    const sorting = order.length === 0 || path.isOrdered ? 0 : rows * Math.log2(rows + 1) * COMPARE_WORK;
+    const cost = read * path.nodeWork + made * ROW_WORK + sorting;
+    if (best === undefined || cost < best.cost) best = { path, rows: Math.ceil(rows), cost };
+  }
+  return best as ChosenPath;
+}
+
+/** @param isFirstWanted whether only the first rows of an order are wanted */
+function bestRanked(paths: readonly AccessPath[], isFirstWanted: boolean): AccessPath {
+  const isBetter = (a: AccessPath, b: AccessPath): boolean => {
+    const isLate = a.rank >= Rank.pathRange && b.rank >= Rank.pathRange;
+    if ((isLate || a.rank === b.rank) && isFirstWanted && a.isOrdered !== b.isOrdered) return a.isOrdered;
+    return a.rank < b.rank;
+  };
+  return paths.reduce((best, path) => (isBetter(path, best) ? path : best));
+}

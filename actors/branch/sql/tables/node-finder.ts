@@ -1,0 +1,166 @@
+import { DecisionWork } from '#runtime/access/decision-work.ts';
+import { allFields, type FieldFilter } from '#runtime/access/field-filter.ts';
+import type { ReadScope } from '#runtime/access/policy.ts';
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
+import { isNodeId } from '#runtime/content/content-node.ts';
+import type { Moment } from '#runtime/scan/moment.ts';
+import { ReadableRow, type RowPredicate } from '#runtime/scan/row-filter.ts';
+import { scan } from '#runtime/scan/scan.ts';
+import { LargeValue } from '#runtime/shard/large-value.ts';
+import type { Evaluate } from '#runtime/sql-exec/expressions/evaluate.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import { Column } from '#runtime/tree/record/record-layout.ts';
+import type { RecordView } from '#runtime/tree/record/record-view.ts';
+import { STEP_BYTES } from '#runtime/tree/record/steps.ts';
+import type { NodeAccess } from '../../reads/node-access.ts';
+import type { NodeValues } from './node-values.ts';
+import type { RowSource, ScanPart } from './row-source.ts';
+import { StoredValues } from './stored-values.ts';
+
+/** Estimated nanoseconds to look at a row where it is stored, besides its conditions. */
+const LOOK_WORK = 300;
+
+/** Estimated nanoseconds of a look-up. */
+const LOOK_UP_WORK = 8_000;
+
+/** A node that may be read. */
+export interface FoundNode {
+  readonly record: NodeRecord;
+  /** Whether the conditions for stored rows were found to hold for it. */
+  readonly isDecided: boolean;
+}
+
+/** Conditions that are evaluated where a node is stored. */
+export interface StoredConditions {
+  readonly all: readonly Evaluate<NodeValues>[];
+  /** Whether they read properties that are hidden from the caller in some nodes. */
+  readonly isHiding: boolean;
+  /** Whether they read properties of which rows have translated values: they do not decide about a node with translations. */
+  readonly areTranslated: boolean;
+}
+
+/** What nodes are found with. */
+export interface FinderMeans {
+  readonly workspace: string;
+  readonly access: NodeAccess;
+  readonly moment: Moment;
+  readonly budget: RequestBudget;
+}
+
+/** Finds the nodes of a source that the caller may read. No condition looks at another node. */
+export class NodeFinder {
+  readonly #means: FinderMeans;
+  readonly #scope: ReadScope;
+  readonly #conditions: StoredConditions;
+  readonly #values = new StoredValues();
+  /** Counts the work of questions about rows in place. */
+  readonly #work: DecisionWork;
+  /** Whether the last row in place did not tell whether it may be read. */
+  #isOpen = false;
+  /** Whether any did: which of the rows that were found since it was is not known. */
+  #hasOpen = false;
+  /** Whether the rest of the part is behind its end. */
+  #isOver = false;
+
+  constructor(means: FinderMeans, conditions: StoredConditions) {
+    this.#means = means;
+    this.#scope = means.access.scope(means.workspace);
+    this.#conditions = conditions;
+    this.#work = new DecisionWork((nanoseconds) => means.budget.spend(nanoseconds));
+  }
+
+  /** The nodes; undefined where the work may pause. What was yielded must be used before the next one is taken. */
+  *find(source: RowSource): Generator<FoundNode | undefined, void> {
+    if (this.#scope.isNone) return;
+    switch (source.kind) {
+      case 'none':
+        return;
+      case 'ids':
+        for (const id of source.ids) yield* this.#lookUp(id);
+        return;
+      case 'paths':
+        for (const path of source.paths)
+          yield* this.#lookUp(this.#means.moment.tree.idAt(this.#means.workspace, path));
+        return;
+      case 'scans':
+        for (const part of source.parts) yield* this.#scan(part);
+    }
+  }
+
+  *#lookUp(id: string | undefined): Generator<FoundNode | undefined, void> {
+    const { access, budget, moment, workspace } = this.#means;
+    budget.spend(LOOK_UP_WORK);
+    const record = id !== undefined && isNodeId(id) ? yield* this.#recordOf(id) : undefined;
+    if (record !== undefined && access.mayRead(workspace, record)) yield { record, isDecided: false };
+    moment.rest();
+    yield undefined;
+  }
+
+  *#recordOf(id: string): Generator<undefined, NodeRecord | undefined> {
+    const { moment, workspace } = this.#means;
+    const found = moment.tree.quickById(workspace, id);
+    return found instanceof LargeValue ? yield* moment.tree.byIdInSteps(workspace, id) : found;
+  }
+
+  *#scan({ isBehind, ...part }: ScanPart): Generator<FoundNode | undefined, void> {
+    const { access, budget, moment, workspace } = this.#means;
+    this.#isOver = false;
+    const predicate = this.#predicate(isBehind);
+    const rows = scan(moment, { ...part, scope: this.#notingScope(), predicate, budget });
+    for (const row of rows) {
+      if (this.#isOver) return;
+      if (row === undefined) yield undefined;
+      else {
+        const { record } = row;
+        const isDecided = !this.#hasOpen && this.#decides(record.isLarge, () => record.hasTranslations);
+        if (!this.#hasOpen || access.allows('read', workspace, record)) yield { record, isDecided };
+      }
+    }
+  }
+
+  /** The scope of the caller; it notes where a row in place does not tell. */
+  #notingScope(): ReadScope {
+    const scope = this.#scope;
+    const { allows } = scope;
+    if (allows === undefined) return scope;
+    return {
+      ...scope,
+      allows: (node) => {
+        const holds = allows(node);
+        this.#isOpen = holds === undefined;
+        if (this.#isOpen) this.#hasOpen = true;
+        return holds;
+      },
+    };
+  }
+
+  #predicate(isBehind: ScanPart['isBehind']): RowPredicate {
+    const { all } = this.#conditions;
+    const { budget } = this.#means;
+    return (view) => {
+      budget.spend(LOOK_WORK);
+      if (isBehind?.(view.column(Column.path) as string) === true) this.#isOver = true;
+      if (this.#isOver) return false;
+      // Conditions may fail, and take time: they must not tell anything about a node that may not be read.
+      if (this.#isOpen || !this.#decides(view.length > STEP_BYTES, () => view.hasTranslations)) return true;
+      const shown = this.#shown(view);
+      if (shown === undefined) {
+        this.#hasOpen = true;
+        return true;
+      }
+      this.#values.point(view, shown);
+      return all.every((holds) => holds(this.#values) === true);
+    };
+  }
+
+  /** Whether the conditions decide about a row where it is stored. */
+  #decides(isLarge: boolean, hasTranslations: () => boolean): boolean {
+    return !isLarge && !(this.#conditions.areTranslated && hasTranslations());
+  }
+
+  #shown(view: RecordView): FieldFilter | undefined {
+    const { fields } = this.#scope;
+    if (fields === undefined || !this.#conditions.isHiding) return allFields;
+    return fields(new ReadableRow(view, this.#work));
+  }
+}

@@ -1,0 +1,145 @@
+import type { Execution } from '#runtime/sql-exec/execution.ts';
+import type { Evaluate } from '#runtime/sql-exec/expressions/evaluate.ts';
+import type { Operator, Row } from '#runtime/sql-exec/operator.ts';
+import type { WantedColumn } from '#runtime/sql-exec/ports.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import { isHidden } from '../../reads/localize.ts';
+import { type FoundNode, NodeFinder, type StoredConditions } from './node-finder.ts';
+import { NodeRow, type RowNeeds } from './node-row.ts';
+import type { RowSource } from './row-source.ts';
+import type { NodeTable } from './node-table.ts';
+
+/** Estimated nanoseconds to make a row, and for each byte of its record. */
+const ROW_WORK = 2_500;
+const BYTE_WORK = 0.5;
+
+/** Rows of the first batch, and of later ones. */
+const FIRST_BATCH = 16;
+const BATCH_MAX = 1_024;
+
+/** Bytes of records after which a batch ends. */
+const BATCH_BYTES = 1 << 20;
+
+/** A row with about as much memory as its record has bytes. */
+interface SizedRow {
+  readonly row: Row;
+  readonly bytes: number;
+}
+
+/** Makes rows of the nodes of a source for which the conditions hold. */
+export class NodeScan implements Operator {
+  readonly #execution: Execution;
+  readonly #rows: Generator<SizedRow | undefined, void>;
+  #batch = FIRST_BATCH;
+  #isOver = false;
+
+  constructor(
+    table: NodeTable,
+    source: RowSource,
+    conditions: readonly BoundExpression[],
+    wanted: readonly WantedColumn[],
+  ) {
+    this.#execution = table.execution;
+    this.#rows = rowsOf(table, source, new CompiledConditions(table, conditions), wanted);
+  }
+
+  *next(): Generator<undefined, readonly Row[] | undefined> {
+    const batch: Row[] = [];
+    let bytes = 0;
+    while (!this.#isOver && batch.length < this.#batch && bytes < BATCH_BYTES) {
+      const step = this.#rows.next();
+      if (step.done === true) {
+        this.#isOver = true;
+      } else if (step.value === undefined) {
+        this.#execution.pausing();
+        yield undefined;
+      } else {
+        batch.push(step.value.row);
+        bytes += step.value.bytes;
+        if (this.#execution.isDue) {
+          this.#execution.pausing();
+          yield undefined;
+        }
+      }
+    }
+    this.#batch = Math.min(2 * this.#batch, BATCH_MAX);
+    return batch.length === 0 ? undefined : batch;
+  }
+
+  close(): void {
+    this.#isOver = true;
+    this.#rows.return();
+  }
+}
+
+/** The conditions of a table: some are evaluated where a node is stored, the others for its rows. */
+class CompiledConditions {
+  readonly stored: StoredConditions;
+  /** Those that are evaluated for rows alone, and what they need. */
+  readonly late: readonly Evaluate<NodeRow>[];
+  readonly lateNeeds: RowNeeds;
+  /** All of them, for rows where the stored ones did not decide. */
+  readonly every: readonly Evaluate<NodeRow>[];
+  readonly everyNeeds: RowNeeds;
+
+  constructor(
+    { defaultLanguage, locales, reader, scope }: NodeTable,
+    conditions: readonly BoundExpression[],
+  ) {
+    const isOneLocale = locales.length === 1 && locales[0]?.chain.length === 0;
+    const inPlace = conditions.filter((each) => reader.isInPlace(each, locales.length === 1));
+    const late = conditions.filter((each) => !reader.isInPlace(each, locales.length === 1));
+    const { isOfProperties, properties } = reader.needsOf(inPlace);
+    const locale = locales[0]?.locale ?? defaultLanguage;
+    this.stored = {
+      all: inPlace.map((each) => reader.inPlace(each, locale)),
+      isHiding: [...properties].some((name) => scope.hides?.(name) === true),
+      areTranslated: isOfProperties && !isOneLocale,
+    };
+    this.late = late.map((each) => reader.condition(each));
+    this.lateNeeds = reader.needsOf(late);
+    this.every = conditions.map((each) => reader.condition(each));
+    this.everyNeeds = reader.needsOf(conditions);
+  }
+}
+
+function* rowsOf(
+  table: NodeTable,
+  source: RowSource,
+  conditions: CompiledConditions,
+  wanted: readonly WantedColumn[],
+): Generator<SizedRow | undefined, void> {
+  const { access, execution, moment, reader, workspace } = table;
+  const slots = wanted.map((each) => reader.slot(each));
+  const wantedNeeds = reader.needsOf([], wanted);
+  const finder = new NodeFinder(table, conditions.stored);
+  for (const found of finder.find(source)) {
+    if (found === undefined) {
+      yield undefined;
+      continue;
+    }
+    const { record } = found;
+    execution.spend(ROW_WORK + BYTE_WORK * record.bytes.length);
+    const shown = access.shownFields(workspace, record);
+    for (const { chain, locale } of table.locales) {
+      if (chain.length > 0 && record.hasTranslations && isHidden(record, chain)) continue;
+      const row = new NodeRow(record, shown, locale, chain);
+      if (!(yield* holds(row, table, conditions, found))) continue;
+      yield* row.prepare(table, wantedNeeds);
+      const values = slots.map((slot) => slot(row));
+      moment.rest();
+      yield { row: values, bytes: record.bytes.length };
+    }
+    moment.rest();
+  }
+}
+
+function* holds(
+  row: NodeRow,
+  table: NodeTable,
+  conditions: CompiledConditions,
+  { isDecided }: FoundNode,
+): Generator<undefined, boolean> {
+  yield* row.prepare(table, isDecided ? conditions.lateNeeds : conditions.everyNeeds);
+  return (isDecided ? conditions.late : conditions.every).every((condition) => condition(row) === true);
+}

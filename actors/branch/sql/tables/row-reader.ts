@@ -1,0 +1,215 @@
+import { assert } from '#runtime/base/assert.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { compileExpression } from '#runtime/sql-exec/expressions/compile-expression.ts';
+import type { Evaluate } from '#runtime/sql-exec/expressions/evaluate.ts';
+import type { Execution } from '#runtime/sql-exec/execution.ts';
+import type { WantedColumn } from '#runtime/sql-exec/ports.ts';
+import type { BoundCall, BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { NodesPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import { type NodeColumn, nodeColumns } from '#runtime/sql-plan/node-columns.ts';
+import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
+import type { NodeRow, RowNeeds } from './node-row.ts';
+import {
+  isPrepared,
+  type NodeValues,
+  type PreparedColumn,
+  preparedColumn,
+  PropertyKey,
+  storedColumn,
+  type TableFacts,
+} from './node-values.ts';
+import { propertyAsText } from './property-text.ts';
+import { columnNamed, constantText, propertyOf } from './known-conditions.ts';
+
+/** What conditions and wanted columns of a table read. */
+export class RowReader {
+  readonly #table: NodesPlan;
+  readonly #facts: TableFacts;
+  readonly #execution: Execution;
+  readonly #targetOf: (call: BoundCall) => string | undefined;
+  readonly #keys = new Map<string, PropertyKey>();
+
+  /** @param targetOf the target of a call of `REFERENCES`; undefined: none that the caller may see */
+  constructor(
+    table: NodesPlan,
+    facts: TableFacts,
+    execution: Execution,
+    targetOf: (call: BoundCall) => string | undefined,
+  ) {
+    this.#table = table;
+    this.#facts = facts;
+    this.#execution = execution;
+    this.#targetOf = targetOf;
+  }
+
+  /** What an expression needs of a row. */
+  needsOf(expressions: readonly BoundExpression[], wanted: readonly WantedColumn[] = []): RowNeeds {
+    const needs = new Needs(this.#table.relation, this.#targetOf);
+    for (const each of expressions) needs.add(each);
+    for (const each of wanted) needs.want(each);
+    return needs;
+  }
+
+  /**
+   * Whether a condition can be evaluated where a node is stored.
+   *
+   * @param isOneLocale whether the row is the node in the default language
+   */
+  isInPlace(condition: BoundExpression, isOneLocale: boolean): boolean {
+    const { columns, isOfProperties, targets } = this.needsOf([condition]);
+    if (!isOneLocale && (isOfProperties || columns.has('locale'))) return false;
+    return targets.size === 0 && [...columns].every((column) => column === 'locale');
+  }
+
+  /** Compiles a condition for rows where they are stored, see {@link isInPlace}. */
+  inPlace(condition: BoundExpression, locale: string): Evaluate<NodeValues> {
+    return compileExpression<NodeValues>(
+      condition,
+      (expression) =>
+        this.#stored(expression) ?? (this.#columnOf(expression) === 'locale' ? () => locale : undefined),
+      this.#execution,
+    );
+  }
+
+  /** Compiles a condition for rows that were prepared for it. */
+  condition(condition: BoundExpression): Evaluate<NodeRow> {
+    return compileExpression<NodeRow>(
+      condition,
+      (expression) => this.#stored(expression) ?? this.#prepared(expression),
+      this.#execution,
+    );
+  }
+
+  /** Reads a slot of a row that was prepared for it. */
+  slot(wanted: WantedColumn): Evaluate<NodeRow> {
+    if (wanted.kind === 'property') return this.#property(wanted.key, wanted.isText);
+    const { name } = nodeColumns[wanted.column] as (typeof nodeColumns)[number];
+    return isPrepared(name) ? preparedColumn(name) : storedColumn(name, this.#facts);
+  }
+
+  #columnOf(expression: BoundExpression): NodeColumn | undefined {
+    return columnNamed(expression, this.#table.relation);
+  }
+
+  #stored(expression: BoundExpression): Evaluate<NodeValues> | undefined {
+    const property = propertyOf(expression, this.#table.relation);
+    if (property !== undefined) return this.#property(property.key, property.isText);
+    const column = this.#columnOf(expression);
+    return column === undefined || isPrepared(column) ? undefined : storedColumn(column, this.#facts);
+  }
+
+  #prepared(expression: BoundExpression): Evaluate<NodeRow> | undefined {
+    if (isReferences(expression)) {
+      const target = this.#targetOf(expression);
+      return target === undefined ? () => false : (row) => row.refersTo(target);
+    }
+    const column = this.#columnOf(expression);
+    return column !== undefined && isPrepared(column) ? preparedColumn(column) : undefined;
+  }
+
+  #property(name: string, isText: boolean): Evaluate<NodeValues> {
+    let key = this.#keys.get(name);
+    if (key === undefined) {
+      key = new PropertyKey(name);
+      this.#keys.set(name, key);
+    }
+    const known = key;
+    return isText
+      ? (row) => propertyAsText(row.property(known), this.#execution)
+      : (row) => jsonb(row.property(known));
+  }
+}
+
+function jsonb(value: JsonValue | undefined): SqlValue {
+  return value === undefined ? null : new Jsonb(value);
+}
+
+/** Whether an expression is a call of `REFERENCES`, which the table itself has to answer. */
+export function isReferences(expression: BoundExpression): expression is BoundCall {
+  return expression.kind === 'call' && expression.function.name === 'REFERENCES';
+}
+
+/** Collects what expressions read. */
+class Needs implements RowNeeds {
+  readonly columns = new Set<PreparedColumn>();
+  readonly targets = new Set<string>();
+  readonly properties = new Set<string>();
+  readonly #relation: number;
+  readonly #targetOf: (call: BoundCall) => string | undefined;
+
+  constructor(relation: number, targetOf: (call: BoundCall) => string | undefined) {
+    this.#relation = relation;
+    this.#targetOf = targetOf;
+  }
+
+  want(wanted: WantedColumn): void {
+    if (wanted.kind === 'property') this.#property(wanted.key);
+    else this.#column((nodeColumns[wanted.column] as (typeof nodeColumns)[number]).name);
+  }
+
+  add(root: BoundExpression): void {
+    const rest = [root];
+    for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+      if (isReferences(next)) {
+        const target = this.#targetOf(next);
+        if (target !== undefined) this.targets.add(target);
+        continue;
+      }
+      const property = propertyOf(next, this.#relation);
+      if (property !== undefined) {
+        this.#property(property.key);
+        continue;
+      }
+      const column = columnNamed(next, this.#relation);
+      if (column !== undefined) this.#column(column);
+      else rest.push(...partsOf(next));
+    }
+  }
+
+  get isOfProperties(): boolean {
+    return this.properties.size > 0 || this.columns.has('properties');
+  }
+
+  #property(name: string): void {
+    this.properties.add(name);
+  }
+
+  #column(column: NodeColumn): void {
+    if (isPrepared(column)) this.columns.add(column);
+  }
+}
+
+/** The expressions of which an expression is made. */
+export function partsOf(expression: BoundExpression): readonly BoundExpression[] {
+  switch (expression.kind) {
+    case 'constant':
+    case 'column':
+      return [];
+    case 'call':
+      return expression.args;
+    case 'and':
+    case 'or':
+    case 'coalesce':
+      return expression.operands;
+    case 'not':
+    case 'is':
+      return [expression.operand];
+    case 'case':
+      return [...expression.branches.flatMap(({ when, then }) => [when, then]), expression.otherwise];
+    case 'in':
+      return [expression.operand, ...expression.items];
+    case 'array':
+      return expression.items;
+    case 'quantified':
+      return [expression.left, expression.array];
+    case 'scalar-subquery':
+    case 'exists-subquery':
+    case 'quantified-subquery':
+      assert(false, 'a condition of a table has no subquery');
+  }
+}
+
+/** The text of a call of `REFERENCES`. */
+export function referenceText(call: BoundCall): string | undefined {
+  return constantText(call.args.at(-1));
+}

@@ -1,0 +1,34 @@
+import { allFields, type FieldFilter } from '#runtime/access/field-filter.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { decodeRevision, formatRevision } from '#runtime/content/revision.ts';
+import type { TextColumn } from '#runtime/tree/record/record-layout.ts';
+import { RecordView } from '#runtime/tree/record/record-view.ts';
+import type { NodeValues, PropertyKey } from './node-values.ts';
+
+/** The node that a scan looks at where it is stored. One instance is moved from row to row. */
+export class StoredValues implements NodeValues {
+  #view = new RecordView();
+  #shown: FieldFilter = allFields;
+
+  /** Moves to a row. @param shown the properties that the caller may read */
+  point(view: RecordView, shown: FieldFilter): void {
+    this.#view = view;
+    this.#shown = shown;
+  }
+
+  text(column: TextColumn): string | null {
+    return this.#view.column(column);
+  }
+
+  version(): number {
+    return this.#view.version();
+  }
+
+  revision(): string {
+    return formatRevision(decodeRevision(this.#view.sinceKey(), 0));
+  }
+
+  property({ name, wanted }: PropertyKey): JsonValue | undefined {
+    return this.#shown.has(name) ? this.#view.property(wanted) : undefined;
+  }
+}

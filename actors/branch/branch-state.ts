@@ -1,4 +1,10 @@
-import type { BranchEntry, RepositorySettings, TagEntry } from '#actors/repository/messages.ts';
+import type {
+  BranchEntry,
+  ListWorkspaces,
+  RepositorySettings,
+  TagEntry,
+  WorkspaceList,
+} from '#actors/repository/messages.ts';
 import { BranchAccess } from './access/branch-access.ts';
 import type { BranchQuery, BranchState as ShownState } from './messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
@@ -98,6 +104,12 @@ export class BranchState {
     if (branch !== undefined) return { actor: this.#branchActor(branch as BranchEntry), taggedAt: undefined };
     const tag = this.#context.ask(this.#repository, { type: 'FindTag', name }) as TagEntry | undefined;
     return tag && { actor: this.#branchActor(tag.branch), taggedAt: tag.revision };
+  }
+
+  /** The workspaces of the repository, sorted by name. Only for a caller who administers it. */
+  workspaces(): readonly Workspace[] {
+    const query: ListWorkspaces = { type: 'ListWorkspaces' };
+    return (this.#context.ask(this.#repository, query) as WorkspaceList).items;
   }
 
   /** Languages of the repository. */

@@ -1,0 +1,24 @@
+import type { LiteralNode } from './nodes/expression-nodes.ts';
+
+const INT_MAX = 2_147_483_647;
+const BIGINT_MAX = 9_223_372_036_854_775_807n;
+/** Digits above which an integer cannot fit into 64 bits; leading zeros are cut off before. */
+const BIGINT_DIGITS = 19;
+
+/**
+ * The value of a number as it was written, of the first type that it fits: INT, BIGINT, DOUBLE.
+ *
+ * @returns undefined: it is larger than any DOUBLE
+ */
+export function literalNumber(image: string): Pick<LiteralNode, 'type' | 'value'> | undefined {
+  if (/^\d+$/.test(image)) {
+    const digits = image.replace(/^0+(?=\d)/, '');
+    if (digits.length <= BIGINT_DIGITS) {
+      const value = BigInt(digits);
+      if (value <= INT_MAX) return { type: 'int', value: Number(value) };
+      if (value <= BIGINT_MAX) return { type: 'bigint', value };
+    }
+  }
+  const value = Number(image);
+  return Number.isFinite(value) ? { type: 'double', value } : undefined;
+}

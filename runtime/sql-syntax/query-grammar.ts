@@ -1,0 +1,604 @@
+import type { IToken, ParserMethod } from 'chevrotain';
+import { ExpressionGrammar } from './expression-grammar.ts';
+import { nameOf, spanOf, textOf } from './grammar-base.ts';
+import type { Expression } from './nodes/expression-nodes.ts';
+import type {
+  CommonTable,
+  JoinNode,
+  Query,
+  QueryBody,
+  SelectItem,
+  SelectNode,
+  Source,
+  ValuesNode,
+} from './nodes/query-nodes.ts';
+import type { Statement } from './nodes/statement-nodes.ts';
+import { type SetOperator, setOperations } from './set-operations.ts';
+import {
+  anyLabel,
+  comma,
+  dot,
+  identifier,
+  keywords,
+  leftParenthesis,
+  rightParenthesis,
+  star,
+  text,
+} from './tokens.ts';
+import type { TokenizedStatement } from './tokenize.ts';
+
+/** What follows the name or the query of a source. */
+interface SourceAlias {
+  readonly alias: string | undefined;
+  readonly columnAliases: readonly string[];
+}
+
+const statementStarts = [keywords.SELECT, keywords.VALUES, keywords.WITH, keywords.EXPLAIN, leftParenthesis];
+/** Words before a parenthesis in GROUP BY that are no functions. */
+const GROUPINGS: ReadonlySet<string> = new Set(['ROLLUP', 'CUBE']);
+
+/** The rules for queries and statements. One instance reads one statement after the other. */
+export class QueryGrammar extends ExpressionGrammar {
+  constructor() {
+    super();
+    this.performSelfAnalysis();
+  }
+
+  /**
+   * The tree of a statement.
+   *
+   * @throws {ServiceError} `VALIDATION_FAILED`, with the place
+   */
+  read(statement: TokenizedStatement, source: string): Statement {
+    try {
+      this.begin(statement, source);
+      if (!this.isAhead(1, ...statementStarts)) {
+        const first = this.LA(1);
+        const image = first.image.length > 40 ? `${first.image.slice(0, 40).toWellFormed()}…` : first.image;
+        throw this.failAt(
+          `Only SELECT, VALUES, WITH and EXPLAIN are supported here, got ${image}`,
+          spanOf(first),
+        );
+      }
+      const tree = this.statement();
+      const failure = this.failure();
+      if (failure !== undefined) throw failure;
+      return tree;
+    } finally {
+      this.end();
+    }
+  }
+
+  private readonly statement: ParserMethod<[], Statement> = this.RULE('statement', (): Statement => {
+    const start = this.ACTION(() => this.nextStart);
+    let isExplain = false;
+    let isAnalyze = false;
+    let isVerbose = false;
+    this.OPTION(() => {
+      this.CONSUME(keywords.EXPLAIN);
+      isExplain = true;
+      isAnalyze = this.OPTION2(() => this.CONSUME(keywords.ANALYZE)) !== undefined;
+      isVerbose = this.OPTION3(() => this.CONSUME(keywords.VERBOSE)) !== undefined;
+      this.ACTION(() => {
+        if (this.isAhead(1, ...statementStarts)) return;
+        const { image } = this.LA(1);
+        if (image === '') return;
+        throw this.failAt(`Only SELECT, VALUES and WITH can be explained here, got ${image.slice(0, 40)}`, {
+          start: this.nextStart,
+        });
+      });
+    });
+    const query = this.SUBRULE(this.query);
+    return this.ACTION(() => {
+      const span = this.spanFrom(start);
+      return isExplain
+        ? { kind: 'explain', isAnalyze, isVerbose, query, span }
+        : { kind: 'query-statement', query, span };
+    });
+  });
+
+  readonly query = this.RULE('query', (): Query => {
+    const start = this.ACTION(() => this.nextStart);
+    let isRecursive = false;
+    const commonTables: CommonTable[] = [];
+    this.OPTION(() => {
+      this.CONSUME(keywords.WITH);
+      this.OPTION2({
+        // A common table may be called recursive.
+        GATE: () => !this.isAhead(2, keywords.AS, leftParenthesis),
+        DEF: () => {
+          this.CONSUME(keywords.RECURSIVE);
+          isRecursive = true;
+        },
+      });
+      this.AT_LEAST_ONE_SEP({ SEP: comma, DEF: () => commonTables.push(this.SUBRULE(this.commonTable)) });
+    });
+    const body = this.SUBRULE(this.queryBody);
+    const orderBy = this.OPTION3(() => this.SUBRULE(this.orderBy)) ?? [];
+    let limit: Expression | undefined;
+    let offset: Expression | undefined;
+    let hasLimit = false;
+    this.MANY(() => {
+      this.OR([
+        {
+          ALT: () => {
+            const word = this.CONSUME(keywords.LIMIT);
+            this.ACTION(() => {
+              if (hasLimit) throw this.twice('LIMIT', word);
+            });
+            hasLimit = true;
+            limit = this.SUBRULE(this.limitCount);
+          },
+        },
+        {
+          ALT: () => {
+            const word = this.CONSUME(keywords.OFFSET);
+            this.ACTION(() => {
+              if (offset !== undefined) throw this.twice('OFFSET', word);
+            });
+            offset = this.SUBRULE(this.expression);
+            this.OPTION4(() => this.SUBRULE(this.rowWord));
+          },
+        },
+        {
+          ALT: () => {
+            const word = this.CONSUME(keywords.FETCH);
+            this.ACTION(() => {
+              if (hasLimit) throw this.twice('LIMIT', word);
+            });
+            hasLimit = true;
+            limit = this.SUBRULE(this.fetchCount);
+          },
+        },
+      ]);
+    });
+    return this.ACTION(() => ({
+      kind: 'query',
+      isRecursive,
+      commonTables,
+      body,
+      orderBy,
+      limit,
+      offset,
+      span: this.spanFrom(start),
+    }));
+  });
+
+  private twice(clause: string, token: IToken): Error {
+    return this.failAt(`Syntax error: ${clause} is written twice`, spanOf(token));
+  }
+
+  private readonly limitCount = this.RULE('limitCount', (): Expression | undefined =>
+    this.choose<Expression | undefined>([
+      {
+        ALT: () => {
+          this.CONSUME(keywords.ALL);
+          return undefined;
+        },
+      },
+      { ALT: () => this.SUBRULE(this.expression) },
+    ]),
+  );
+
+  /** `FIRST n ROWS ONLY`; one row when there is no number. */
+  private readonly fetchCount = this.RULE('fetchCount', (): Expression => {
+    const first = this.OR([
+      { ALT: () => this.CONSUME(keywords.FIRST) },
+      { ALT: () => this.CONSUME(keywords.NEXT) },
+    ]);
+    const count = this.OPTION({
+      GATE: () => !this.isAhead(1, keywords.ROW, keywords.ROWS),
+      DEF: () => this.SUBRULE(this.expression),
+    });
+    this.SUBRULE(this.rowWord);
+    this.CONSUME(keywords.ONLY);
+    return this.ACTION(() => count ?? { kind: 'literal', type: 'int', value: 1, span: spanOf(first) });
+  });
+
+  private readonly rowWord = this.RULE('rowWord', (): void => {
+    this.OR([{ ALT: () => this.CONSUME(keywords.ROW) }, { ALT: () => this.CONSUME(keywords.ROWS) }]);
+  });
+
+  private readonly commonTable = this.RULE('commonTable', (): CommonTable => {
+    const name = this.CONSUME(identifier);
+    const columns = this.OPTION(() => this.SUBRULE(this.nameList)) ?? [];
+    this.CONSUME(keywords.AS);
+    const query = this.SUBRULE(this.queryInParentheses);
+    return this.ACTION(() => ({ name: nameOf(name), columns, query, span: this.spanFrom(name.startOffset) }));
+  });
+
+  /** `(a, b)` as names. */
+  private readonly nameList = this.RULE('nameList', (): string[] => {
+    const names: string[] = [];
+    this.CONSUME(leftParenthesis);
+    this.AT_LEAST_ONE_SEP({
+      SEP: comma,
+      DEF: () => {
+        const name = this.CONSUME(identifier);
+        this.ACTION(() => names.push(nameOf(name)));
+      },
+    });
+    this.CONSUME(rightParenthesis);
+    return names;
+  });
+
+  private readonly queryBody = this.RULE('queryBody', (): QueryBody => {
+    const operands = [this.SUBRULE(this.queryOperand)];
+    const operators: SetOperator[] = [];
+    this.MANY(() => {
+      const word = this.OR([
+        { ALT: () => this.CONSUME(keywords.UNION) },
+        { ALT: () => this.CONSUME(keywords.INTERSECT) },
+        { ALT: () => this.CONSUME(keywords.EXCEPT) },
+      ]);
+      let isAll = false;
+      this.OPTION(() => {
+        this.OR2([
+          {
+            ALT: () => {
+              this.CONSUME(keywords.ALL);
+              isAll = true;
+            },
+          },
+          { ALT: () => this.CONSUME(keywords.DISTINCT) },
+        ]);
+      });
+      operands.push(this.SUBRULE2(this.queryOperand));
+      this.ACTION(() =>
+        operators.push({ operator: word.image.toLowerCase() as SetOperator['operator'], isAll }),
+      );
+    });
+    return this.ACTION(() => setOperations(operands, operators));
+  });
+
+  private readonly queryOperand = this.RULE(
+    'queryOperand',
+    (): QueryBody =>
+      this.choose<QueryBody>([
+        { ALT: () => this.SUBRULE(this.select) },
+        { ALT: () => this.SUBRULE(this.values) },
+        {
+          ALT: () => {
+            const query = this.SUBRULE(this.queryInParentheses);
+            return this.ACTION(() => withoutParentheses(query));
+          },
+        },
+      ]),
+  );
+
+  private readonly values = this.RULE('values', (): ValuesNode => {
+    const { startOffset } = this.CONSUME(keywords.VALUES);
+    const rows: Expression[][] = [];
+    this.AT_LEAST_ONE_SEP({
+      SEP: comma,
+      DEF: () => {
+        const row: Expression[] = [];
+        this.CONSUME(leftParenthesis);
+        this.AT_LEAST_ONE_SEP2({ SEP: comma, DEF: () => row.push(this.SUBRULE(this.expression)) });
+        this.CONSUME(rightParenthesis);
+        rows.push(row);
+      },
+    });
+    return this.ACTION(() => ({ kind: 'values', rows, span: this.spanFrom(startOffset) }));
+  });
+
+  private readonly select = this.RULE('select', (): SelectNode => {
+    const { startOffset } = this.CONSUME(keywords.SELECT);
+    let distinct: SelectNode['distinct'];
+    this.OPTION(() => {
+      this.OR([
+        {
+          ALT: () => {
+            distinct = this.SUBRULE(this.distinct);
+          },
+        },
+        { ALT: () => this.CONSUME(keywords.ALL) },
+      ]);
+    });
+    const items: SelectItem[] = [];
+    this.AT_LEAST_ONE_SEP({ SEP: comma, DEF: () => items.push(this.SUBRULE(this.selectItem)) });
+    const from = this.OPTION2(() => this.SUBRULE(this.from)) ?? [];
+    const where = this.OPTION3(() => {
+      this.CONSUME(keywords.WHERE);
+      return this.SUBRULE(this.expression);
+    });
+    const groupBy = this.OPTION4(() => this.SUBRULE(this.groupBy)) ?? [];
+    const having = this.OPTION5(() => {
+      this.CONSUME(keywords.HAVING);
+      return this.SUBRULE2(this.expression);
+    });
+    this.OPTION6(() => {
+      const { startOffset: start } = this.CONSUME(keywords.WINDOW);
+      this.ACTION(() => {
+        throw this.failAt(
+          'Named windows are not supported; write the window between the parentheses of OVER',
+          { start },
+        );
+      });
+    });
+    return this.ACTION(() => ({
+      kind: 'select',
+      distinct,
+      items,
+      from,
+      where,
+      groupBy,
+      having,
+      span: this.spanFrom(startOffset),
+    }));
+  });
+
+  private readonly distinct = this.RULE('distinct', (): 'all' | Expression[] => {
+    this.CONSUME(keywords.DISTINCT);
+    const on = this.OPTION(() => {
+      this.CONSUME(keywords.ON);
+      this.CONSUME(leftParenthesis);
+      const list: Expression[] = [];
+      this.AT_LEAST_ONE_SEP({ SEP: comma, DEF: () => list.push(this.SUBRULE(this.expression)) });
+      this.CONSUME(rightParenthesis);
+      return list;
+    });
+    return on ?? 'all';
+  });
+
+  private readonly selectItem = this.RULE(
+    'selectItem',
+    (): SelectItem =>
+      this.choose<SelectItem>([
+        {
+          ALT: () => {
+            const token = this.CONSUME(star);
+            return this.ACTION(() => ({ kind: 'star', table: undefined, span: spanOf(token) }));
+          },
+        },
+        {
+          GATE: () => this.isAhead(2, dot) && this.isAhead(3, star),
+          ALT: () => {
+            const table = this.CONSUME(identifier);
+            this.CONSUME(dot);
+            this.CONSUME2(star);
+            return this.ACTION(() => ({
+              kind: 'star',
+              table: nameOf(table),
+              span: this.spanFrom(table.startOffset),
+            }));
+          },
+        },
+        {
+          ALT: () => {
+            const expression = this.SUBRULE(this.expression);
+            const alias = this.SUBRULE(this.columnAlias);
+            return { kind: 'item', expression, alias };
+          },
+          IGNORE_AMBIGUITIES: true,
+        },
+      ]),
+  );
+
+  private readonly columnAlias = this.RULE('columnAlias', (): string | undefined => {
+    let alias: string | undefined;
+    this.OPTION(() => {
+      const name = this.OR([
+        {
+          ALT: () => {
+            this.CONSUME(keywords.AS);
+            return this.CONSUME(anyLabel);
+          },
+        },
+        { ALT: () => this.CONSUME(identifier) },
+      ]);
+      this.ACTION(() => {
+        alias = nameOf(name);
+      });
+    });
+    return alias;
+  });
+
+  private readonly from = this.RULE('from', (): Source[] => {
+    this.CONSUME(keywords.FROM);
+    const sources: Source[] = [];
+    this.AT_LEAST_ONE_SEP({ SEP: comma, DEF: () => sources.push(this.SUBRULE(this.source)) });
+    return sources;
+  });
+
+  private readonly groupBy = this.RULE('groupBy', (): Expression[] => {
+    this.CONSUME(keywords.GROUP);
+    this.CONSUME(keywords.BY);
+    const list: Expression[] = [];
+    this.AT_LEAST_ONE_SEP({
+      SEP: comma,
+      DEF: () => {
+        this.ACTION(() => this.refuseGrouping());
+        list.push(this.SUBRULE(this.expression));
+      },
+    });
+    return list;
+  });
+
+  private refuseGrouping(): void {
+    const token = this.LA(1);
+    const word = token.image.toUpperCase();
+    if (GROUPINGS.has(word) && this.isCallAhead()) throw this.unsupported(word, token);
+    if (word === 'GROUPING' && this.LA(2).image.toUpperCase() === 'SETS') {
+      throw this.unsupported('GROUPING SETS', token);
+    }
+  }
+
+  /** A source and what is joined to it, from the left. */
+  private readonly source = this.RULE('source', (): Source => {
+    const start = this.ACTION(() => this.nextStart);
+    let left = this.SUBRULE(this.sourceOperand);
+    this.MANY(() => {
+      const type = this.SUBRULE(this.joinType);
+      const right = this.SUBRULE2(this.sourceOperand);
+      const on = this.OPTION({
+        GATE: () => type !== 'cross',
+        DEF: () => this.SUBRULE(this.joinCondition),
+      });
+      left = this.ACTION(() => {
+        if (type !== 'cross' && on === undefined) {
+          throw this.failAt('Syntax error: expected ON behind JOIN', { start: this.lastEnd });
+        }
+        return { kind: 'join', type, left, right, on, span: this.spanFrom(start) };
+      });
+    });
+    return left;
+  });
+
+  private readonly joinCondition = this.RULE(
+    'joinCondition',
+    (): Expression =>
+      this.choose<Expression>([
+        {
+          ALT: () => {
+            this.CONSUME(keywords.ON);
+            return this.SUBRULE(this.expression);
+          },
+        },
+        {
+          ALT: () => {
+            const word = this.CONSUME(keywords.USING);
+            return this.ACTION((): Expression => {
+              throw this.failAt('JOIN … USING is not supported; write JOIN … ON', spanOf(word));
+            });
+          },
+        },
+      ]),
+  );
+
+  private readonly joinType = this.RULE('joinType', (): JoinNode['type'] => {
+    let type: JoinNode['type'] = 'inner';
+    this.OR([
+      {
+        ALT: () => {
+          this.CONSUME(keywords.CROSS);
+          type = 'cross';
+        },
+      },
+      { ALT: () => this.CONSUME(keywords.INNER) },
+      {
+        ALT: () => {
+          const word = this.CONSUME(keywords.NATURAL);
+          this.ACTION(() => {
+            throw this.failAt('NATURAL JOIN is not supported; write JOIN … ON', spanOf(word));
+          });
+        },
+      },
+      {
+        ALT: () => {
+          const side = this.OR2([
+            { ALT: () => this.CONSUME(keywords.LEFT) },
+            { ALT: () => this.CONSUME(keywords.RIGHT) },
+            { ALT: () => this.CONSUME(keywords.FULL) },
+          ]);
+          this.OPTION(() => this.CONSUME(keywords.OUTER));
+          this.ACTION(() => {
+            type = side.image.toLowerCase() as JoinNode['type'];
+          });
+        },
+      },
+      { ALT: () => {} },
+    ]);
+    this.CONSUME(keywords.JOIN);
+    return type;
+  });
+
+  private readonly sourceOperand = this.RULE('sourceOperand', (): Source => {
+    const start = this.ACTION(() => this.nextStart);
+    const isLateral = this.OPTION(() => this.CONSUME(keywords.LATERAL)) !== undefined;
+    return this.choose<Source>([
+      {
+        GATE: () => this.isQueryAhead(),
+        ALT: () => {
+          const query = this.SUBRULE(this.queryInParentheses);
+          const names = this.SUBRULE(this.sourceAlias);
+          return this.ACTION(() => ({
+            kind: 'derived-table',
+            query,
+            ...names,
+            isLateral,
+            span: this.spanFrom(start),
+          }));
+        },
+      },
+      {
+        GATE: () => !isLateral,
+        ALT: () => {
+          this.CONSUME(leftParenthesis);
+          const source = this.SUBRULE(this.source);
+          this.CONSUME(rightParenthesis);
+          return source;
+        },
+        IGNORE_AMBIGUITIES: true,
+      },
+      {
+        GATE: () => this.isCallAhead(),
+        ALT: () => {
+          const name = this.CONSUME(identifier);
+          const args = this.SUBRULE(this.functionArguments);
+          const names = this.SUBRULE2(this.sourceAlias);
+          return this.ACTION(() => ({
+            kind: 'function-table',
+            name: nameOf(name).toUpperCase(),
+            args,
+            ...names,
+            isLateral,
+            span: this.spanFrom(start),
+          }));
+        },
+      },
+      {
+        GATE: () => !isLateral,
+        ALT: () => {
+          const name = this.OR2([
+            { ALT: () => this.CONSUME2(identifier) },
+            { ALT: () => this.CONSUME(text) },
+          ]);
+          const names = this.SUBRULE3(this.sourceAlias);
+          return this.ACTION(() => ({
+            kind: 'table',
+            name: name.tokenType === text ? textOf(name) : nameOf(name),
+            isBare: name.image[0] !== '"' && name.image[0] !== "'",
+            ...names,
+            span: this.spanFrom(start),
+          }));
+        },
+        IGNORE_AMBIGUITIES: true,
+      },
+    ]);
+  });
+
+  private readonly functionArguments = this.RULE('functionArguments', (): Expression[] => {
+    const args: Expression[] = [];
+    this.CONSUME(leftParenthesis);
+    this.MANY_SEP({ SEP: comma, DEF: () => args.push(this.SUBRULE(this.expression)) });
+    this.CONSUME(rightParenthesis);
+    return args;
+  });
+
+  private readonly sourceAlias = this.RULE('sourceAlias', (): SourceAlias => {
+    let alias: string | undefined;
+    let columnAliases: readonly string[] = [];
+    this.OPTION(() => {
+      this.OPTION2(() => this.CONSUME(keywords.AS));
+      const name = this.CONSUME(identifier);
+      this.ACTION(() => {
+        alias = nameOf(name);
+      });
+      columnAliases = this.OPTION3(() => this.SUBRULE(this.nameList)) ?? [];
+    });
+    return { alias, columnAliases };
+  });
+}
+
+/** A query that is only something in parentheses is that thing: the parentheses say no more than the tree does. */
+function withoutParentheses(query: Query): QueryBody {
+  const { commonTables, orderBy, limit, offset, isRecursive } = query;
+  const isPlain =
+    commonTables.length === 0 &&
+    orderBy.length === 0 &&
+    limit === undefined &&
+    offset === undefined &&
+    !isRecursive;
+  return isPlain ? query.body : query;
+}

@@ -1,0 +1,227 @@
+import { type IToken, Lexer, tokenMatcher } from 'chevrotain';
+import { invalid } from '#runtime/errors/service-error.ts';
+import {
+  dollarTagAt,
+  endOfBlockComment,
+  endOfDollarText,
+  endOfLineComment,
+  endOfQuoted,
+  UNTERMINATED,
+} from './opaque-text.ts';
+import { sqlError } from './sql-error.ts';
+import {
+  keywordOf,
+  keywords,
+  leftBracket,
+  leftParenthesis,
+  lexed,
+  number,
+  rightBracket,
+  rightParenthesis,
+  semicolon,
+  strange,
+  word,
+} from './tokens.ts';
+
+/** Longest text of a request, in UTF-16 units. */
+export const TEXT_LENGTH_MAX = 1_000_000;
+/** Most words, numbers and signs in one text. What is read is kept in memory, about 1 KiB for each. */
+export const TOKENS_MAX = 50_000;
+/** Deepest nesting of parentheses, brackets and CASE. */
+export const NESTING_MAX = 200;
+
+/** One statement as tokens. */
+export interface TokenizedStatement {
+  readonly tokens: readonly IToken[];
+  /** The opening parentheses in which a query stands. */
+  readonly queryParentheses: ReadonlySet<IToken>;
+}
+
+let lexer: Lexer | undefined;
+
+function theLexer(): Lexer {
+  lexer ??= new Lexer(lexed, { positionTracking: 'onlyOffset', ensureOptimizations: true });
+  return lexer;
+}
+
+/** What class a character belongs to, for counting tokens: a word goes on as long as its characters do. */
+function isWordUnit(unit: number): boolean {
+  return (
+    (unit >= 97 && unit <= 122) ||
+    (unit >= 65 && unit <= 90) ||
+    (unit >= 48 && unit <= 57) ||
+    unit === 95 ||
+    unit === 36 ||
+    unit >= 128
+  );
+}
+
+/** Behind the string, name or comment that begins at an offset; the offset itself when none does. */
+function behindOpaque(source: string, at: number): number {
+  const first = source.charAt(at);
+  if (first === "'" || first === '"') {
+    return terminated(endOfQuoted(source, at), first === "'" ? 'string' : 'quoted name', source, at);
+  }
+  if (first === '-' && source.charAt(at + 1) === '-') return endOfLineComment(source, at);
+  if (first === '/' && source.charAt(at + 1) === '*') {
+    return terminated(endOfBlockComment(source, at), 'comment', source, at);
+  }
+  if (first === '$') {
+    const tag = dollarTagAt(source, at);
+    if (tag !== undefined) return terminated(endOfDollarText(source, at, tag), 'string', source, at);
+  }
+  return at;
+}
+
+function terminated(end: number, what: string, source: string, start: number): number {
+  if (end === UNTERMINATED) throw sqlError(`Unterminated ${what}`, source, { start });
+  return end;
+}
+
+/**
+ * Refuses a text of too many tokens before it is cut into them, and strings and comments without an end.
+ * Signs count one each, so that it never counts less than there are.
+ */
+function checkTokens(source: string): void {
+  let count = 0;
+  let at = 0;
+  while (at < source.length) {
+    const unit = source.charCodeAt(at);
+    if (unit === 32 || (unit >= 9 && unit <= 13)) {
+      at += 1;
+      continue;
+    }
+    count += 1;
+    if (count > TOKENS_MAX) {
+      throw sqlError(`Statement too long: more than ${TOKENS_MAX} words and signs`, source, { start: at });
+    }
+    const end = behindOpaque(source, at);
+    if (end > at) {
+      at = end;
+      continue;
+    }
+    at += 1;
+    if (isWordUnit(unit)) while (at < source.length && isWordUnit(source.charCodeAt(at))) at += 1;
+  }
+}
+
+/**
+ * Cuts a text into statements and these into tokens. Pieces without a token are left out.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`: the text is too long, nests too deeply, or has a string or comment
+ *   without an end, or a character that begins no token
+ */
+export function tokenize(source: string): readonly TokenizedStatement[] {
+  if (source.length > TEXT_LENGTH_MAX) {
+    throw invalid(`Statement too long: ${source.length} characters, the most are ${TEXT_LENGTH_MAX}`);
+  }
+  checkTokens(source);
+  const { tokens } = theLexer().tokenize(source);
+  const statements: TokenizedStatement[] = [];
+  let start = 0;
+  for (let index = 0; index <= tokens.length; index += 1) {
+    const token = tokens[index];
+    if (token !== undefined) classify(token, tokens[index - 1], source);
+    if (token !== undefined && token.tokenType !== semicolon) continue;
+    if (index > start) {
+      const piece = tokens.slice(start, index);
+      statements.push({ tokens: piece, queryParentheses: findQueryParentheses(piece, source) });
+    }
+    start = index + 1;
+  }
+  return statements;
+}
+
+/** Makes words keywords, and refuses what is no token. */
+function classify(token: IToken, before: IToken | undefined, source: string): void {
+  const span = { start: token.startOffset };
+  if (token.tokenType === strange) {
+    const character = String.fromCodePoint(source.codePointAt(token.startOffset) ?? 0).toWellFormed();
+    throw sqlError(`Syntax error: unexpected character "${character}"`, source, span);
+  }
+  if (token.tokenType !== word) return;
+  if (before?.tokenType === number && before.startOffset + before.image.length === token.startOffset) {
+    throw sqlError(
+      `Syntax error: the number ${before.image} is followed by "${token.image.slice(0, 20)}"`,
+      source,
+      span,
+    );
+  }
+  const type = keywordOf(token.image);
+  if (type === undefined) return;
+  token.tokenType = type;
+  if (type.tokenTypeIdx !== undefined) token.tokenTypeIdx = type.tokenTypeIdx;
+}
+
+/** Whether CASE or END is a name, because it stands behind AS. */
+function isLabel(before: IToken | undefined, token: IToken): boolean {
+  return (
+    before?.tokenType === keywords.AS &&
+    (token.tokenType === keywords.CASE || token.tokenType === keywords.END)
+  );
+}
+
+interface Bracket {
+  readonly token: IToken;
+  readonly index: number;
+}
+
+/**
+ * Pairs the brackets of a statement, bounds their nesting, and finds the parentheses in which a query stands. These
+ * cannot be told by a bounded look ahead: `((SELECT 1) UNION SELECT 2)` is a query, `((SELECT 1) + 2)` is not.
+ */
+function findQueryParentheses(tokens: readonly IToken[], source: string): ReadonlySet<IToken> {
+  const open: Bracket[] = [];
+  const closedBy = new Map<IToken, number>();
+  for (let index = 0; index < tokens.length; index += 1) {
+    const token = tokens[index]!;
+    const type = isLabel(tokens[index - 1], token) ? undefined : token.tokenType;
+    if (type === leftParenthesis || type === leftBracket || type === keywords.CASE) {
+      open.push({ token, index });
+      if (open.length > NESTING_MAX) {
+        throw sqlError(`Statement nests too deeply: more than ${NESTING_MAX} levels`, source, {
+          start: token.startOffset,
+        });
+      }
+    } else if (type === rightParenthesis || type === rightBracket || type === keywords.END) {
+      // A wrong pair is the parser's to report.
+      const opening = open.pop();
+      if (opening !== undefined) closedBy.set(opening.token, index);
+    }
+  }
+  const found = new Set<IToken>();
+  for (let index = tokens.length - 1; index >= 0; index -= 1) {
+    const token = tokens[index]!;
+    if (token.tokenType === leftParenthesis && beginsQuery(tokens, index, found, closedBy)) found.add(token);
+  }
+  return found;
+}
+
+const queryStarts = [keywords.SELECT, keywords.WITH];
+const queryContinuations = [
+  keywords.UNION,
+  keywords.INTERSECT,
+  keywords.EXCEPT,
+  keywords.ORDER,
+  keywords.LIMIT,
+  keywords.OFFSET,
+  keywords.FETCH,
+  rightParenthesis,
+];
+
+function beginsQuery(
+  tokens: readonly IToken[],
+  index: number,
+  found: ReadonlySet<IToken>,
+  closedBy: ReadonlyMap<IToken, number>,
+): boolean {
+  const next = tokens[index + 1];
+  if (next === undefined) return false;
+  if (queryStarts.includes(next.tokenType)) return true;
+  // A column may be called values.
+  if (next.tokenType === keywords.VALUES) return tokens[index + 2]?.tokenType === leftParenthesis;
+  if (!found.has(next)) return false;
+  const end = closedBy.get(next);
+  const behind = end === undefined ? undefined : tokens[end + 1];
+  return behind === undefined || queryContinuations.some((type) => tokenMatcher(behind, type));
+}

@@ -1,6 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
-import { rowKey } from '#runtime/sql-values/ordering/hash-key.ts';
+import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
@@ -13,13 +13,13 @@ const ELEMENT_WORK = 50;
 
 /** Constants to look a value up in: one look-up, however many there are. */
 export class ConstantSet {
-  readonly #type: SqlType;
+  readonly #key: (values: readonly SqlValue[]) => string;
   readonly #execution: Execution;
   readonly #keys = new Set<string>();
   #hasNull = false;
 
   constructor(type: SqlType, execution: Execution) {
-    this.#type = type;
+    this.#key = rowKeyOf([type]);
     this.#execution = execution;
   }
 
@@ -55,7 +55,7 @@ export class ConstantSet {
 
   #keyOf(value: SqlValue): string {
     this.#execution.spendOnCall(keyWork(value));
-    return rowKey([value], [this.#type]);
+    return this.#key([value]);
   }
 }
 
@@ -77,14 +77,14 @@ export function compileIn<R>(
     if (item.kind === 'constant') constants.add(item.value);
     else others.push(compile(item));
   }
-  const types = [type];
+  const keyOf = rowKeyOf([type]);
   return (row) => {
     const value = operand(row);
     if (value === null) return null;
     if (constants.size > 0 && constants.has(value)) return true;
     let hasNull = constants.hasNull;
     if (others.length === 0) return hasNull ? null : false;
-    const key = rowKey([value], types);
+    const key = keyOf([value]);
     for (const other of others) {
       const item = other(row);
       if (item === null) {
@@ -92,7 +92,7 @@ export function compileIn<R>(
         continue;
       }
       execution.spendOnCall(keyWork(item));
-      if (rowKey([item], types) === key) return true;
+      if (keyOf([item]) === key) return true;
     }
     return hasNull ? null : false;
   };

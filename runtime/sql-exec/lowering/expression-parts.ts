@@ -1,0 +1,162 @@
+import type {
+  BoundAggregate,
+  BoundExpression,
+  BoundSort,
+  BoundWindow,
+} from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundQuery } from '#runtime/sql-plan/bound/logical-plan.ts';
+
+const none: readonly BoundExpression[] = [];
+
+/** The expressions that an expression consists of. Subqueries are not entered: they are independent. */
+export function partsOf(expression: BoundExpression): readonly BoundExpression[] {
+  switch (expression.kind) {
+    case 'constant':
+    case 'column':
+    case 'scalar-subquery':
+    case 'exists-subquery':
+      return none;
+    case 'call':
+      return expression.args;
+    case 'and':
+    case 'or':
+    case 'coalesce':
+      return expression.operands;
+    case 'not':
+    case 'is':
+      return [expression.operand];
+    case 'case':
+      return [...expression.branches.flatMap(({ when, then }) => [when, then]), expression.otherwise];
+    case 'in':
+      return [expression.operand, ...expression.items];
+    case 'array':
+      return expression.items;
+    case 'quantified':
+      return [expression.left, expression.array];
+    case 'quantified-subquery':
+      return [expression.left];
+  }
+}
+
+/** The same expression with other parts. */
+export function withParts(
+  expression: BoundExpression,
+  change: (part: BoundExpression) => BoundExpression,
+): BoundExpression {
+  switch (expression.kind) {
+    case 'constant':
+    case 'column':
+    case 'scalar-subquery':
+    case 'exists-subquery':
+      return expression;
+    case 'call':
+      return { ...expression, args: expression.args.map(change) };
+    case 'and':
+    case 'or':
+    case 'coalesce':
+      return { ...expression, operands: expression.operands.map(change) };
+    case 'not':
+    case 'is':
+      return { ...expression, operand: change(expression.operand) };
+    case 'case':
+      return {
+        ...expression,
+        branches: expression.branches.map(({ when, then }) => ({ when: change(when), then: change(then) })),
+        otherwise: change(expression.otherwise),
+      };
+    case 'in':
+      return { ...expression, operand: change(expression.operand), items: expression.items.map(change) };
+    case 'array':
+      return { ...expression, items: expression.items.map(change) };
+    case 'quantified':
+      return { ...expression, left: change(expression.left), array: change(expression.array) };
+    case 'quantified-subquery':
+      return { ...expression, left: change(expression.left) };
+  }
+}
+
+/** An expression and all expressions in it, in no certain order. */
+export function* walk(expression: BoundExpression): Generator<BoundExpression, void> {
+  const rest = [expression];
+  for (let part = rest.pop(); part !== undefined; part = rest.pop()) {
+    yield part;
+    for (const inner of partsOf(part)) rest.push(inner);
+  }
+}
+
+/** The query of an expression that is a subquery. */
+export function queryOf(expression: BoundExpression): BoundQuery | undefined {
+  return 'query' in expression ? expression.query : undefined;
+}
+
+/** The subqueries in expressions. */
+export function queriesIn(expressions: readonly BoundExpression[]): readonly BoundQuery[] {
+  const queries: BoundQuery[] = [];
+  for (const expression of expressions) {
+    for (const part of walk(expression)) {
+      const query = queryOf(part);
+      if (query !== undefined) queries.push(query);
+    }
+  }
+  return queries;
+}
+
+/** Whether an expression may have another value each time, or contains a subquery. */
+export function isVolatileOrQuery(expression: BoundExpression): boolean {
+  for (const part of walk(expression)) {
+    if (queryOf(part) !== undefined || isVolatileCall(part)) return true;
+  }
+  return false;
+}
+
+/** Whether an expression may have another value each time. */
+export function isVolatile(expression: BoundExpression): boolean {
+  for (const part of walk(expression)) {
+    if (isVolatileCall(part)) return true;
+  }
+  return false;
+}
+
+function isVolatileCall(part: BoundExpression): boolean {
+  return (part.kind === 'call' || part.kind === 'quantified') && part.function.isVolatile === true;
+}
+
+/** Relations whose columns an expression names. */
+export function relationsIn(expression: BoundExpression): ReadonlySet<number> {
+  const relations = new Set<number>();
+  for (const part of walk(expression)) {
+    if (part.kind === 'column') relations.add(part.relation);
+  }
+  return relations;
+}
+
+/** The conditions that must all be TRUE for an expression to be TRUE. */
+export function conjunctsOf(expression: BoundExpression): readonly BoundExpression[] {
+  if (expression.kind !== 'and') return [expression];
+  return expression.operands.flatMap(conjunctsOf);
+}
+
+/** @returns undefined: there are none */
+export function conjunction(conjuncts: readonly BoundExpression[]): BoundExpression | undefined {
+  const [first, second] = conjuncts;
+  if (first === undefined || second === undefined) return first;
+  return { kind: 'and', type: first.type, operands: conjuncts };
+}
+
+/** Expressions of the keys of an order. */
+export function sortExpressions(keys: readonly BoundSort[]): readonly BoundExpression[] {
+  return keys.map(({ expression }) => expression);
+}
+
+/** All expressions of an aggregate. */
+export function aggregateExpressions(aggregate: BoundAggregate): readonly BoundExpression[] {
+  const filter = aggregate.filter === undefined ? [] : [aggregate.filter];
+  return [...aggregate.args, ...sortExpressions(aggregate.orderBy), ...filter];
+}
+
+/** All expressions of a window. */
+export function windowExpressions(window: BoundWindow): readonly BoundExpression[] {
+  const called = window.function;
+  const args = called.kind === 'aggregate' ? aggregateExpressions(called.aggregate) : called.args;
+  return [...args, ...window.partitionBy, ...sortExpressions(window.orderBy)];
+}

@@ -1,0 +1,79 @@
+import { assert } from '#runtime/base/assert.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
+import type { Execution } from '../execution.ts';
+import type { Operator } from '../operator.ts';
+import { ROW_WORK } from '../operators/row-memory.ts';
+import type { SubqueryResult } from './subquery-results.ts';
+
+/**
+ * A subquery of an expression. It is independent of the rows around it, so it is run once, before the first row for which it
+ * may be evaluated, and its result is kept.
+ *
+ * An error in it counts only where its value is used: a CASE may avoid that.
+ */
+export class SubqueryRun {
+  readonly #execution: Execution;
+  readonly #open: () => Operator;
+  readonly #start: () => SubqueryResult;
+  #result: SubqueryResult | undefined;
+  #error: ServiceError | undefined;
+  #operator: Operator | undefined;
+  #bytes = 0;
+
+  constructor(execution: Execution, open: () => Operator, start: () => SubqueryResult) {
+    this.#execution = execution;
+    this.#open = open;
+    this.#start = start;
+  }
+
+  /** Runs the subquery, unless that has been done. */
+  *run(): Generator<undefined, void> {
+    if (this.#result !== undefined) return;
+    const result = this.#start();
+    this.#operator = this.#open();
+    try {
+      yield* this.#read(this.#operator, result);
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'VALIDATION_FAILED') throw error;
+      this.#error = error;
+    }
+    this.#operator.close();
+    this.#operator = undefined;
+    this.#result = result;
+  }
+
+  /** The value of the expression, after {@link run}. @param left what is compared with the rows; NULL if nothing is */
+  value(left: SqlValue): SqlValue {
+    if (this.#error !== undefined) throw this.#error;
+    assert(this.#result !== undefined, 'a subquery is evaluated before it was run');
+    return this.#result.value(left);
+  }
+
+  /** Forgets the result; it is run again when its value is wanted. */
+  reset(): void {
+    this.#operator?.close();
+    this.#operator = undefined;
+    this.#result = undefined;
+    this.#error = undefined;
+    this.#execution.budget.free(this.#bytes);
+    this.#bytes = 0;
+  }
+
+  *#read(operator: Operator, result: SubqueryResult): Generator<undefined, void> {
+    for (;;) {
+      const batch = yield* operator.next();
+      if (batch === undefined) return;
+      for (const row of batch) {
+        this.#execution.spend(ROW_WORK);
+        const bytes = result.take(row);
+        if (bytes === undefined) return;
+        this.#execution.budget.keep(bytes);
+        this.#bytes += bytes;
+        if (!this.#execution.isDue) continue;
+        this.#execution.pausing();
+        yield undefined;
+      }
+    }
+  }
+}

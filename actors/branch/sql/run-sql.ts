@@ -1,6 +1,6 @@
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
-import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import { explainStatement, openStatement } from '#runtime/sql-exec/run-statement.ts';
@@ -31,7 +31,7 @@ export function runSql(state: BranchState, context: QueryContext, query: RunSql)
     try {
       const tables = new NodeTables(branches.own, execution);
       const run = new StatementRun(scope, tables, execution);
-      const statements = yield* silently(parsed(query.sql));
+      const statements = yield* silently(parseStatementsInSteps(query.sql));
       const last = statements.length - 1;
       for (const [index, statement] of statements.entries()) {
         const pieces = index < last ? run.unseen(statement) : run.shown(statement);
@@ -43,12 +43,6 @@ export function runSql(state: BranchState, context: QueryContext, query: RunSql)
       branches.close();
     }
   });
-}
-
-function* parsed(sql: string): Generator<undefined, readonly ParsedStatement[]> {
-  const statements = yield* parseStatementsInSteps(sql);
-  if (statements.length > 0) return statements;
-  throw invalid(sql.trim() === '' ? 'Empty statement' : 'No valid statements to execute');
 }
 
 /** Codes of errors about a statement; others are about the request, or about the server. */

@@ -230,4 +230,13 @@ export const wholeReads: readonly BranchQuery[] = [
   { type: 'RunQuery', workspace, selector: { nodeType: 'test:Document' }, limit: 100 },
   { type: 'RunDslQuery', workspace, filter: { 'properties.status': { ne: 'seen' } } },
   { type: 'RunDslQuery', workspace, filter: { order_by: { 'properties.title': 'desc' } } },
+  ...[
+    `SELECT * FROM '${workspace}' ORDER BY path`,
+    `SELECT id FROM '${workspace}' WHERE properties->>'status' <> 'seen'`,
+    `SELECT properties->>'title' AS t FROM '${workspace}' ORDER BY t DESC`,
+    `SELECT ARRAY_AGG(id) AS ids, MAX(path) AS last FROM '${workspace}'`,
+    `SELECT a.id AS x, b.id AS y FROM '${workspace}' a LEFT JOIN '${workspace}' b ON b.parent_path = a.path`,
+    `SELECT id FROM '${workspace}' WHERE path IN (SELECT path FROM '${workspace}') ORDER BY __tree_order`,
+    `SELECT LEAD(id) OVER (ORDER BY path) AS next FROM '${workspace}'`,
+  ].map((sql): BranchQuery => ({ type: 'RunSql', sql, parameters: [] })),
 ];

@@ -18,6 +18,8 @@ export interface AccessPath {
   rows(most: number): Generator<undefined, number>;
   /** Estimated nanoseconds for each node of the source. */
   readonly nodeWork: number;
+  /** Estimated nanoseconds by which it is put behind others, whatever its size; absent: 0. */
+  readonly handicap?: number;
 }
 
 /** Ranks of access paths. */

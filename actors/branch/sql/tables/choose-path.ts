@@ -49,7 +49,7 @@ export function* choosePath(
     const read = isEarly && limit < rows ? (size * limit) / rows : size;
     const made = isEarly ? Math.min(rows, limit) : rows;
     const sorting = order.length === 0 || path.isOrdered ? 0 : rows * Math.log2(rows + 1) * COMPARE_WORK;
-    const cost = read * path.nodeWork + made * ROW_WORK + sorting;
+    const cost = (path.handicap ?? 0) + read * path.nodeWork + made * ROW_WORK + sorting;
     if (best === undefined || cost < best.cost) best = { path, rows: Math.ceil(rows), cost };
   }
   return best as ChosenPath;

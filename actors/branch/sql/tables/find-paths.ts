@@ -21,6 +21,12 @@ const LOOK_UP_WORK = 10_000;
 const PLACE_WORK = 5_000;
 const STORED_WORK = 700;
 
+/**
+ * By so much a scan of everything is put behind what fits the conditions: in a small workspace they cost the same, and what is
+ * chosen there should be what is chosen when the workspace has grown.
+ */
+const WHOLE_HANDICAP = 1_000_000;
+
 /** Types that are scanned one after the other. */
 const TYPES_MAX = 64;
 
@@ -255,6 +261,7 @@ export class TreePaths {
       exact: [],
       rows: () => known(nodesIn(head, workspace)),
       nodeWork: STORED_WORK,
+      handicap: WHOLE_HANDICAP,
     };
   }
 

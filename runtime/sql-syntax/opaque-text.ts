@@ -9,10 +9,13 @@ export const UNTERMINATED = -1;
 
 /** Behind `'…'` or `"…"`; a doubled quotation mark stands for one. */
 export function endOfQuoted(text: string, start: number): number {
-  const mark = text.charAt(start);
-  let at = text.indexOf(mark, start + 1);
-  while (at >= 0 && text.charAt(at + 1) === mark) at = text.indexOf(mark, at + 2);
-  return at < 0 ? UNTERMINATED : at + 1;
+  const mark = text.charCodeAt(start);
+  for (let at = start + 1; at < text.length; at += 1) {
+    if (text.charCodeAt(at) !== mark) continue;
+    if (text.charCodeAt(at + 1) !== mark) return at + 1;
+    at += 1;
+  }
+  return UNTERMINATED;
 }
 
 const dollarTag = /\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]{0,62})?\$/y;
@@ -35,15 +38,20 @@ export function endOfLineComment(text: string, start: number): number {
   return at < 0 ? text.length : at;
 }
 
-const blockCommentMark = /\/\*|\*\//g;
+const SLASH = 47;
+const STAR = 42;
 
 /** Behind a block comment; such comments nest. */
 export function endOfBlockComment(text: string, start: number): number {
-  blockCommentMark.lastIndex = start;
   let depth = 0;
-  for (let found = blockCommentMark.exec(text); found !== null; found = blockCommentMark.exec(text)) {
-    depth += found[0] === '/*' ? 1 : -1;
-    if (depth === 0) return found.index + 2;
+  for (let at = start; at < text.length - 1; at += 1) {
+    const unit = text.charCodeAt(at);
+    const next = text.charCodeAt(at + 1);
+    if (unit === SLASH && next === STAR) depth += 1;
+    else if (unit === STAR && next === SLASH) depth -= 1;
+    else continue;
+    if (depth === 0) return at + 2;
+    at += 1;
   }
   return UNTERMINATED;
 }

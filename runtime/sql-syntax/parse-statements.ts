@@ -15,35 +15,37 @@ export interface ParsedStatement {
 let grammar: QueryGrammar | undefined;
 
 /**
- * Reads a text of one or several statements with `;` between them. Empty ones are left out.
+ * Reads a text of one or several statements with `;` between them. Empty ones are left out. It gives way between two
+ * statements, so that a long text does not hold the event loop.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` with the place: bad syntax, no statement in it, or a bound of `tokenize`
  *   or `checkTreeDepth`
  */
-export function parseStatements(text: string): readonly ParsedStatement[] {
+export function* parseStatementsInSteps(text: string): Generator<undefined, readonly ParsedStatement[]> {
   if (text.trim() === '') throw invalid('Empty statement');
-  const pieces = tokenize(text);
-  if (pieces.length === 0) throw invalid('No valid statements to execute');
   grammar ??= new QueryGrammar();
-  const parser = grammar;
-  return pieces.map((piece) => {
-    const statement = parser.read(piece, text);
+  const statements: ParsedStatement[] = [];
+  for (const piece of tokenize(text)) {
+    if (statements.length > 0) yield;
+    const statement = grammar.read(piece, text);
     checkTreeDepth(statement, text);
-    return { text, statement };
-  });
+    statements.push({ text, statement });
+  }
+  if (statements.length === 0) throw invalid('No valid statements to execute');
+  return statements;
+}
+
+/** Reads a text at once. @throws {ServiceError} as `parseStatementsInSteps` */
+export function parseStatements(text: string): readonly ParsedStatement[] {
+  const steps = parseStatementsInSteps(text);
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
 }
 
 /** Reads a text of exactly one statement. @throws {ServiceError} as `parseStatements`, and when there are several */
 export function parseStatement(text: string): Statement {
-  const statements = parseStatements(text);
-  const [first] = statements;
-  if (first === undefined || statements.length > 1) {
-    throw invalid(`Expected one statement, got ${statements.length}`);
-  }
+  const [first, second] = parseStatements(text);
+  if (first === undefined || second !== undefined) throw invalid('Expected one statement, got several');
   return first.statement;
-}
-
-/** As `parseStatements`, but gives way between statements, so that a long text does not hold the event loop. */
-export function* parseStatementsInSteps(text: string): Generator<undefined, readonly ParsedStatement[]> {
-  return parseStatements(text);
 }

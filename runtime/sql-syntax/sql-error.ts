@@ -44,7 +44,6 @@ function excerpt(source: string, offset: number): string {
   const start = end - lineStart > EXCERPT_LENGTH_MAX - 10 ? end - EXCERPT_LEAD : lineStart;
   const stop = Math.min(lineEnd, start + EXCERPT_LENGTH_MAX);
   // Control characters would move the caret away from its place.
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
   const shown = source
     .slice(start, stop)
     .toWellFormed()

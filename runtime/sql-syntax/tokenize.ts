@@ -18,17 +18,21 @@ import {
   number,
   rightBracket,
   rightParenthesis,
-  semicolon,
   strange,
   word,
 } from './tokens.ts';
 
 /** Longest text of a request, in UTF-16 units. */
 export const TEXT_LENGTH_MAX = 1_000_000;
-/** Most words, numbers and signs in one text. What is read is kept in memory, about 1 KiB for each. */
-export const TOKENS_MAX = 50_000;
+/**
+ * Most words, numbers, strings and signs in one statement. Reading one takes about 2 µs and cannot be interrupted, so
+ * this is what a statement may hold the event loop for: some 20 ms.
+ */
+export const STATEMENT_TOKENS_MAX = 10_000;
+/** The same for all statements of a text. What is read of each is kept in memory, some hundred bytes. */
+export const TEXT_TOKENS_MAX = 50_000;
 /** Deepest nesting of parentheses, brackets and CASE. */
-export const NESTING_MAX = 200;
+export const NESTING_MAX = 100;
 
 /** One statement as tokens. */
 export interface TokenizedStatement {
@@ -44,7 +48,15 @@ function theLexer(): Lexer {
   return lexer;
 }
 
-/** What class a character belongs to, for counting tokens: a word goes on as long as its characters do. */
+const SEMICOLON = 59;
+const DASH = 45;
+const SLASH = 47;
+
+function isSpace(unit: number): boolean {
+  return unit === 32 || (unit >= 9 && unit <= 13);
+}
+
+/** Whether a character may stand in a word or a number. */
 function isWordUnit(unit: number): boolean {
   return (
     (unit >= 97 && unit <= 122) ||
@@ -78,58 +90,79 @@ function terminated(end: number, what: string, source: string, start: number): n
   return end;
 }
 
-/**
- * Refuses a text of too many tokens before it is cut into them, and strings and comments without an end.
- * Signs count one each, so that it never counts less than there are.
- */
-function checkTokens(source: string): void {
-  let count = 0;
-  let at = 0;
-  while (at < source.length) {
-    const unit = source.charCodeAt(at);
-    if (unit === 32 || (unit >= 9 && unit <= 13)) {
-      at += 1;
-      continue;
-    }
-    count += 1;
-    if (count > TOKENS_MAX) {
-      throw sqlError(`Statement too long: more than ${TOKENS_MAX} words and signs`, source, { start: at });
-    }
-    const end = behindOpaque(source, at);
-    if (end > at) {
-      at = end;
-      continue;
-    }
-    at += 1;
-    if (isWordUnit(unit)) while (at < source.length && isWordUnit(source.charCodeAt(at))) at += 1;
-  }
+/** A part of a text between two `;`, as offsets. */
+interface Piece {
+  readonly start: number;
+  readonly end: number;
 }
 
 /**
- * Cuts a text into statements and these into tokens. Pieces without a token are left out.
+ * Cuts a text at its `;`, without those in strings, quoted names and comments. Pieces without a token are left out. It
+ * counts before anything is kept: a sign, a word, a string and a comment count one each, never less than the lexer
+ * will make of them.
+ */
+function* cutIntoPieces(source: string): Generator<Piece> {
+  let total = 0;
+  let count = 0;
+  let hasToken = false;
+  let start = 0;
+  let at = 0;
+  while (at < source.length) {
+    const unit = source.charCodeAt(at);
+    if (isSpace(unit)) {
+      at += 1;
+      continue;
+    }
+    if (unit === SEMICOLON) {
+      if (hasToken) yield { start, end: at };
+      at += 1;
+      start = at;
+      count = 0;
+      hasToken = false;
+      continue;
+    }
+    count += 1;
+    total += 1;
+    if (count > STATEMENT_TOKENS_MAX || total > TEXT_TOKENS_MAX) throw tooManyTokens(source, at, count);
+    const end = behindOpaque(source, at);
+    if (end > at) {
+      hasToken ||= unit !== DASH && unit !== SLASH;
+      at = end;
+      continue;
+    }
+    hasToken = true;
+    at += 1;
+    if (isWordUnit(unit)) while (at < source.length && isWordUnit(source.charCodeAt(at))) at += 1;
+  }
+  if (hasToken) yield { start, end: source.length };
+}
+
+function tooManyTokens(source: string, start: number, count: number): Error {
+  const text =
+    count > STATEMENT_TOKENS_MAX
+      ? `Statement too long: more than ${STATEMENT_TOKENS_MAX} words and signs. Pass long lists as a parameter: = ANY($1)`
+      : `Text too long: more than ${TEXT_TOKENS_MAX} words and signs in all statements`;
+  return sqlError(text, source, { start });
+}
+
+/**
+ * Cuts a text into statements and these into tokens, one statement at a time. Pieces without a token are left out.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`: the text is too long, nests too deeply, or has a string or comment
  *   without an end, or a character that begins no token
  */
-export function tokenize(source: string): readonly TokenizedStatement[] {
+export function* tokenize(source: string): Generator<TokenizedStatement> {
   if (source.length > TEXT_LENGTH_MAX) {
-    throw invalid(`Statement too long: ${source.length} characters, the most are ${TEXT_LENGTH_MAX}`);
+    throw invalid(`Text too long: ${source.length} characters, the most are ${TEXT_LENGTH_MAX}`);
   }
-  checkTokens(source);
-  const { tokens } = theLexer().tokenize(source);
-  const statements: TokenizedStatement[] = [];
-  let start = 0;
-  for (let index = 0; index <= tokens.length; index += 1) {
-    const token = tokens[index];
-    if (token !== undefined) classify(token, tokens[index - 1], source);
-    if (token !== undefined && token.tokenType !== semicolon) continue;
-    if (index > start) {
-      const piece = tokens.slice(start, index);
-      statements.push({ tokens: piece, queryParentheses: findQueryParentheses(piece, source) });
-    }
-    start = index + 1;
+  for (const piece of cutIntoPieces(source)) {
+    const { tokens } = theLexer().tokenize(source.slice(piece.start, piece.end));
+    tokens.forEach((token, index) => {
+      token.startOffset += piece.start;
+      classify(token, tokens[index - 1], source);
+    });
+    yield { tokens, queryParentheses: findQueryParentheses(tokens, source) };
   }
-  return statements;
 }
 
 /** Makes words keywords, and refuses what is no token. */

@@ -49,7 +49,9 @@ export function parseInterval(text: string): bigint {
     amountShape.lastIndex = at;
     const clock = clockShape.exec(text);
     const match = clock ?? amountShape.exec(text);
-    if (match === null) throw notAnInterval(text);
+    // Only the last number may be without a unit: `1-2` means months elsewhere.
+    if (match === null || (clock === null && match[5] === '' && at + match[0].length < end))
+      throw notAnInterval(text);
     total += clock === null ? amountOf(match) : clockOf(clock, text);
     at += match[0].length;
   }

@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { canonicalJson, type JsonValue } from '#runtime/content/values/json-value.ts';
+import { comparatorOf } from '#runtime/sql-values/ordering/comparator.ts';
+import { hashKeyOf, rowKey, rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
+import { valueBytes } from '#runtime/sql-values/ordering/value-bytes.ts';
+import type { SqlType } from '#runtime/sql-values/sql-type.ts';
+import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
+import { arrayOf, doubleType, intType, jsonbType, textType } from '#runtime/sql-values/types/basic-types.ts';
+
+const double = fc.oneof(fc.double(), fc.constantFrom(0, -0, Number.NaN, Number.POSITIVE_INFINITY));
+const text = fc.oneof(
+  fc.string({ maxLength: 4 }),
+  fc
+    .array(fc.constantFrom('a', '\ud83d', '\ude00', '\ufffd', '\uffee'), { maxLength: 3 })
+    .map((all) => all.join('')),
+);
+const json = fc.jsonValue({ maxDepth: 2 }).map((value) => new Jsonb(value as JsonValue));
+const array = fc.array(fc.option(double), { maxLength: 3 });
+
+const kinds: readonly (readonly [string, SqlType, fc.Arbitrary<SqlValue>])[] = [
+  ['int', intType, fc.integer({ min: -3, max: 3 })],
+  ['bigint', { name: 'bigint' }, fc.bigInt({ min: -3n, max: 3n })],
+  ['double', doubleType, double],
+  ['boolean', { name: 'boolean' }, fc.boolean()],
+  ['text', textType, text],
+  ['jsonb', jsonbType, json],
+  ['array', arrayOf(doubleType), array],
+  ['array of texts', arrayOf(textType), fc.array(fc.option(text), { maxLength: 3 })],
+];
+
+describe.each(kinds)('the order of %s', (_name, type, values) => {
+  const compare = comparatorOf(type);
+  const keyOf = hashKeyOf(type);
+
+  it('is total', () => {
+    fc.assert(
+      fc.property(values, values, values, (a, b, c) => {
+        expect(Math.sign(compare(a, b))).toBe(-Math.sign(compare(b, a)) + 0);
+        expect(compare(a, a)).toBe(0);
+        if (compare(a, b) <= 0 && compare(b, c) <= 0) expect(compare(a, c)).toBeLessThanOrEqual(0);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('agrees with the keys of hash tables', () => {
+    fc.assert(
+      fc.property(values, values, (a, b) => {
+        expect(keyOf(a) === keyOf(b)).toBe(compare(a, b) === 0);
+        expect(keyOf(a)).toBe(keyOf(a));
+        expect(rowKey([a], [type]) === rowKey([b], [type])).toBe(compare(a, b) === 0);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe('the order of values', () => {
+  it('has texts by code point', () => {
+    const sorted = ['é', '\u{1f600}', 'b', 'B', '\uffee', 'a'].sort(comparatorOf(textType));
+    expect(sorted).toEqual(['B', 'a', 'b', 'é', '\uffee', '\u{1f600}']);
+  });
+
+  it('has JSON by its text, whatever the order of the keys', () => {
+    const compare = comparatorOf(jsonbType);
+    expect(compare(new Jsonb({ a: 1, b: 2 }), new Jsonb({ b: 2, a: 1 }))).toBe(0);
+    expect(compare(new Jsonb(10), new Jsonb(9))).toBeLessThan(0);
+    expect(canonicalJson({ b: 1, a: 2 })).toBe('{"a":2,"b":1}');
+  });
+});
+
+describe('keys of rows', () => {
+  const types = [textType, textType];
+
+  it('count NULLs as equal, and tell them from texts', () => {
+    expect(rowKey([null, 'a'], types)).toBe(rowKey([null, 'a'], types));
+    expect(rowKey([null, 'a'], types)).not.toBe(rowKey(['', 'a'], types));
+    expect(rowKey(['-', null], types)).not.toBe(rowKey([null, '-'], types));
+  });
+
+  it('tell where a value ends', () => {
+    const keyOf = rowKeyOf(types);
+    fc.assert(
+      fc.property(fc.string(), fc.string(), fc.string(), fc.string(), (a, b, c, d) => {
+        expect(keyOf([a, b]) === keyOf([c, d])).toBe(a === c && b === d);
+      }),
+      { numRuns: 200 },
+    );
+    expect(keyOf(['1:a', ''])).not.toBe(keyOf(['1', 'a']));
+  });
+
+  it('begin with a letter, so that their hashes have a seed', () => {
+    expect(rowKey([1], [intType])).toMatch(/^[a-z]/);
+    expect(rowKey([], [])).toMatch(/^[a-z]/);
+  });
+});
+
+describe('bytes of values', () => {
+  it('grow with what they hold', () => {
+    expect(valueBytes('x'.repeat(1_000))).toBeGreaterThanOrEqual(1_000);
+    expect(valueBytes(new Jsonb(['x'.repeat(1_000)]))).toBeGreaterThanOrEqual(1_000);
+    expect(valueBytes(new Array<number>(1_000).fill(1))).toBeGreaterThanOrEqual(8_000);
+    for (const value of [null, 1, true, 1n, '']) expect(valueBytes(value)).toBeGreaterThan(0);
+  });
+});

@@ -84,11 +84,7 @@ function withParts(expression: BoundExpression, parts: readonly BoundExpression[
 export function foldExpression<T>(
   root: BoundExpression,
   enter: (expression: BoundExpression) => T | undefined,
-  leave: (
-    expression: BoundExpression,
-    results: readonly T[],
-    parts: readonly BoundExpression[],
-  ) => T,
+  leave: (expression: BoundExpression, results: readonly T[], parts: readonly BoundExpression[]) => T,
 ): T {
   const done = new Map<BoundExpression, T>();
   const open: { readonly expression: BoundExpression; parts: readonly BoundExpression[] | undefined }[] = [
@@ -131,7 +127,10 @@ export function rewriteExpression(
 }
 
 /** Calls `visit` for an expression and all its parts, the outer ones first. Those for which it returns false are not entered. */
-export function visitExpression(root: BoundExpression, visit: (expression: BoundExpression) => boolean): void {
+export function visitExpression(
+  root: BoundExpression,
+  visit: (expression: BoundExpression) => boolean,
+): void {
   foldExpression<true>(
     root,
     (expression) => (visit(expression) ? undefined : true),

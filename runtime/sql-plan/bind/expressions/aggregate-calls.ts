@@ -80,7 +80,7 @@ export function bindAggregateCall(node: CallNode, context: ExpressionContext): B
     resolveAggregate(node.name, types),
   );
   const fitting = args.map((argument, index) =>
-    typing.coerce(argument, scalar.parameters[index] ?? argument.type, node.args[index]!.span),
+    typing.cast(argument, scalar.parameters[index] ?? argument.type, node.args[index]!.span),
   );
   const orderBy = node.orderBy.map((item) => bindSortKey(item, inner));
   if (node.isDistinct) requireOrderOfArguments(node, fitting, orderBy, binding);

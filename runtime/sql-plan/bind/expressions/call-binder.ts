@@ -45,7 +45,9 @@ export function bindCall(node: CallNode, context: ExpressionContext): BoundExpre
       return nullIf(bound[0]!, bound[1]!, node.span, typing);
     }
     default: {
-      const { scalar, args } = typing.resolve(bound, node.span, (types) => found(name, () => resolveFunction(name, types)));
+      const { scalar, args } = typing.resolve(bound, node.span, (types) =>
+        found(name, () => resolveFunction(name, types)),
+      );
       return typing.call(scalar, args, node.span);
     }
   }

@@ -1,11 +1,19 @@
 import { unreachable } from '#runtime/base/assert.ts';
 import type {
+  BetweenNode,
   BinaryNode,
   CaseNode,
   CastNode,
+  DistinctFromNode,
   Expression,
+  InListNode,
+  InQueryNode,
+  IsNode,
+  LikeNode,
   LiteralNode,
   PropertyPathNode,
+  QuantifiedNode,
+  SubscriptNode,
 } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import {
@@ -24,7 +32,17 @@ import { bindArray, bindInList, bindInQuery, bindQuantified } from './membership
 import { constantOf } from './typing.ts';
 
 /** An expression that begins with an operand: `a + b`, `a::int`, `a IS NULL`. */
-type Leading = Exclude<ReturnType<typeof leadingOf>, undefined>['node'];
+type Leading =
+  | BinaryNode
+  | LikeNode
+  | BetweenNode
+  | IsNode
+  | CastNode
+  | SubscriptNode
+  | InListNode
+  | InQueryNode
+  | DistinctFromNode
+  | QuantifiedNode;
 
 /**
  * Binds an expression: finds its columns and functions and brings its operands to the types that they need.
@@ -36,10 +54,10 @@ type Leading = Exclude<ReturnType<typeof leadingOf>, undefined>['node'];
  */
 export function bindExpression(node: Expression, context: ExpressionContext): BoundExpression {
   const chain: Leading[] = [];
-  let first = node;
-  for (let leading = leadingOf(first); leading !== undefined; leading = leadingOf(first)) {
-    chain.push(leading.node);
-    first = leading.operand;
+  let first: Expression = node;
+  while (isLeading(first)) {
+    chain.push(first);
+    first = leadingOperand(first);
   }
   let bound = bindFirst(first, context);
   const logic = new LogicChain();
@@ -53,10 +71,9 @@ export function bindExpression(node: Expression, context: ExpressionContext): Bo
   return bound;
 }
 
-function leadingOf(node: Expression) {
+function isLeading(node: Expression): node is Leading {
   switch (node.kind) {
     case 'binary':
-      return { node, operand: node.left };
     case 'like':
     case 'between':
     case 'is':
@@ -64,13 +81,16 @@ function leadingOf(node: Expression) {
     case 'subscript':
     case 'in-list':
     case 'in-query':
-      return { node, operand: node.operand };
     case 'distinct-from':
     case 'quantified':
-      return { node, operand: node.left };
+      return true;
     default:
-      return undefined;
+      return false;
   }
+}
+
+function leadingOperand(node: Leading): Expression {
+  return 'left' in node ? node.left : node.operand;
 }
 
 /** Binds what a chain begins with. */
@@ -104,7 +124,8 @@ function bindFirst(node: Exclude<Expression, Leading>, context: ExpressionContex
       binding.countSubquery(node.span);
       const query = context.bindSubquery(node.query, node.span);
       const count = query.output.length;
-      if (count !== 1) throw binding.error(`Subquery must return exactly one column, got ${count}`, node.span);
+      if (count !== 1)
+        throw binding.error(`Subquery must return exactly one column, got ${count}`, node.span);
       return { kind: 'scalar-subquery', type: query.output[0]!.expression.type, query };
     }
     case 'exists': {

@@ -78,7 +78,11 @@ function bindReferences(
 }
 
 /** The column of the current table: of the only workspace, or else of the only relation that has such a column. */
-function currentColumn(node: CallNode, name: HierarchyPredicate, context: ExpressionContext): BoundExpression {
+function currentColumn(
+  node: CallNode,
+  name: HierarchyPredicate,
+  context: ExpressionContext,
+): BoundExpression {
   const { binding, scope } = context;
   const wanted = name === 'REFERENCES' ? 'properties' : 'path';
   const workspaces = scope.relations.filter(({ isWorkspace }) => isWorkspace);
@@ -93,7 +97,11 @@ function currentColumn(node: CallNode, name: HierarchyPredicate, context: Expres
 }
 
 function isConstantNode(node: Expression): boolean {
-  return node.kind === 'literal' || node.kind === 'parameter' || (node.kind === 'cast' && isConstantNode(node.operand));
+  return (
+    node.kind === 'literal' ||
+    node.kind === 'parameter' ||
+    (node.kind === 'cast' && isConstantNode(node.operand))
+  );
 }
 
 /** An argument that must be known while planning, as a text or NULL. */
@@ -114,7 +122,8 @@ function levelsOf(node: Expression, context: ExpressionContext): BoundExpression
   const { binding, typing } = context;
   const levels = typing.coerce(context.bind(node, context), intType, node.span);
   const isFitting =
-    levels.kind === 'constant' && (levels.value === null || (typeof levels.value === 'number' && levels.value >= 1));
+    levels.kind === 'constant' &&
+    (levels.value === null || (typeof levels.value === 'number' && levels.value >= 1));
   if (!isFitting)
     throw binding.error('The levels of DESCENDANT_OF must be a constant integer of at least 1', node.span);
   return levels;

@@ -72,7 +72,10 @@ export function bindQuantified(
       : arrayFor(context.bind(right, context), left, node, context);
   const element = array.type.element;
   if (element === undefined)
-    throw binding.error(`${quantifier.toUpperCase()} needs an array, got ${typeText(array.type)}`, right.span);
+    throw binding.error(
+      `${quantifier.toUpperCase()} needs an array, got ${typeText(array.type)}`,
+      right.span,
+    );
   const { scalar, args } = typing.resolve([left, sample(element)], node.span, (types) =>
     resolveOperator(operator, types),
   );
@@ -82,8 +85,8 @@ export function bindQuantified(
     type: booleanType,
     quantifier,
     function: scalar,
-    left: typing.coerce(args[0]!, leftType!, node.left.span),
-    array: typing.coerce(array, arrayOf(elementType!), right.span),
+    left: typing.cast(args[0]!, leftType!, node.left.span),
+    array: typing.cast(array, arrayOf(elementType!), right.span),
   };
 }
 
@@ -94,7 +97,8 @@ function arrayFor(
   node: QuantifiedNode,
   context: ExpressionContext,
 ): BoundExpression {
-  if (right.type.name === 'unknown') return context.typing.coerce(right, arrayOf(settledType(left)), node.right.span);
+  if (right.type.name === 'unknown')
+    return context.typing.coerce(right, arrayOf(settledType(left)), node.right.span);
   if (right.type.name !== 'jsonb') return right;
   return context.typing.call(elementsOf(left.type), [right], node.right.span);
 }
@@ -139,13 +143,13 @@ function comparedQuery(
     resolveOperator(operator, types),
   );
   const [leftType, columnType] = scalar.parameters;
-  const expression = typing.coerce(column!.expression, columnType!, node.span);
+  const expression = typing.cast(column!.expression, columnType!, node.span);
   return {
     kind: 'quantified-subquery',
     type: booleanType,
     quantifier,
     function: scalar,
-    left: typing.coerce(args[0]!, leftType!, node.span),
+    left: typing.cast(args[0]!, leftType!, node.span),
     query: { plan: query.plan, output: [{ name: column!.name, expression }] },
   };
 }
@@ -158,4 +162,3 @@ function sample(type: SqlType): BoundConstant {
 function negated(isNegated: boolean, operand: BoundExpression): BoundExpression {
   return isNegated ? { kind: 'not', type: booleanType, operand } : operand;
 }
-

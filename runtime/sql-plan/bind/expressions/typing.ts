@@ -21,10 +21,10 @@ export class Typing {
     this.#binding = binding;
   }
 
-  /** A call of a function, with its arguments brought to the types of its parameters. */
+  /** A call of a function that was found for the types of these arguments; they are cast to those of its parameters. */
   call(scalar: ScalarFunction, args: readonly BoundExpression[], span: Span): BoundExpression {
     const cast = args.map((argument, index) =>
-      this.coerce(argument, scalar.parameters[index] ?? argument.type, span),
+      this.cast(argument, scalar.parameters[index] ?? argument.type, span),
     );
     return folded({ kind: 'call', type: scalar.result, function: scalar, args: cast });
   }

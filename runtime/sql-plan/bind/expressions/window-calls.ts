@@ -1,4 +1,9 @@
-import type { CallNode, Expression, FrameBound, WindowClause } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type {
+  CallNode,
+  Expression,
+  FrameBound,
+  WindowClause,
+} from '#runtime/sql-syntax/nodes/expression-nodes.ts';
 import { isAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import { bigintType, doubleType, intType } from '#runtime/sql-values/types/basic-types.ts';
@@ -82,8 +87,7 @@ function bindWindowAggregate(node: CallNode, context: ExpressionContext): Called
   const { binding } = context;
   if (!isAggregate(node.name))
     throw binding.error(`Window function ${node.name} is not supported`, node.span);
-  if (node.isDistinct)
-    throw binding.error('DISTINCT is not supported in window functions', node.span);
+  if (node.isDistinct) throw binding.error('DISTINCT is not supported in window functions', node.span);
   if (node.orderBy.length > 0)
     throw binding.error('ORDER BY within an aggregate is not supported in window functions', node.span);
   const aggregate = bindAggregateCall(node, context);
@@ -116,7 +120,8 @@ function bindArguments(
 ): { readonly args: readonly BoundExpression[]; readonly type: SqlType } {
   const { typing } = inner;
   const bound = node.args.map((argument) => inner.bind(argument, inner));
-  const count = (index: number): BoundExpression => typing.coerce(bound[index]!, intType, node.args[index]!.span);
+  const count = (index: number): BoundExpression =>
+    typing.coerce(bound[index]!, intType, node.args[index]!.span);
   const value = (): BoundExpression => typing.settled(bound[0]!, node.args[0]!.span);
   switch (name) {
     case 'ROW_NUMBER':

@@ -1,4 +1,4 @@
-import type { RelationColumn } from '../../bound/logical-plan.ts';
+import type { CommonTablePlan, RelationColumn } from '../../bound/logical-plan.ts';
 
 /** What a name of a WITH clause means. */
 export type CommonTableEntry =
@@ -11,10 +11,9 @@ export type CommonTableEntry =
   | {
       /** A recursive table within its own second part, where it has the rows of the round before. */
       readonly kind: 'working';
-      readonly table: number;
       readonly columns: readonly RelationColumn[];
-      /** How often it was named so far. */
-      uses: number;
+      /** Its uses; the position of the table is filled in when it is known. */
+      readonly plans: { -readonly [Key in keyof CommonTablePlan]: CommonTablePlan[Key] }[];
     }
   | {
       /** A recursive table where it must not be named. */

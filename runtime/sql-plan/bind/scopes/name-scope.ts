@@ -6,11 +6,13 @@ import type { StatementBinding } from '../statement-binding.ts';
 import { suggestion } from './name-suggestions.ts';
 
 /** What a WHERE clause says about how a table is read; it is known only after the plan for the table was made. */
-export type RoutedTable = {
-  -readonly [Key in keyof NodesPlan]: NodesPlan[Key];
-} | {
-  -readonly [Key in keyof SchemaPlan]: SchemaPlan[Key];
-};
+export type RoutedTable =
+  | {
+      -readonly [Key in keyof NodesPlan]: NodesPlan[Key];
+    }
+  | {
+      -readonly [Key in keyof SchemaPlan]: SchemaPlan[Key];
+    };
 
 /** A column of a relation as a statement may name it. */
 export interface NamedColumn {
@@ -150,4 +152,3 @@ export function columnOf(
   binding.remember(bound, { name, span });
   return bound;
 }
-

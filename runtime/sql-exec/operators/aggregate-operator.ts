@@ -12,6 +12,9 @@ import { BYTE_WORK, keyBytes, ROW_WORK, rowBytes } from './row-memory.ts';
 /** Bytes of a group besides its key and its aggregates. */
 const GROUP_BYTES = 96;
 
+/** Estimated nanoseconds for a group that begins, besides its aggregates. */
+const GROUP_WORK = 600;
+
 /** Rows with equal keys. */
 interface Group {
   /** The values of the first row: equal ones may look different, as 0 and -0. */
@@ -68,7 +71,7 @@ export class AggregateOperator extends GeneratedOperator {
   *#groups(): Generator<undefined, Iterable<Group>> {
     const { execution } = this;
     const groups = new Map<string, Group>();
-    if (this.#keys.length === 0) groups.set('', this.#start([]));
+    if (this.#keys.length === 0) groups.set(this.#keyOf([]), this.#start([]));
     for (let rows = yield* this.#input.next(); rows !== undefined; rows = yield* this.#input.next()) {
       for (const row of rows) {
         const { states } = this.#groupOf(groups, row);
@@ -89,6 +92,7 @@ export class AggregateOperator extends GeneratedOperator {
     this.execution.spend(ROW_WORK + bytes * BYTE_WORK);
     const known = groups.get(key);
     if (known !== undefined) return known;
+    this.execution.spend(GROUP_WORK);
     this.keep(bytes + rowBytes(keys) + GROUP_BYTES);
     const group = this.#start(keys);
     groups.set(key, group);

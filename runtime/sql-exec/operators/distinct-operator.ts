@@ -1,7 +1,7 @@
 import type { Execution } from '../execution.ts';
 import type { Operator, Row } from '../operator.ts';
 import { type Batches, GeneratedOperator } from './generated-operator.ts';
-import { BYTE_WORK, keyBytes, ROW_WORK } from './row-memory.ts';
+import { BYTE_WORK, keyBytes, NEW_KEY_WORK, ROW_WORK } from './row-memory.ts';
 
 /** The first row of each key, in the order of the input. */
 export class DistinctOperator extends GeneratedOperator {
@@ -25,6 +25,7 @@ export class DistinctOperator extends GeneratedOperator {
         const bytes = keyBytes(key);
         execution.spend(ROW_WORK + bytes * BYTE_WORK);
         if (!seen.has(key)) {
+          execution.spend(NEW_KEY_WORK);
           this.keep(bytes);
           seen.add(key);
           batch.push(row);

@@ -11,7 +11,10 @@ const SLOT_BYTES = 8;
 export const BYTE_WORK = 0.5;
 
 /** Estimated nanoseconds that every operator takes for a row, besides what depends on its values. */
-export const ROW_WORK = 100;
+export const ROW_WORK = 200;
+
+/** Estimated nanoseconds for a key that is put into a hash table. */
+export const NEW_KEY_WORK = 400;
 
 /** Estimated memory of a kept row, or of other values in an array, in bytes. */
 export function rowBytes(values: readonly SqlValue[]): number {

@@ -3,7 +3,7 @@ import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { Execution } from '../execution.ts';
 import type { Operator, Row } from '../operator.ts';
 import { type Batches, GeneratedOperator } from './generated-operator.ts';
-import { BYTE_WORK, keyBytes, ROW_WORK } from './row-memory.ts';
+import { BYTE_WORK, keyBytes, NEW_KEY_WORK, ROW_WORK } from './row-memory.ts';
 
 /** Bytes of a number of equal rows in a hash table, besides its key. */
 const COUNT_BYTES = 16;
@@ -62,7 +62,10 @@ export class SetOperationOperator extends GeneratedOperator {
       for (const row of rows) {
         const key = this.#keyOf(row);
         const before = counts.get(key);
-        if (before === undefined) this.keep(keyBytes(key) + COUNT_BYTES);
+        if (before === undefined) {
+          execution.spend(NEW_KEY_WORK);
+          this.keep(keyBytes(key) + COUNT_BYTES);
+        }
         counts.set(key, (before ?? 0) + 1);
         if (execution.isDue) yield this.pause();
       }
@@ -92,6 +95,7 @@ export class SetOperationOperator extends GeneratedOperator {
     const seen = new Set<string>();
     return (key) => {
       if (seen.has(key)) return false;
+      this.execution.spend(NEW_KEY_WORK);
       this.keep(keyBytes(key));
       seen.add(key);
       return true;

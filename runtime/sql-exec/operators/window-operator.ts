@@ -14,7 +14,7 @@ import type { PartitionRow, PutResult, WindowPartition } from './windows/window-
 const RESULT_BYTES = 8;
 
 /** Estimated nanoseconds of a window for a partition, besides its rows. */
-const PARTITION_WORK = 500;
+const PARTITION_WORK = 1_000;
 
 /** The rows of its input, in its order, each with the results of functions over windows behind its own slots. */
 export class WindowOperator extends GeneratedOperator {

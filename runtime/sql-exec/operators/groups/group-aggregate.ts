@@ -5,7 +5,7 @@ import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { Execution } from '../../execution.ts';
 import type { Row } from '../../operator.ts';
 import type { CompiledAggregate } from '../compiled-aggregate.ts';
-import { BYTE_WORK, keyBytes, rowBytes } from '../row-memory.ts';
+import { BYTE_WORK, keyBytes, NEW_KEY_WORK, ROW_WORK, rowBytes } from '../row-memory.ts';
 import { sortEntries } from '../sorting/sort-entries.ts';
 import { compareWork, entryBytes, entryOrder, type SortEntry, sortKeysOf } from '../sorting/sort-entry.ts';
 import type { SortKey } from '../sort-key.ts';
@@ -13,6 +13,9 @@ import { addWork, argumentsOf } from './aggregate-input.ts';
 
 /** Bytes of an aggregate of one group that has seen no rows. */
 const START_BYTES = 160;
+
+/** Estimated nanoseconds for an aggregate of one group: its beginning and its result. */
+const START_WORK = 500;
 
 /** Aggregates whose result does not depend on the order of rows: distinct arguments need not be sorted for them. */
 const withoutOrder: ReadonlySet<string> = new Set([
@@ -38,8 +41,8 @@ export interface GroupState {
   readonly seen: Set<string> | undefined;
   /** Arguments to be sorted before they are taken in. */
   readonly waiting: WaitingArguments[] | undefined;
-  /** Bytes counted, besides those of an empty state. */
-  bytes: number;
+  /** Bytes by which the accumulator has grown. */
+  grown: number;
 }
 
 /**
@@ -64,12 +67,13 @@ export class GroupAggregate {
   }
 
   start(): GroupState {
+    this.#execution.spend(START_WORK);
     this.#keep(START_BYTES);
     return {
       accumulator: this.#aggregate.function.start(),
       seen: this.#aggregate.isDistinct ? new Set() : undefined,
       waiting: this.#order === undefined ? undefined : [],
-      bytes: 0,
+      grown: 0,
     };
   }
 
@@ -86,7 +90,7 @@ export class GroupAggregate {
     }
     const { orderBy } = this.#aggregate;
     const keys = orderBy.length === 0 ? args : sortKeysOf(orderBy, row);
-    this.#grow(state, entryBytes(keys) + rowBytes(args));
+    this.#keep(entryBytes(keys) + rowBytes(args));
     state.waiting.push({ args, keys, work: compareWork(keys) });
   }
 
@@ -102,14 +106,16 @@ export class GroupAggregate {
         }
       }
     }
-    execution.spend(state.bytes * BYTE_WORK);
+    execution.spend(state.grown * BYTE_WORK);
     return state.accumulator.result();
   }
 
   #take(state: GroupState, args: readonly SqlValue[]): void {
     const grown = state.accumulator.add(args);
     this.#execution.spend(addWork(args, grown));
-    if (grown !== 0) this.#grow(state, grown);
+    if (grown === 0) return;
+    this.#keep(grown);
+    state.grown += grown;
   }
 
   /** Whether arguments are to be taken in: not seen before, where only distinct ones are. */
@@ -117,16 +123,12 @@ export class GroupAggregate {
     if (state.seen === undefined) return true;
     const key = this.#keyOf(args);
     const bytes = keyBytes(key);
-    this.#execution.spend(bytes * BYTE_WORK);
+    this.#execution.spend(ROW_WORK + bytes * BYTE_WORK);
     if (state.seen.has(key)) return false;
-    this.#grow(state, bytes);
+    this.#execution.spend(NEW_KEY_WORK);
+    this.#keep(bytes);
     state.seen.add(key);
     return true;
-  }
-
-  #grow(state: GroupState, bytes: number): void {
-    this.#keep(bytes);
-    state.bytes += bytes;
   }
 }
 

@@ -8,7 +8,10 @@ import type { SortKey } from '../sort-key.ts';
 const ENTRY_BYTES = 80;
 
 /** Estimated nanoseconds of a comparison of two entries, besides what depends on the length of values. */
-const COMPARE_WORK = 30;
+const COMPARE_WORK = 60;
+
+/** Estimated nanoseconds of a comparison of two short texts. */
+const TEXT_WORK = 80;
 
 /** Estimated nanoseconds for a character of two equal texts. */
 const CHARACTER_WORK = 0.5;
@@ -39,9 +42,9 @@ export function sortKeysOf(keys: readonly SortKey[], row: Row): SqlValue[] {
 export function compareWork(keys: readonly SqlValue[]): number {
   let work = COMPARE_WORK;
   for (const key of keys) {
-    if (typeof key === 'string') work += key.length * CHARACTER_WORK;
+    if (typeof key === 'string') work += TEXT_WORK + key.length * CHARACTER_WORK;
     else if (key instanceof Jsonb || Array.isArray(key)) work += valueBytes(key) * NESTED_BYTE_WORK;
-    else work += 5;
+    else work += 10;
   }
   return work;
 }

@@ -14,7 +14,7 @@ export class ExpressionKeys {
     for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
       const { name, operands } = this.#step(next);
       parts.push(`${name}/${operands.length}`);
-      rest.push(...operands);
+      for (const operand of operands) rest.push(operand);
     }
     return parts.join(' ');
   }

@@ -10,7 +10,7 @@ import { type SlidingAggregate, slidingAggregate } from './sliding-aggregates.ts
 import { rowAt, type WindowPartition, type PutResult } from './window-partition.ts';
 
 /** Estimated nanoseconds of a row, besides taking rows into the aggregate. */
-const FRAME_WORK = 60;
+const FRAME_WORK = 300;
 
 /** Gives the value of the aggregate for one frame after the other. */
 interface FrameValues {
@@ -33,7 +33,7 @@ interface FrameInput {
  * Computes an aggregate over the frames of all rows of a partition.
  *
  * Frames that start with the partition take in each row once. Of other frames, those of aggregates that can also take rows out
- * again (COUNT, MIN, MAX and SUM of integers) do so; for the others every frame is taken in anew, and each of its rows is counted,
+ * again (COUNT, MIN, MAX, and SUM and AVG of integers) do so; for the others every frame is taken in anew, and each of its rows is counted,
  * so that many wide frames are refused.
  *
  * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`

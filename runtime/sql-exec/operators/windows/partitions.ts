@@ -2,7 +2,7 @@ import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
 import type { Execution } from '../../execution.ts';
 import type { Row } from '../../operator.ts';
 import type { WindowPartitioning } from '../compiled-window.ts';
-import { BYTE_WORK, keyBytes, ROW_WORK } from '../row-memory.ts';
+import { BYTE_WORK, keyBytes, NEW_KEY_WORK, ROW_WORK } from '../row-memory.ts';
 import { sortEntries } from '../sorting/sort-entries.ts';
 import { compareWork, entryBytes, entryOrder, type SortEntry, sortKeysOf } from '../sorting/sort-entry.ts';
 import { PARTITION_ROW_BYTES, type PartitionRow, type WindowPartition } from './window-partition.ts';
@@ -51,6 +51,7 @@ function* partitionRows(
     const partition = partitions.get(key);
     if (partition !== undefined) partition.push(entry);
     else {
+      execution.spend(NEW_KEY_WORK);
       keep(keyBytes(key) + PARTITION_BYTES);
       partitions.set(key, [entry]);
     }

@@ -30,7 +30,8 @@ export function slidingAggregate({
     case 'MAX':
       return type === undefined ? undefined : new SlidingExtreme(type, taken.name === 'MIN');
     case 'SUM':
-      return taken.result.name === 'bigint' ? new SlidingSum(taken) : undefined;
+    case 'AVG':
+      return type?.name === 'int' || type?.name === 'bigint' ? new SlidingSum(taken) : undefined;
     default:
       return undefined;
   }
@@ -52,7 +53,7 @@ class SlidingCount implements SlidingAggregate {
   }
 }
 
-/** Sums of integers. */
+/** Sums and averages of integers. */
 class SlidingSum implements SlidingAggregate {
   readonly #function: CompiledAggregate['function'];
   #count = 0;
@@ -74,6 +75,7 @@ class SlidingSum implements SlidingAggregate {
 
   /** The aggregate itself says what the sum of no rows is, and refuses one that is out of range. */
   result(): SqlValue {
+    if (this.#function.name === 'AVG') return this.#count === 0 ? null : Number(this.#sum) / this.#count;
     const sum = this.#function.start();
     if (this.#count > 0) sum.add([this.#sum]);
     return sum.result();

@@ -10,7 +10,7 @@ import { type FrameBounds, frameBounds } from './frame-bounds.ts';
 import { rowAt, type WindowPartition, type PutResult } from './window-partition.ts';
 
 /** Estimated nanoseconds of a window function for a row, besides the evaluation of its arguments. */
-const FUNCTION_WORK = 80;
+const FUNCTION_WORK = 150;
 
 /** What a window function is computed from, at a place of a partition. */
 interface WindowCall {

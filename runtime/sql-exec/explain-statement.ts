@@ -1,0 +1,80 @@
+import type { BoundStatement } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { Execution } from './execution.ts';
+import { Measurements } from './explain/measurements.ts';
+import { printQuery } from './explain/print-logical-plan.ts';
+import { LoweredStatement } from './lowering/lower-statement.ts';
+import type { PhysicalPlan } from './lowering/physical-plan.ts';
+import type { Tables } from './ports.ts';
+
+/** What an EXPLAIN asks for. */
+export interface ExplainOptions {
+  /** Run the statement, and say how many rows each step made, and how long it took. */
+  readonly isAnalyze: boolean;
+  /** Show the logical plan too, before and after its conditions were moved down. */
+  readonly isVerbose: boolean;
+}
+
+/**
+ * Explains how a statement is run.
+ *
+ * @param clock the time in milliseconds
+ * @returns the text of the explanation
+ * @throws {ServiceError} as running it does
+ */
+export function* explainStatement(
+  options: ExplainOptions,
+  statement: BoundStatement,
+  tables: Tables,
+  execution: Execution,
+  clock: () => number,
+): Generator<undefined, string> {
+  const measurements = options.isAnalyze ? new Measurements(clock) : undefined;
+  const observe = measurements && measurements.measured.bind(measurements);
+  const lowered = new LoweredStatement(statement, tables, execution, observe);
+  try {
+    const plan = yield* lowered.plan();
+    if (measurements !== undefined) yield* runAll(plan, execution);
+    const lines: string[] = [];
+    if (options.isVerbose) {
+      lines.push('=== Logical Plan ===', ...printQuery(statement.query, lowered.names, 1));
+      const optimized = lowered.optimized(statement.query);
+      lines.push('=== Optimized Logical Plan ===', ...printQuery(optimized, lowered.names, 1));
+    }
+    lines.push('=== Physical Execution Plan ===', ...printPhysicalPlan(plan, measurements, 1));
+    for (const { name, plan: table } of lowered.commonTables) {
+      lines.push(`  CommonTable: ${name}`, ...printPhysicalPlan(table, measurements, 2));
+    }
+    return lines.join('\n');
+  } finally {
+    lowered.close();
+  }
+}
+
+/** Reads all rows, and forgets them. */
+function* runAll(plan: PhysicalPlan, execution: Execution): Generator<undefined, void> {
+  const operator = plan.open();
+  try {
+    while ((yield* operator.next()) !== undefined) {
+      if (!execution.isDue) continue;
+      execution.pausing();
+      yield undefined;
+    }
+  } finally {
+    operator.close();
+  }
+}
+
+function printPhysicalPlan(
+  plan: PhysicalPlan,
+  measurements: Measurements | undefined,
+  depth: number,
+): readonly string[] {
+  const measured = measurements?.of(plan);
+  // a step that was not reached has no measurement
+  const facts =
+    measured === undefined ? '' : ` (rows=${measured.rows} time=${measured.timeMs.toFixed(2)} ms)`;
+  return [
+    `${'  '.repeat(depth)}${plan.describe()}${facts}`,
+    ...plan.inputs.flatMap((input) => printPhysicalPlan(input, measurements, depth + 1)),
+  ];
+}

@@ -1,0 +1,72 @@
+import type { BoundExpression, BoundSort } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { NodesPlan, SchemaPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { TableRead, WantedColumn } from '../ports.ts';
+import { type LoweringContext, makeStep, type Wish } from './context.ts';
+import { columnSlot, Layout, slotName } from './layout.ts';
+import type { PhysicalPlan } from './physical-plan.ts';
+import { propertyAccess } from './property-access.ts';
+
+/** Lowers a table with all its conditions. */
+export function* lowerTable(
+  context: LoweringContext,
+  table: NodesPlan | SchemaPlan,
+  conditions: readonly BoundExpression[],
+  wish: Wish,
+): Generator<undefined, PhysicalPlan> {
+  const names: string[] = [];
+  const wanted: WantedColumn[] = [];
+  for (const { column } of context.needs.propertiesOf(table.relation)) {
+    if (!isProperties(table, column.column)) context.needs.addColumn(table.relation, column.column);
+  }
+  for (const column of context.needs.columnsOf(table.relation)) {
+    names.push(columnSlot(table.relation, column));
+    wanted.push({ kind: 'column', column, type: table.columns[column]!.type });
+  }
+  for (const { call, key, isText } of context.needs.propertiesOf(table.relation)) {
+    names.push(slotName(call)!);
+    wanted.push({ kind: 'property', key, isText });
+  }
+  const order = orderOf(table, wish.order);
+  const read: TableRead = {
+    table,
+    wanted,
+    conditions,
+    order: order ?? [],
+    limit: order === undefined ? undefined : wish.limit,
+  };
+  const access = yield* context.tables.choose(read);
+  return makeStep(context, {
+    describe: () => `${access.description} (rows=${Math.round(access.rows)})`,
+    inputs: [],
+    layout: new Layout(names),
+    rows: access.rows,
+    isOrdered: wish.order.length === 0 || (order !== undefined && access.isOrdered),
+    open: () => access.open(),
+  });
+}
+
+/** An order in terms of columns of the table. @returns undefined: a key is computed */
+function orderOf(table: NodesPlan | SchemaPlan, keys: readonly BoundSort[]): TableRead['order'] | undefined {
+  const order: TableRead['order'][number][] = [];
+  for (const { expression, isDescending, nullsFirst } of keys) {
+    const wanted = wantedOf(table, expression);
+    if (wanted === undefined) return undefined;
+    order.push({ wanted, isDescending, nullsFirst });
+  }
+  return order;
+}
+
+function wantedOf(table: NodesPlan | SchemaPlan, expression: BoundExpression): WantedColumn | undefined {
+  if (expression.kind === 'column' && expression.relation === table.relation) {
+    return { kind: 'column', column: expression.column, type: expression.type };
+  }
+  const access = propertyAccess(expression);
+  if (access === undefined || access.column.relation !== table.relation) return undefined;
+  if (!isProperties(table, access.column.column)) return undefined;
+  return { kind: 'property', key: access.key, isText: access.isText };
+}
+
+/** Whether a column is the one whose properties a table can give one by one. */
+function isProperties(table: NodesPlan | SchemaPlan, column: number): boolean {
+  return table.kind === 'nodes' && table.columns[column]?.name === 'properties';
+}

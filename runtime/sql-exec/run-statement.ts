@@ -1,0 +1,75 @@
+import type { BoundStatement } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { SqlType } from '#runtime/sql-values/sql-type.ts';
+import type { Execution } from './execution.ts';
+import { LoweredStatement } from './lowering/lower-statement.ts';
+import type { Operator, Row } from './operator.ts';
+import type { Tables } from './ports.ts';
+
+/** A column of an answer. */
+export interface AnswerColumn {
+  readonly name: string;
+  readonly type: SqlType;
+}
+
+/** A statement that is being run: an operator whose rows have a value for each column of the answer. */
+export interface OpenStatement extends Operator {
+  readonly columns: readonly AnswerColumn[];
+}
+
+/**
+ * Decides how a statement is run, and opens it. Its rows are made while they are asked for, so `close` must be called in any
+ * case: it frees the memory.
+ *
+ * @param tables that the statement reads
+ * @throws {ServiceError} `VALIDATION_FAILED`, `REQUEST_TOO_EXPENSIVE`, also when rows are asked for
+ */
+export function* openStatement(
+  statement: BoundStatement,
+  tables: Tables,
+  execution: Execution,
+): Generator<undefined, OpenStatement> {
+  const lowered = new LoweredStatement(statement, tables, execution, undefined);
+  const plan = yield* paused(lowered.plan(), execution);
+  const columns = statement.query.output.map(({ name, expression }) => ({ name, type: expression.type }));
+  return new RunningStatement(columns, plan.open(), lowered, execution);
+}
+
+class RunningStatement implements OpenStatement {
+  readonly columns: readonly AnswerColumn[];
+  readonly #operator: Operator;
+  readonly #lowered: LoweredStatement;
+  readonly #execution: Execution;
+
+  constructor(
+    columns: readonly AnswerColumn[],
+    operator: Operator,
+    lowered: LoweredStatement,
+    execution: Execution,
+  ) {
+    this.columns = columns;
+    this.#operator = operator;
+    this.#lowered = lowered;
+    this.#execution = execution;
+  }
+
+  *next(): Generator<undefined, readonly Row[] | undefined> {
+    const batch = yield* paused(this.#operator.next(), this.#execution);
+    if (batch === undefined) this.close();
+    return batch;
+  }
+
+  close(): void {
+    this.#operator.close();
+    this.#lowered.close();
+  }
+}
+
+/** Steps at whose yields the execution knows that the work pauses, whoever yields. */
+function* paused<T>(steps: Generator<undefined, T>, execution: Execution): Generator<undefined, T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    execution.pausing();
+    yield undefined;
+  }
+}

@@ -61,6 +61,7 @@ import { createVersion, restoreVersion } from './nodes/manual-versions.ts';
 import type { BranchCommand, BranchQuery, ReadAtHead } from './messages.ts';
 import type { LendBranch } from './sql-messages.ts';
 import type { LentBranch } from './sql/branch-tables.ts';
+import { runSql } from './sql/run-sql.ts';
 import { becomeFork, moveHead } from './history/move-head.ts';
 import { mergeBranch } from './merge/merge-branch.ts';
 import { moveNode, renameNode } from './nodes/move-node.ts';
@@ -107,7 +108,7 @@ type CommandHandlers = {
 
 /** The handler of each query. */
 type QueryHandlers = {
-  readonly [K in Exclude<BranchQuery['type'], 'LendBranch' | 'RunSql'>]: (
+  readonly [K in Exclude<BranchQuery['type'], 'LendBranch'>]: (
     state: BranchState,
     context: QueryContext,
     query: Extract<BranchQuery, { type: K }>,
@@ -171,6 +172,7 @@ const queries: QueryHandlers = {
   ReadTree: readTree,
   RunQuery: runQuery,
   RunDslQuery: runDslQuery,
+  RunSql: runSql,
   ReadHistory: readHistory,
   ReadAudit: readAudit,
   ReadVersions: readVersions,

@@ -61,6 +61,14 @@ function places(): readonly string[] {
   ];
 }
 
+/** What may stand in the address of a statement, and in its text. */
+function sqlPlaces(): readonly string[] {
+  const { repository } = space.client;
+  return [repository, `${repository}/main`, `${repository}/v1`, `${repository}/no-branch`, 'no-repository'].map(
+    (place) => `/api/sql/${place}`,
+  );
+}
+
 /** Everything of an answer that a stranger could tell something from; times and ids of requests differ anyway. */
 async function answer(path: string, body?: object, headers: Record<string, string> = {}) {
   const method = body === undefined ? 'GET' : 'POST';
@@ -78,6 +86,16 @@ describe('callers without a login', () => {
     expect([200, 400, 404]).toContain(first?.status);
     for (const other of others) expect(other).toEqual(first);
   });
+
+  it.each(['SELECT 1 AS a', 'SELECT * FROM space', 'SELEC', ''])(
+    'cannot detect what exists by the statement %j [ADMIN-014]',
+    async (sql) => {
+      const [first, ...others] = await Promise.all(sqlPlaces().map((place) => answer(place, { sql })));
+      expect(first).toMatchObject({ status: 200 });
+      expect(first?.headers['x-svc-revision']).toBeUndefined();
+      for (const other of others) expect(other).toEqual(first);
+    },
+  );
 
   it('cannot detect what exists by other tenants, consistencies and revisions either [ADMIN-014]', async () => {
     const [there] = places() as [string];

@@ -74,7 +74,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 describe('random readers', () => {
-  it('see what the rules say, in nodes, lists and queries', async () => {
+  it('see what the rules say, in nodes, lists, queries and statements', async () => {
     const worlds = fc.sample(
       fc.record({
         roles: fc.uniqueArray(role, { minLength: 1, maxLength: 5, selector: ({ role_id: id }) => id }),
@@ -101,9 +101,10 @@ describe('random readers', () => {
             const person = people[draw(people.length)] as Person;
             const plain = worldOf(world, person);
             const node = nodes[draw(nodes.length)] as Stored;
-            const kind = draw(3);
+            const kind = draw(4);
             if (kind === 0) return readsNode(plain, person, node, seen);
             if (kind === 1) return readsChildren(plain, person, node);
+            if (kind === 2) return readsRows(plain, person);
             return readsType(plain, person, types[draw(types.length)] as string);
           }),
         );
@@ -163,6 +164,19 @@ async function readsType(plain: PlainWorld, { token }: Person, nodeType: string)
     nodes.filter((each) => each.node_type === nodeType),
   ).map(({ path }) => path);
   expect([nodeType, [...found].sort()]).toEqual([nodeType, expected]);
+}
+
+/** A statement shows what may be read of the readable nodes. */
+async function readsRows(plain: PlainWorld, { token }: Person): Promise<void> {
+  const sql = `SELECT path, properties, COUNT(*) OVER () AS n FROM '${WORKSPACE}' ORDER BY path`;
+  const answer = await server.request('POST', `/api/sql/${repository}`, { token, body: { sql } });
+  const expected = visible(plain, nodes).map((node) => {
+    const { shows } = decidePlainly(plain, 'read', subjectOf(node));
+    return [node.path, Object.fromEntries(Object.entries(node.properties).filter(([name]) => shows(name)))];
+  });
+  const rows = answer.json.rows as readonly (Stored & { n: number })[];
+  expect(rows.map((row) => [row.path, ownProperties(row)])).toEqual(expected);
+  for (const { n } of rows) expect(n).toBe(expected.length);
 }
 
 /** The stored properties, without those that are derived from the type. */

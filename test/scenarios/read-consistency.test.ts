@@ -34,6 +34,8 @@ const READS = [
   'readNodeAtRevision',
   'queryNodes',
   'queryNodesByDsl',
+  'runSql',
+  'runSqlOnBranch',
   'validateAgainstNodeTypes',
   'listBranches',
   'readBranchHead',

@@ -2,8 +2,9 @@ import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
+import { explainStatement } from '#runtime/sql-exec/explain-statement.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
-import { explainStatement, openStatement } from '#runtime/sql-exec/run-statement.ts';
+import { openStatement } from '#runtime/sql-exec/run-statement.ts';
 import { bindStatement } from '#runtime/sql-plan/bind/bind-statement.ts';
 import type { RelationColumn } from '#runtime/sql-plan/bound/logical-plan.ts';
 import type { StatementScope } from '#runtime/sql-plan/ports.ts';
@@ -30,7 +31,7 @@ export function runSql(state: BranchState, context: QueryContext, query: RunSql)
     const branches = new OpenBranches(state, context, reader, query.at);
     try {
       const tables = new NodeTables(branches.own, execution);
-      const run = new StatementRun(scope, tables, execution);
+      const run = new StatementRun(scope, tables, execution, () => context.clock.monotonicMs());
       const statements = yield* silently(parseStatementsInSteps(query.sql));
       const last = statements.length - 1;
       for (const [index, statement] of statements.entries()) {
@@ -73,14 +74,17 @@ class StatementRun {
   readonly #scope: StatementScope;
   readonly #tables: NodeTables;
   readonly #execution: Execution;
+  readonly #clock: () => number;
   #rowCount = 0;
   /** The plan, where the last statement is an EXPLAIN. */
   #plan: string | undefined;
 
-  constructor(scope: StatementScope, tables: NodeTables, execution: Execution) {
+  /** @param clock the time in milliseconds, for measured plans */
+  constructor(scope: StatementScope, tables: NodeTables, execution: Execution, clock: () => number) {
     this.#scope = scope;
     this.#tables = tables;
     this.#execution = execution;
+    this.#clock = clock;
   }
 
   /** Runs a statement whose rows nobody sees: it may fail all the same. */
@@ -117,7 +121,7 @@ class StatementRun {
   *#results({ statement, text }: ParsedStatement): Generator<Result | undefined, void> {
     const bound = bindStatement(statement, text, this.#scope);
     if (statement.kind === 'explain') {
-      const plan = yield* explainStatement(statement, bound, this.#tables, this.#execution);
+      const plan = yield* explainStatement(statement, bound, this.#tables, this.#execution, this.#clock);
       this.#plan = plan;
       yield { columns: planColumns };
       yield { rows: [[plan]] };

@@ -134,6 +134,16 @@ describe('settings for a branch', () => {
     }
   });
 
+  it('find a workspace by its alias, the first by name of several', async () => {
+    const aliased = (alias: string) => ask<string | undefined>({ type: 'FindWorkspaceAlias', alias });
+    expect(aliased('SvcAccessControl')).toBe('svc:access_control');
+    expect(aliased('SiteMedia')).toBeUndefined();
+    for (const name of ['site_media', 'site-media'])
+      await send({ type: 'PutWorkspace', name, definition: anything });
+    expect(aliased('SiteMedia')).toBe('site-media');
+    for (const alias of ['sitemedia', 'site-media', '__proto__', '']) expect(aliased(alias)).toBeUndefined();
+  });
+
   it('show nothing of a command that failed, nor of one that is not durable yet', async () => {
     const sent = Promise.allSettled([
       send({ type: 'PutWorkspace', name: 'bad', definition: { allowed_node_types: [] } }),

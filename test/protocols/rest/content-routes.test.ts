@@ -23,6 +23,13 @@ describe('the routes of content', () => {
     expect(operationAt('PATCH', `${base}/a`)).toBe('patchNode');
   });
 
+  it('send statements to main or to a branch', () => {
+    expect(operationAt('POST', '/api/sql/r')).toBe('runSql');
+    expect(operationAt('POST', '/api/sql/r/main')).toBe('runSqlOnBranch');
+    expect(operationAt('POST', '/api/sql/r/a%2Fb')).toBe('runSqlOnBranch');
+    expect(operationAt('GET', '/api/sql/r')).toBeUndefined();
+  });
+
   it('send queries at a revision to routes of their own', () => {
     const base = '/api/repository/r/main/rev/1-0/w';
     expect(operationAt('POST', `${base}/query`)).toBe('queryNodesAtRevision');

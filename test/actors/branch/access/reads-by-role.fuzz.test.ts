@@ -274,11 +274,51 @@ describe('a branch under permissions', () => {
       present.sort((a, b) => ((values(a) as string) > (values(b) as string) ? -1 : 1));
       expectNodes(await list(query), [...absentFirst, ...present], query);
     }
+    await expectRows(shown, caller);
     for (const { path } of stored) {
       const query = { type: 'ReadNode', workspace, place: { path } } as const;
       const answer = await branch.query(query, caller).catch(({ code }: { code: string }) => code);
       if (shown.has(path)) expectNodes([answer as NodeObject], [path], query);
       else expect(answer).toBe('NODE_NOT_FOUND');
+    }
+  }
+
+  /** The same by statements: what may not be read is in no row, count, join or order. */
+  async function expectRows(shown: ReadonlyMap<string, JsonObject>, caller: Caller): Promise<void> {
+    const rows = async (sql: string): Promise<readonly JsonObject[]> => {
+      const query = { type: 'RunSql', sql, parameters: [] } as const;
+      return ((await branch.query(query, caller)) as { rows: readonly JsonObject[] }).rows;
+    };
+    const table = `'${workspace}'`;
+    const paths = [...shown.keys()].sort();
+    const whole = await rows(`SELECT path, properties FROM ${table} ORDER BY path`);
+    expect(whole.map(({ path }) => path)).toEqual(paths);
+    for (const { path, properties } of whole) {
+      const { $supertypes: _, $mixins: __, ...rest } = properties as JsonObject;
+      expect([path, rest]).toEqual([path, shown.get(path as string)]);
+    }
+    const secrets = paths.map((path) => shown.get(path)?.secret ?? null);
+    const known = secrets.filter((each) => each !== null).sort() as readonly string[];
+    expect(
+      await rows(
+        `SELECT COUNT(*) AS n, COUNT(properties->>'secret') AS s, MAX(properties->>'secret') AS last FROM ${table}`,
+      ),
+    ).toEqual([{ n: paths.length, s: known.length, last: known.at(-1) ?? null }]);
+    for (const secret of ['secret 0', 'secret 3'])
+      expect(
+        await rows(`SELECT path FROM ${table} WHERE properties->>'secret' = '${secret}' ORDER BY path`),
+      ).toEqual(paths.filter((path) => shown.get(path)?.secret === secret).map((path) => ({ path })));
+    expect(
+      await rows(`SELECT properties->>'secret' AS s FROM ${table} ORDER BY s NULLS FIRST`),
+    ).toEqual([...secrets.filter((each) => each === null), ...known].map((s) => ({ s })));
+    const joined = `SELECT a.path FROM ${table} a JOIN ${table} b ON b.path = PARENT(a.path) ORDER BY a.path`;
+    const below = paths.filter((path) => shown.has(path.slice(0, path.lastIndexOf('/'))));
+    expect(await rows(joined)).toEqual(below.map((path) => ({ path })));
+    for (const nodeType of types) {
+      const ofType = stored.filter((each) => each.nodeType === nodeType && shown.has(each.path));
+      expect(await rows(`SELECT COUNT(*) AS n FROM ${table} WHERE node_type = '${nodeType}'`)).toEqual([
+        { n: ofType.length },
+      ]);
     }
   }
 });

@@ -5,6 +5,7 @@ import { parseCommitOperations } from '#protocols/rest/nodes/commit-operations.t
 import { conditionOf, ReadCondition } from '#protocols/rest/nodes/conditions.ts';
 import { installCommand, workspacesCommand } from '#protocols/rest/management/system-updates.ts';
 import { partOf } from '#protocols/rest/reads/property-names.ts';
+import { parseSqlBody } from '#protocols/rest/sql/sql-body.ts';
 import type { RestRequest } from '#protocols/rest/rest-route.ts';
 import {
   DIFF_DETAILS_SINCE,
@@ -12,6 +13,7 @@ import {
   PARTS_SINCE,
   PRECONDITIONS_SINCE,
   RESTORED_TYPES_SINCE,
+  SQL_SINCE,
 } from '#runtime/actor/message-version.ts';
 
 /** A request, as far as conditions and parts of nodes look at it. */
@@ -49,6 +51,10 @@ describe('what an older member would pass over', () => {
     expect(queryOf({ 'if-match': '*', 'if-none-match': '"a"' })).toEqual({ unless: ['a'] });
   });
 
+  it('is reported for statements of SQL', () => {
+    expect(parseSqlBody({ sql: 'SELECT 1' })).toMatchObject({ type: 'RunSql', since: SQL_SINCE });
+  });
+
   it('is reported for a restore of shipped types', () => {
     expect(installCommand(true)).toMatchObject({ force: true, since: RESTORED_TYPES_SINCE });
     expect(installCommand(false)).toEqual({ type: 'InstallBuiltIns' });
@@ -80,12 +86,14 @@ describe('what an older member would pass over', () => {
       INCOMING_SINCE,
       DIFF_DETAILS_SINCE,
       RESTORED_TYPES_SINCE,
+      SQL_SINCE,
     }).toEqual({
       PRECONDITIONS_SINCE: 3,
       PARTS_SINCE: 3,
       INCOMING_SINCE: 4,
       DIFF_DETAILS_SINCE: 4,
       RESTORED_TYPES_SINCE: 4,
+      SQL_SINCE: 6,
     });
   });
 });

@@ -13,6 +13,8 @@ export function comparisonHolds(comparison: Comparison, value: JsonValue | undef
       return value === undefined || value === null;
     case 'notNull':
       return value !== undefined && value !== null;
+    case 'composite':
+      return typeof value === 'object' && value !== null;
     case 'eq':
       return value !== undefined && jsonEquals(value, comparison.value);
     case 'in':

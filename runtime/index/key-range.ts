@@ -6,10 +6,10 @@ import { indexKey, isCutKey, KeyLetter, orderedPart, textKeyBytes } from './inde
 /**
  * A condition on an indexed value. Ordered comparisons hold only for values of the same kind: numbers, texts or booleans.
  * Texts are compared, and prefixes found, by UTF-8 bytes. `null` holds for null and for an absent property, `notNull` for
- * every other value.
+ * every other value, `composite` for arrays and objects.
  */
 export type Comparison =
-  | { readonly operator: 'all' | 'null' | 'notNull' }
+  | { readonly operator: 'all' | 'null' | 'notNull' | 'composite' }
   | { readonly operator: 'eq'; readonly value: JsonValue }
   | { readonly operator: 'in'; readonly values: readonly JsonValue[] }
   | { readonly operator: 'gt' | 'gte' | 'lt' | 'lte'; readonly value: string | ExactNumber | boolean }
@@ -73,6 +73,8 @@ function ascending(comparison: Comparison): KeyRange[] {
       return [range(KeyLetter.none, KeyLetter.none + AFTER_END)];
     case 'notNull':
       return [range('', KeyLetter.none)];
+    case 'composite':
+      return [range(KeyLetter.array, KeyLetter.none)];
     case 'eq':
       return [equalRange(comparison.value)];
     case 'in':

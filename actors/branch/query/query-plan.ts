@@ -123,11 +123,14 @@ export function* planQuery(
  * The indexes that have no values which are hidden from the caller in some nodes. Such a value must not decide which nodes are
  * looked at, in which order, or how long it takes.
  */
-function withoutHidden(fields: IndexFields, nodes: VisibleNodes): IndexFields {
+export function withoutHidden(
+  fields: IndexFields,
+  nodes: Pick<VisibleNodes, 'hides' | 'hidesSome'>,
+): IndexFields {
   if (!nodes.hidesSome) return fields;
   const { pending, properties, uniques } = fields;
   const isUsable = (index: string): boolean => !valuesOf(index).some((name) => nodes.hides(name));
-  const kept = { uniques, properties: properties.filter(isUsable) };
+  const kept = { uniques: uniques.filter(isUsable), properties: properties.filter(isUsable) };
   if (pending === undefined) return kept;
   return { ...kept, pending: { ...pending, upgrading: pending.upgrading.filter(isUsable) } };
 }

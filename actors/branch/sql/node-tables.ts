@@ -5,6 +5,7 @@ import { readableRevision } from '#runtime/tree/readable-revision.ts';
 import type { BranchTables } from './branch-tables.ts';
 import { choosePath } from './tables/choose-path.ts';
 import { TreePaths } from './tables/find-paths.ts';
+import { IndexPaths } from './tables/index-paths.ts';
 import { NodeScan } from './tables/node-scan.ts';
 import { NodeTable } from './tables/node-table.ts';
 import { schemaAccess } from './tables/schema-table.ts';
@@ -35,7 +36,8 @@ export class NodeTables implements Tables {
     if (table.kind === 'schema') return schemaAccess(tables, table, read, this.#execution, at);
     const nodes = new NodeTable(tables, table, read.conditions, this.#execution, at);
     yield* nodes.findTargets();
-    const paths = yield* new TreePaths(nodes, read.order).all();
+    const tree = yield* new TreePaths(nodes, read.order).all();
+    const paths = [...(yield* new IndexPaths(nodes, read).all()), ...tree];
     const { cost, path, rows } = yield* choosePath(nodes, paths, read);
     const { exact, facts, isOrdered, name, source } = path;
     return {

@@ -100,6 +100,8 @@ export function holdsInModel(asked: Comparison, value: JsonValue | undefined): b
       return value === undefined || value === null;
     case 'notNull':
       return value !== undefined && value !== null;
+    case 'composite':
+      return typeof value === 'object' && value !== null;
     case 'eq':
       return value !== undefined && jsonEquals(value, asked.value);
     case 'in':

@@ -26,6 +26,8 @@ const LOOK_UP_WORK = 8_000;
 /** A node that may be read. */
 export interface FoundNode {
   readonly record: NodeRecord;
+  /** Its position in the source; empty where it was looked up. */
+  readonly position: string;
   /** Whether the conditions for stored rows were found to hold for it. */
   readonly isDecided: boolean;
 }
@@ -91,7 +93,8 @@ export class NodeFinder {
     const { access, budget, moment, workspace } = this.#means;
     budget.spend(LOOK_UP_WORK);
     const record = id !== undefined && isNodeId(id) ? yield* this.#recordOf(id) : undefined;
-    if (record !== undefined && access.mayRead(workspace, record)) yield { record, isDecided: false };
+    if (record !== undefined && access.mayRead(workspace, record))
+      yield { record, position: '', isDecided: false };
     moment.rest();
     yield undefined;
   }
@@ -111,9 +114,9 @@ export class NodeFinder {
       if (this.#isOver) return;
       if (row === undefined) yield undefined;
       else {
-        const { record } = row;
+        const { position, record } = row;
         const isDecided = !this.#hasOpen && this.#decides(record.isLarge, () => record.hasTranslations);
-        if (!this.#hasOpen || access.allows('read', workspace, record)) yield { record, isDecided };
+        if (!this.#hasOpen || access.allows('read', workspace, record)) yield { record, position, isDecided };
       }
     }
   }

@@ -6,7 +6,9 @@ import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.t
 import { isHidden } from '../../reads/localize.ts';
 import { type FoundNode, NodeFinder, type StoredConditions } from './node-finder.ts';
 import { NodeRow, type RowNeeds } from './node-row.ts';
+import { PropertyKey } from './node-values.ts';
 import type { RowSource } from './row-source.ts';
+import { type IndexedItem, inTextOrder } from './text-order.ts';
 import type { NodeTable } from './node-table.ts';
 
 /** Estimated nanoseconds to make a row, and for each byte of its record. */
@@ -21,15 +23,14 @@ const BATCH_MAX = 1_024;
 const BATCH_BYTES = 1 << 20;
 
 /** A row with about as much memory as its record has bytes. */
-interface SizedRow {
+interface FoundRow extends IndexedItem {
   readonly row: Row;
-  readonly bytes: number;
 }
 
 /** Makes rows of the nodes of a source for which the conditions hold. */
 export class NodeScan implements Operator {
   readonly #execution: Execution;
-  readonly #rows: Generator<SizedRow | undefined, void>;
+  readonly #rows: Generator<FoundRow | undefined, void>;
   #batch = FIRST_BATCH;
   #isOver = false;
 
@@ -40,7 +41,9 @@ export class NodeScan implements Operator {
     wanted: readonly WantedColumn[],
   ) {
     this.#execution = table.execution;
-    this.#rows = rowsOf(table, source, new CompiledConditions(table, conditions), wanted);
+    const rows = rowsOf(table, source, new CompiledConditions(table, conditions), wanted);
+    const sortedBy = source.kind === 'scans' ? source.sortedBy : undefined;
+    this.#rows = sortedBy === undefined ? rows : inTextOrder(rows, sortedBy.reverse, table.budget);
   }
 
   *next(): Generator<undefined, readonly Row[] | undefined> {
@@ -108,17 +111,19 @@ function* rowsOf(
   source: RowSource,
   conditions: CompiledConditions,
   wanted: readonly WantedColumn[],
-): Generator<SizedRow | undefined, void> {
+): Generator<FoundRow | undefined, void> {
   const { access, execution, moment, reader, workspace } = table;
   const slots = wanted.map((each) => reader.slot(each));
   const wantedNeeds = reader.needsOf([], wanted);
+  const sortedBy = source.kind === 'scans' ? source.sortedBy : undefined;
+  const sortKey = sortedBy && new PropertyKey(sortedBy.property);
   const finder = new NodeFinder(table, conditions.stored);
   for (const found of finder.find(source)) {
     if (found === undefined) {
       yield undefined;
       continue;
     }
-    const { record } = found;
+    const { position, record } = found;
     execution.spend(ROW_WORK + BYTE_WORK * record.bytes.length);
     const shown = access.shownFields(workspace, record);
     for (const { chain, locale } of table.locales) {
@@ -127,8 +132,14 @@ function* rowsOf(
       if (!(yield* holds(row, table, conditions, found))) continue;
       yield* row.prepare(table, wantedNeeds);
       const values = slots.map((slot) => slot(row));
+      const text = sortKey === undefined ? null : row.property(sortKey);
       moment.rest();
-      yield { row: values, bytes: record.bytes.length };
+      yield {
+        row: values,
+        bytes: record.bytes.length,
+        position,
+        text: typeof text === 'string' ? text : null,
+      };
     }
     moment.rest();
   }

@@ -5,7 +5,12 @@ export type RowSource =
   | { readonly kind: 'none' }
   | { readonly kind: 'ids'; readonly ids: readonly string[] }
   | { readonly kind: 'paths'; readonly paths: readonly string[] }
-  | { readonly kind: 'scans'; readonly parts: readonly ScanPart[] };
+  | {
+      readonly kind: 'scans';
+      readonly parts: readonly ScanPart[];
+      /** A property by whose text the nodes are sorted: by an index, which does not tell long texts apart. */
+      readonly sortedBy?: { readonly property: string; readonly reverse: boolean };
+    };
 
 /** A scan, or a part of one. Parts of one source have no node in common. */
 export interface ScanPart {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { Jsonb } from '#runtime/sql-values/sql-value.ts';
 import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import {
@@ -192,4 +191,3 @@ describe('a caller who may not read everything', () => {
   });
 });
 
-export type { JsonObject };

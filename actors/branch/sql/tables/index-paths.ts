@@ -1,0 +1,336 @@
+import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { Comparison } from '#runtime/index/key-range.ts';
+import { nodesIn } from '#runtime/scan/changed-nodes.ts';
+import { changedFor, countPlaces, type ScanSource } from '#runtime/scan/scan.ts';
+import type { TableRead } from '#runtime/sql-exec/ports.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
+import { type IndexFields, readTypeCount } from '#runtime/tree/index-catalog.ts';
+import { compoundColumns, type IndexColumn } from '#runtime/tree/index-name.ts';
+import { commonIndexes } from '../../query/index-source.ts';
+import { withoutHidden } from '../../query/query-plan.ts';
+import { type AccessPath, Rank } from './access-path.ts';
+import { comparedColumn, comparisonOf } from './known-conditions.ts';
+import type { NodeTable } from './node-table.ts';
+import type { ScanPart } from './row-source.ts';
+import { type TimeColumn, timeCondition, timeOfColumn, timeOfIndex } from './time-conditions.ts';
+import {
+  both,
+  comparisonsOf,
+  everyValue,
+  type Kind,
+  kinds,
+  propertyCondition,
+  type ValueSet,
+} from './value-sets.ts';
+
+/** Estimated nanoseconds to read a node at a place of an index. */
+const PLACE_WORK = 5_500;
+
+/** Indexes that are looked at between two pauses: for each, all types of the workspace are. */
+const INDEXES_PER_STEP = 3;
+
+/** Combinations of values of the leading columns of a compound index, and values of a unique property. */
+const VALUES_MAX = 16;
+
+/** What the conditions say about a property. */
+interface KnownProperty {
+  readonly values: ValueSet;
+  readonly conditions: readonly BoundExpression[];
+  /** Whether a condition asks for certain values. */
+  readonly isEqual: boolean;
+}
+
+/** What the conditions say about a time. */
+interface KnownTime {
+  readonly where: readonly Comparison[];
+  readonly conditions: readonly BoundExpression[];
+}
+
+/** A part of an index. */
+interface IndexPart {
+  readonly source: ScanSource;
+  /** The kind of its values; undefined: of all kinds, or times. */
+  readonly kind?: Kind;
+}
+
+/** An access path before its nodes are counted. */
+interface IndexedPath extends Pick<AccessPath, 'name' | 'facts' | 'rank'> {
+  readonly conditions: readonly BoundExpression[];
+  readonly parts: readonly IndexPart[];
+  /** Present: it may have the order that is asked for. */
+  readonly sorted?: Sorted | undefined;
+}
+
+/** In which direction an index has the order that is asked for. */
+interface Sorted {
+  readonly reverse: boolean;
+  /** A property with texts: the order is that of SQL if the index has no values of other kinds. */
+  readonly property?: string;
+}
+
+/** The ways to find the nodes of a table by indexes of properties and of times. */
+export class IndexPaths {
+  readonly #table: NodeTable;
+  readonly #read: Pick<TableRead, 'limit' | 'order'>;
+  readonly #properties = new Map<string, KnownProperty>();
+  readonly #times = new Map<TimeColumn, KnownTime>();
+  /** The type of all rows, and the condition that says so. */
+  readonly #type: { readonly name: string; readonly condition: BoundExpression } | undefined;
+
+  constructor(table: NodeTable, read: Pick<TableRead, 'limit' | 'order'>) {
+    this.#table = table;
+    this.#read = read;
+    this.#type = typeOf(table);
+    for (const condition of table.conditions) this.#learn(condition);
+  }
+
+  /** All of them. Yields where the work may pause. */
+  *all(): Generator<undefined, readonly AccessPath[]> {
+    const isKnown = this.#properties.size + this.#times.size > 0;
+    if (!isKnown && (this.#read.order.length === 0 || this.#read.limit === undefined)) return [];
+    const fields = this.#fields();
+    if (fields === undefined) return [];
+    const found: AccessPath[] = [];
+    let looked = 0;
+    for (const index of [...fields.properties, ...(fields.pending?.upgrading ?? [])]) {
+      const path = this.#byIndex(index);
+      if (path !== undefined) found.push(...(yield* this.#usable(path)));
+      looked += 1;
+      if (looked % INDEXES_PER_STEP === 0) yield undefined;
+    }
+    for (const property of fields.uniques) {
+      const path = this.#byUnique(property);
+      if (path !== undefined) found.push(...(yield* this.#usable(path)));
+    }
+    this.#table.moment.rest();
+    return found;
+  }
+
+  #learn(condition: BoundExpression): void {
+    const { locales, plan } = this.#table;
+    const time = timeCondition(condition, plan.relation);
+    if (time !== undefined) {
+      const known = this.#times.get(time.column);
+      this.#times.set(time.column, {
+        where: [...(known?.where ?? []), ...time.where],
+        conditions: [...(known?.conditions ?? []), condition],
+      });
+    }
+    // Indexes have stored values. Rows in another locale may have other ones.
+    const found = locales.every(({ chain }) => chain.length === 0)
+      ? propertyCondition(condition, plan.relation)
+      : undefined;
+    if (found === undefined) return;
+    const known = this.#properties.get(found.property);
+    this.#properties.set(found.property, {
+      values: known === undefined ? found.values : both(known.values, found.values),
+      conditions: [...(known?.conditions ?? []), condition],
+      isEqual: found.isEqual || known?.isEqual === true,
+    });
+  }
+
+  /** The indexes that have all nodes which may be rows, and no values that are hidden from the caller. */
+  #fields(): IndexFields | undefined {
+    const { head, scope, workspace } = this.#table;
+    const fields =
+      this.#type === undefined
+        ? commonIndexes(head, workspace)
+        : readTypeCount(head, workspace, this.#type.name)?.fields;
+    if (fields === undefined) return undefined;
+    const hides = (property: string): boolean => this.#table.hides(property);
+    return withoutHidden(fields, { hides, hidesSome: scope.fields !== undefined });
+  }
+
+  #byIndex(index: string): IndexedPath | undefined {
+    const columns = compoundColumns(index);
+    if (columns !== undefined) return this.#byCompound(index, columns);
+    const time = timeOfIndex(index);
+    return time === undefined ? this.#byProperty(index) : this.#byTime(index, time);
+  }
+
+  #byProperty(property: string): IndexedPath | undefined {
+    const known = this.#properties.get(property);
+    const sorted = this.#sortedByText(property);
+    if (known === undefined && sorted === undefined) return undefined;
+    const values = known?.values ?? everyValue;
+    const parts = kinds
+      .filter((kind) => values.has(kind))
+      .map((kind): IndexPart => ({ source: this.#source(property, [], comparisonsOf(values, kind)), kind }));
+    return { ...named(known, known?.isEqual === true), facts: property, parts, sorted };
+  }
+
+  #byTime(index: string, time: TimeColumn): IndexedPath | undefined {
+    const known = this.#times.get(time);
+    const sorted = this.#sortedByTime(time, false);
+    if (known === undefined && sorted === undefined) return undefined;
+    const parts = [{ source: this.#source(index, [], known?.where ?? []) }];
+    return { ...named(known, false), facts: time, parts, sorted };
+  }
+
+  #byCompound(index: string, columns: readonly IndexColumn[]): IndexedPath | undefined {
+    let equal: readonly (readonly JsonValue[])[] = [[]];
+    const conditions: BoundExpression[] = [];
+    let count = 0;
+    for (const { property } of columns) {
+      const found = this.#equalIn(property);
+      if (found === undefined || found.values.length * equal.length > VALUES_MAX) break;
+      equal = equal.flatMap((before) => found.values.map((value) => [...before, value]));
+      conditions.push(...found.conditions);
+      count += 1;
+    }
+    const next = columns[count];
+    if (count === 0) return undefined;
+    const time = next === undefined ? undefined : timeOfColumn(next.property);
+    const known = time === undefined ? undefined : this.#times.get(time);
+    const parts = equal.map((fixed) => ({ source: this.#source(index, fixed, known?.where ?? []) }));
+    const isOne = equal.length === 1 && time !== undefined;
+    return {
+      name: 'PropertyIndexScan',
+      facts: columns
+        .slice(0, known === undefined ? count : count + 1)
+        .map(({ property }) => property)
+        .join(', '),
+      rank: Rank.compound,
+      conditions: [...conditions, ...(known?.conditions ?? [])],
+      parts,
+      sorted: isOne ? this.#sortedByTime(time, next?.isDescending === true) : undefined,
+    };
+  }
+
+  /** The values that a column must have, if conditions ask for certain ones. */
+  #equalIn(
+    property: string,
+  ): { readonly values: readonly JsonValue[]; readonly conditions: readonly BoundExpression[] } | undefined {
+    if (property === '__node_type')
+      return this.#type && { values: [this.#type.name], conditions: [this.#type.condition] };
+    const known = timeOfColumn(property) === undefined ? this.#properties.get(property) : undefined;
+    if (known?.isEqual !== true) return undefined;
+    const values: JsonValue[] = [];
+    for (const where of known.values.values()) {
+      const [only] = where;
+      if (where.length !== 1 || only?.operator !== 'in') return undefined;
+      values.push(...only.values);
+    }
+    return { values, conditions: known.conditions };
+  }
+
+  #byUnique(property: string): IndexedPath | undefined {
+    const equal = this.#equalIn(property);
+    if (equal === undefined || this.#type === undefined || equal.values.length > VALUES_MAX) return undefined;
+    const { workspace } = this.#table;
+    const nodeType = this.#type.name;
+    const parts = equal.values.map(
+      (value): IndexPart => ({ source: { kind: 'unique', workspace, nodeType, property, value } }),
+    );
+    const { conditions } = equal;
+    return { name: 'UniqueIndexScan', facts: property, rank: Rank.unique, conditions, parts };
+  }
+
+  #source(index: string, equal: readonly JsonValue[], where: readonly Comparison[]): ScanSource {
+    const { workspace } = this.#table;
+    return { kind: 'index', workspace, nodeType: this.#type?.name, index, equal, where };
+  }
+
+  /** The only key of the order that is asked for. */
+  #onlyKey(): TableRead['order'][number] | undefined {
+    const [first, ...others] = this.#read.order;
+    return others.length === 0 && this.#table.locales.length === 1 ? first : undefined;
+  }
+
+  #sortedByTime(time: TimeColumn, isDescending: boolean): Sorted | undefined {
+    const key = this.#onlyKey();
+    if (key?.wanted.kind !== 'column' || nodeColumns[key.wanted.column]?.name !== time) return undefined;
+    return { reverse: key.isDescending !== isDescending };
+  }
+
+  #sortedByText(property: string): Sorted | undefined {
+    const key = this.#onlyKey();
+    // In an index what is absent is last.
+    const isText =
+      key?.wanted.kind === 'property' && key.wanted.isText && key.nullsFirst === key.isDescending;
+    if (!isText || key.wanted.kind !== 'property' || key.wanted.key !== property) return undefined;
+    if (this.#table.locales[0]?.chain.length !== 0) return undefined;
+    return { reverse: key.isDescending, property };
+  }
+
+  /** An access path with what its nodes cost; none where an index would only have been of use for its order. */
+  *#usable({ conditions, parts, sorted, ...path }: IndexedPath): Generator<undefined, readonly AccessPath[]> {
+    const isOrdered = sorted !== undefined && (yield* this.#isInOrder(sorted, parts));
+    if (conditions.length === 0 && !isOrdered) return [];
+    const used = isOrdered ? parts.filter((part) => !isOtherKind(part)) : parts;
+    const reverse = isOrdered && sorted.reverse;
+    const scans = used.map(({ source }): ScanPart => ({ source, reverse }));
+    const { property } = sorted ?? {};
+    const sortedBy = isOrdered && property !== undefined ? { sortedBy: { property, reverse } } : {};
+    return [
+      {
+        ...path,
+        source: { kind: 'scans', parts: reverse ? scans.reverse() : scans, ...sortedBy },
+        exact: [...new Set([...conditions, ...(this.#type === undefined ? [] : [this.#type.condition])])],
+        isOrdered,
+        nodeWork: PLACE_WORK,
+        rows: (most) => this.#count(used, most),
+      },
+    ];
+  }
+
+  /** Whether an index has the order of SQL. That compares texts: numbers and others have another place there. */
+  *#isInOrder({ property }: Sorted, parts: readonly IndexPart[]): Generator<undefined, boolean> {
+    if (property === undefined) return true;
+    for (const part of parts.filter(isOtherKind)) {
+      // What is chosen must not tell of nodes that the caller may not read.
+      if (!this.#table.seesAll) return false;
+      if ((yield* this.#count([part], 0)) > 0) return false;
+    }
+    return true;
+  }
+
+  *#count(parts: readonly IndexPart[], most: number): Generator<undefined, number> {
+    const { head, moment, workspace } = this.#table;
+    let rows = 0;
+    for (const { source } of parts) {
+      const changed = yield* changedFor(moment, source);
+      if (changed === undefined) return nodesIn(head, workspace);
+      rows += changed + (yield* countPlaces(moment, source, Math.max(most - rows, 0)));
+      moment.rest();
+      yield undefined;
+    }
+    return rows;
+  }
+}
+
+/** Name and rank of a path over an index of one value. */
+function named(
+  known: KnownProperty | KnownTime | undefined,
+  isEqual: boolean,
+): Pick<IndexedPath, 'name' | 'rank' | 'conditions'> {
+  if (known === undefined) return { name: 'PropertyOrderScan', rank: Rank.order, conditions: [] };
+  const { conditions } = known;
+  return isEqual
+    ? { name: 'PropertyIndexScan', rank: Rank.propertyEqual, conditions }
+    : { name: 'PropertyRangeScan', rank: Rank.propertyRange, conditions };
+}
+
+/** Whether the values of a part have no place among texts. */
+function isOtherKind({ kind }: IndexPart): boolean {
+  return kind !== undefined && kind !== 'text' && kind !== 'none';
+}
+
+/** The only type that the conditions ask for. */
+function typeOf({
+  conditions,
+  plan,
+}: NodeTable): { readonly name: string; readonly condition: BoundExpression } | undefined {
+  for (const condition of conditions) {
+    const known = comparisonOf(condition);
+    const isType =
+      known?.operator === '=' &&
+      known.values.length === 1 &&
+      comparedColumn(known.operand, plan.relation) === 'node_type';
+    const [name] = known?.values ?? [];
+    if (isType && typeof name === 'string' && isNodeTypeName(name)) return { name, condition };
+  }
+  return undefined;
+}

@@ -13,8 +13,7 @@ export type SqlTypeName =
   | 'date'
   | 'interval'
   | 'jsonb'
-  | 'array'
-  | 'record';
+  | 'array';
 
 /** A type of SQL values. */
 export interface SqlType {

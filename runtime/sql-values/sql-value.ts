@@ -26,6 +26,6 @@ export class Jsonb {
  * | `date` | number: days since 1970-01-01 |
  * | `interval` | bigint: microseconds; a month has 30 days, a year 365.25 |
  * | `jsonb` | {@link Jsonb} |
- * | `array`, `record` | array of values |
+ * | `array` | array of values |
  */
 export type SqlValue = null | number | bigint | boolean | string | Jsonb | readonly SqlValue[];

@@ -2,7 +2,7 @@ import { exactNumber } from '#runtime/base/text/exact-number.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { SqlType } from './sql-type.ts';
 import type { Jsonb, SqlValue } from './sql-value.ts';
-import { textType } from './types/basic-types.ts';
+import { elementOf } from './types/basic-types.ts';
 import { toText } from './to-text.ts';
 
 /**
@@ -17,9 +17,10 @@ export function toJson(value: SqlValue, type: SqlType): JsonValue {
     case 'bigint':
       // A number has one representation in JSON values: a bigint only where no double has this text.
       return exactNumber(String(value)) as JsonValue;
-    case 'array':
-    case 'record':
-      return (value as readonly SqlValue[]).map((item) => toJson(item, type.element ?? textType));
+    case 'array': {
+      const element = elementOf(type);
+      return (value as readonly SqlValue[]).map((item) => toJson(item, element));
+    }
     case 'int':
     case 'boolean':
       return value as number | boolean;

@@ -1,13 +1,18 @@
 import { jsonBytes } from './json/json-limits.ts';
 import type { SqlType } from './sql-type.ts';
 import { Jsonb, type SqlValue } from './sql-value.ts';
+import { requireTextLength } from './text/text-limit.ts';
 import { intervalText } from './time/interval-text.ts';
 import { dateText, timestampText, timestamptzText } from './time/timestamp-text.ts';
+import { elementOf } from './types/basic-types.ts';
 
 /** Longest text of a value that is neither text, JSON nor an array, in characters. */
 const SCALAR_LENGTH = 32;
 /** Estimated nanoseconds for writing a character of JSON or of an array. */
 const CHARACTER_WORK = 10;
+
+/** How far {@link textLength} is above the length of a text at most. */
+const UNITS_PER_UNIT_MAX = 4;
 
 /** An element of an array that is written without quotes. */
 const plainElement = /^[^\s{}",\\]+$/;
@@ -17,6 +22,7 @@ const plainElement = /^[^\s{}",\\]+$/;
  * in PostgreSQL: `{a,"b c",NULL}`.
  *
  * @param value not NULL
+ * @throws {ServiceError} `VALIDATION_FAILED` for an array whose text would be far too long
  */
 export function toText(value: SqlValue, type: SqlType): string {
   if (typeof value === 'string') return value;
@@ -34,7 +40,7 @@ export function toText(value: SqlValue, type: SqlType): string {
     case 'jsonb':
       return JSON.stringify((value as Jsonb).value);
     case 'array':
-      return `{${(value as readonly SqlValue[]).map((item) => elementText(item, type.element ?? type)).join(',')}}`;
+      return arrayText(value as readonly SqlValue[], elementOf(type));
     default:
       return String(value);
   }
@@ -53,6 +59,12 @@ export function textLength(value: SqlValue): number {
 /** Estimated nanoseconds of {@link toText}. */
 export function textWork(value: SqlValue): number {
   return typeof value === 'object' ? textLength(value) * CHARACTER_WORK : 0;
+}
+
+/** The elements of an array may share one long text: it is refused before it is written again and again. */
+function arrayText(items: readonly SqlValue[], element: SqlType): string {
+  requireTextLength(textLength(items) / UNITS_PER_UNIT_MAX, 'The text of an array');
+  return `{${items.map((item) => elementText(item, element)).join(',')}}`;
 }
 
 function elementText(value: SqlValue, type: SqlType): string {

@@ -105,7 +105,7 @@ function conversionOf(from: SqlType, to: SqlType): Conversion | undefined {
   if (asIs.has(key)) return same;
   const direct = conversions.get(key);
   if (direct !== undefined) return direct;
-  if (to.name === 'unknown' || to.name === 'record' || from.name === 'record') return undefined;
+  if (to.name === 'unknown') return undefined;
   if (to.name === 'text') return (value) => boundedText(value, from);
   if (from.name === 'jsonb') return ofJson(to);
   if (from.name === 'array') return ofArray(from, to);

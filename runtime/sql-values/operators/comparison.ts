@@ -68,7 +68,7 @@ function comparedTypes(left: SqlType, right: SqlType): readonly [SqlType, SqlTyp
   const isLiteral = left.name === 'unknown' || right.name === 'unknown';
   if (isTextual(left) && isTextual(right) && !isLiteral) return [left, right];
   const common = commonOfTwo(left, right);
-  if (common === undefined || common.name === 'record') throw typeMismatch(left, right);
+  if (common === undefined) throw typeMismatch(left, right);
   return [common, common];
 }
 

@@ -59,9 +59,10 @@ function arrayConcatenation(left: SqlType, right: SqlType): ScalarFunction | und
     work: ([a, b]) => (lengthOf(a!) + lengthOf(b!)) * ELEMENT_WORK,
     evaluate: (a, b) => {
       if (isLeftArray && isRightArray && (a === null || b === null)) return a ?? b!;
-      const items = [...itemsOf(a!, isLeftArray), ...itemsOf(b!, isRightArray)];
-      if (items.length > ELEMENTS_MAX) throw invalid(`|| result has more than ${ELEMENTS_MAX} elements`);
-      return items;
+      const [before, after] = [itemsOf(a!, isLeftArray), itemsOf(b!, isRightArray)];
+      if (before.length + after.length > ELEMENTS_MAX)
+        throw invalid(`|| result has more than ${ELEMENTS_MAX} elements`);
+      return before.concat(after);
     },
   };
 }

@@ -2,6 +2,7 @@ import { compareTexts } from '#runtime/base/text/text-order.ts';
 import { canonicalJson } from '#runtime/content/values/json-value.ts';
 import type { SqlType } from '../sql-type.ts';
 import type { Jsonb, SqlValue } from '../sql-value.ts';
+import { elementOf } from '../types/basic-types.ts';
 
 /** Compares two values, neither of which is NULL: below 0, 0 or above 0. */
 export type Comparator = (a: SqlValue, b: SqlValue) => number;
@@ -21,12 +22,11 @@ export function comparatorOf(type: SqlType): Comparator {
     case 'uuid':
     case 'path':
       return compareText;
-    case 'int':
-    case 'date':
-      return compareDirectly;
     case 'double':
       return compareNumbers;
+    case 'int':
     case 'bigint':
+    case 'date':
     case 'timestamptz':
     case 'timestamp':
     case 'interval':
@@ -35,8 +35,7 @@ export function comparatorOf(type: SqlType): Comparator {
     case 'jsonb':
       return compareJson;
     case 'array':
-    case 'record':
-      return arrayComparator(type.element);
+      return arrayComparator(elementOf(type));
   }
 }
 
@@ -62,8 +61,8 @@ function compareJson(a: SqlValue, b: SqlValue): number {
   return compareTexts(canonicalJson((a as Jsonb).value), canonicalJson((b as Jsonb).value));
 }
 
-function arrayComparator(element: SqlType | undefined): Comparator {
-  const compare = comparatorOf(element ?? { name: 'text' });
+function arrayComparator(element: SqlType): Comparator {
+  const compare = comparatorOf(element);
   return (a, b) => {
     const [x, y] = [a as readonly SqlValue[], b as readonly SqlValue[]];
     for (let index = 0; index < x.length && index < y.length; index += 1) {

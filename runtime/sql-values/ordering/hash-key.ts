@@ -1,6 +1,7 @@
 import { canonicalJson } from '#runtime/content/values/json-value.ts';
 import type { SqlType } from '../sql-type.ts';
 import type { Jsonb, SqlValue } from '../sql-value.ts';
+import { elementOf } from '../types/basic-types.ts';
 
 /** A key of a map or set. */
 export type HashKey = string | number | bigint | boolean;
@@ -20,9 +21,8 @@ export function hashKeyOf(type: SqlType): (value: SqlValue) => HashKey {
       return doubleKey;
     case 'jsonb':
       return (value) => canonicalJson((value as Jsonb).value);
-    case 'array':
-    case 'record': {
-      const keyOf = hashKeyOf(type.element ?? { name: 'text' });
+    case 'array': {
+      const keyOf = hashKeyOf(elementOf(type));
       return (value) => {
         let key = '';
         for (const item of value as readonly SqlValue[]) key += part(item, keyOf);

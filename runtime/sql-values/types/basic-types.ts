@@ -1,3 +1,4 @@
+import { assert } from '#runtime/base/assert.ts';
 import type { SqlType } from '../sql-type.ts';
 
 /** Type of an untyped NULL, and of a literal text before its context is known. */
@@ -26,6 +27,12 @@ export const dateType: SqlType = Object.freeze({ name: 'date' });
 export const intervalType: SqlType = Object.freeze({ name: 'interval' });
 /** JSON values. */
 export const jsonbType: SqlType = Object.freeze({ name: 'jsonb' });
+
+/** The type of the elements of an array. */
+export function elementOf(type: SqlType): SqlType {
+  assert(type.element !== undefined, 'a type of arrays says what its elements are');
+  return type.element;
+}
 
 /** The type of arrays of a type. */
 export function arrayOf(element: SqlType): SqlType {

@@ -6,6 +6,7 @@ import {
   booleanType,
   dateType,
   doubleType,
+  elementOf,
   intervalType,
   intType,
   jsonbType,
@@ -56,7 +57,7 @@ export function typeNamed(name: string, isArray: boolean): SqlType {
 
 /** The name of a type in messages and explanations: `INT`, `TEXT[]`. */
 export function typeText(type: SqlType): string {
-  if (type.name === 'array') return `${type.element === undefined ? 'ANY' : typeText(type.element)}[]`;
+  if (type.name === 'array') return `${typeText(elementOf(type))}[]`;
   // An unknown type is that of a literal text, which a message calls by what it will be without any context.
   return type.name === 'unknown' ? 'TEXT' : type.name.toUpperCase();
 }

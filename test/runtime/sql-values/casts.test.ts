@@ -192,6 +192,7 @@ describe('casts of JSON', () => {
     [new Jsonb('1970-01-02'), 'date', 1],
     [new Jsonb('x'), 'text', '"x"'],
     [new Jsonb(null), 'text', 'null'],
+    [new Jsonb([9007199254740993n]), 'text', '[9007199254740993]'],
     [new Jsonb({ b: 1, a: [true, null] }), 'text', '{"b":1,"a":[true,null]}'],
   ])('%o as %s', (json, to, expected) => {
     expect(cast(json, 'jsonb', to)).toBe(expected);
@@ -282,6 +283,14 @@ describe('texts of values', () => {
     const items = ['a', 'b c', '', 'NULL', 'q"\\', null, '{}'];
     expect(toText(items, arrayOf(textType))).toBe('{a,"b c","","NULL","q\\"\\\\",NULL,"{}"}');
     expect(cast(toText(items, arrayOf(textType)), 'text', 'text[]')).toEqual(items);
+  });
+
+  it('is refused for an array that repeats a long text', () => {
+    const long = 'x'.repeat(1_000_000);
+    expect(() => toText(new Array<string>(1_000).fill(long), arrayOf(textType))).toThrow(
+      'longer than 16 MiB',
+    );
+    expect(() => cast(new Array<string>(20).fill(long), 'text[]', 'text')).toThrow('longer than 16 MiB');
   });
 
   it('are read as the same value', () => {

@@ -23,6 +23,7 @@ import { permissions } from './permissions.bench.ts';
 import { readersAndWriters } from './readers-and-writers.bench.ts';
 import { reads } from './reads.bench.ts';
 import { scans } from './scans.bench.ts';
+import { sql } from './sql.bench.ts';
 import { storage } from './storage.bench.ts';
 import { killChildren } from './support/child.ts';
 import { Disturbance } from './support/disturbance.ts';
@@ -48,6 +49,7 @@ const questions: readonly Question[] = [
   history,
   readersAndWriters,
   scans,
+  sql,
   storage,
   locks,
   clusterWrites,

@@ -26,6 +26,10 @@ export type PgbenchScript =
   | 'range-top'
   | 'middle-page'
   | 'subtree'
+  | 'sql-group'
+  | 'sql-join'
+  | 'sql-top'
+  | 'sql-keyset'
   | 'claim';
 
 /** Unprivileged user of a server that refuses to run as root. */

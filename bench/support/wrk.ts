@@ -13,6 +13,8 @@ export type WrkScript =
   | 'read-id'
   | 'list-page'
   | 'scan'
+  | 'sql-path'
+  | 'sql-id'
   | 'create'
   | 'update'
   | 'lock'

@@ -96,6 +96,8 @@ describe('compileWindows', () => {
 describe('ExpressionKeys', () => {
   const minus = { ...plus, name: '-' };
   const subquery = { kind: 'exists-subquery', type: boolean, query: {} } as unknown as BoundExpression;
+  const then = column(1);
+  const branch = { when: column(0), then };
   const different: readonly BoundExpression[] = [
     column(0),
     column(1),
@@ -121,7 +123,7 @@ describe('ExpressionKeys', () => {
     { kind: 'coalesce', type: int, operands: [column(0), column(1)] },
     { kind: 'in', type: boolean, operand: column(0), items: [column(1)] },
     { kind: 'array', type: { name: 'array', element: int }, items: [column(0), column(1)] },
-    { kind: 'case', type: int, branches: [{ when: column(0), then: column(1) }], otherwise: column(2) },
+    { kind: 'case', type: int, branches: [branch], otherwise: column(2) },
     {
       kind: 'quantified',
       type: boolean,

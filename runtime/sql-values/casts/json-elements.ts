@@ -13,7 +13,7 @@ export const jsonbElements: ScalarFunction = {
   result: arrayOf(jsonbType),
   isStrict: true,
   work: ([json]) => {
-    const items = (json as Jsonb).value;
+    const items = (json as Jsonb | null)?.value;
     return isJsonArray(items) ? items.length * ELEMENT_WORK : 0;
   },
   evaluate: (json) => {

@@ -79,7 +79,7 @@ export function resolveCast(from: SqlType, to: SqlType): ScalarFunction | undefi
     parameters: [from],
     result: to,
     isStrict: true,
-    ...(work === undefined ? {} : { work: ([value]) => work(value!) }),
+    ...(work === undefined ? {} : { work: ([value]) => (value === null ? 0 : work(value!)) }),
     evaluate: evaluate as ScalarFunction['evaluate'],
   };
 }

@@ -26,7 +26,8 @@ export function likeOperator(operator: 'LIKE' | 'ILIKE', left: SqlType, right: S
     result: booleanType,
     isStrict: true,
     work: ([text, pattern]) => {
-      const length = (text as string).length;
+      if (text === null || pattern === null) return 0;
+      const { length } = text as string;
       if (pattern === source) return last.work(length);
       return LikePattern.workOf(pattern as string, length, operator === 'ILIKE');
     },

@@ -315,5 +315,6 @@ describe('work', () => {
     expect(work('jsonb', 'text', new Jsonb('x'.repeat(1_000)))).toBeGreaterThan(900);
     expect(work('text[]', 'jsonb', ['x'.repeat(1_000)])).toBeGreaterThan(900);
     expect(work('int', 'double', 1)).toBeUndefined();
+    expect(work('text', 'int', null)).toBe(0);
   });
 });

@@ -348,6 +348,16 @@ describe('other operators', () => {
     expect(resolveOperator('=', [type('int'), type('int')]).work).toBeUndefined();
   });
 
+  it.each(['=', '<', 'IS DISTINCT FROM', '||', 'LIKE'])('estimates the work of %s for NULL', (operator) => {
+    const { work } = resolveOperator(operator, [type('text'), type('text')]);
+    for (const [a, b] of [
+      [null, 'a'],
+      ['a', null],
+    ] as const) {
+      expect(work?.([a, b])).toBeLessThan(10_000);
+    }
+  });
+
   it('keeps the sum of intervals exact', () => {
     fc.assert(
       fc.property(

@@ -1,7 +1,7 @@
 import { unreachable } from '#runtime/base/assert.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
-import type { BoundExpression } from '../bound/bound-expression.ts';
+import type { BoundCase, BoundExpression } from '../bound/bound-expression.ts';
 
 /** The expressions that an expression is made of, in order; those of its queries are not among them. */
 export function partsOf(expression: BoundExpression): readonly BoundExpression[] {
@@ -35,6 +35,12 @@ export function partsOf(expression: BoundExpression): readonly BoundExpression[]
   }
 }
 
+/** A branch of a CASE. */
+export function caseBranch(when: BoundExpression, then: BoundExpression): BoundCase['branches'][number] {
+  // biome-ignore lint/suspicious/noThenProperty: the word of SQL; the object is never awaited
+  return { when, then };
+}
+
 /** The expression with other parts, as many and in the same order as {@link partsOf} gives them. */
 function withParts(expression: BoundExpression, parts: readonly BoundExpression[]): BoundExpression {
   switch (expression.kind) {
@@ -55,10 +61,7 @@ function withParts(expression: BoundExpression, parts: readonly BoundExpression[
     case 'case':
       return {
         ...expression,
-        branches: expression.branches.map((_, index) => ({
-          when: parts[2 * index]!,
-          then: parts[2 * index + 1]!,
-        })),
+        branches: expression.branches.map((_, index) => caseBranch(parts[2 * index]!, parts[2 * index + 1]!)),
         otherwise: parts.at(-1)!,
       };
     case 'in':

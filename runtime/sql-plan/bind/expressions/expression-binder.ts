@@ -26,6 +26,7 @@ import {
 } from '#runtime/sql-values/types/basic-types.ts';
 import { typeNamed } from '#runtime/sql-values/types/type-names.ts';
 import type { BoundExpression, BoundLogic } from '../../bound/bound-expression.ts';
+import { caseBranch } from '../expression-walk.ts';
 import { bindCall } from './call-binder.ts';
 import type { ExpressionContext } from './expression-context.ts';
 import { bindArray, bindInList, bindInQuery, bindQuantified } from './membership-binder.ts';
@@ -257,7 +258,7 @@ function bindCase(node: CaseNode, context: ExpressionContext): BoundExpression {
   return {
     kind: 'case',
     type,
-    branches: conditions.map((when, index) => ({ when, then: expressions[index]! })),
+    branches: conditions.map((when, index) => caseBranch(when, expressions[index]!)),
     otherwise: expressions.at(-1)!,
   };
 }

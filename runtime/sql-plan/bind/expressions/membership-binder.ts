@@ -1,3 +1,4 @@
+import { isJsonArray } from '#runtime/content/values/json-value.ts';
 import type {
   ArrayNode,
   InListNode,
@@ -6,6 +7,7 @@ import type {
 } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
 import { resolveOperator } from '#runtime/sql-values/operators/resolve-operator.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
+import { Jsonb } from '#runtime/sql-values/sql-value.ts';
 import { arrayOf, booleanType, textType } from '#runtime/sql-values/types/basic-types.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
 import type { BoundConstant, BoundExpression } from '../../bound/bound-expression.ts';
@@ -13,6 +15,9 @@ import type { BoundQuery } from '../../bound/logical-plan.ts';
 import { FOLDED_LENGTH_MAX } from '../limits.ts';
 import type { ExpressionContext } from './expression-context.ts';
 import { elementsOf } from './json-elements.ts';
+
+/** Elements of a JSON array up to which it is made into an array while planning. */
+const LISTED_ELEMENTS_MAX = 10_000;
 
 /** `x IN (a, b)`. */
 export function bindInList(
@@ -100,7 +105,13 @@ function arrayFor(
   if (right.type.name === 'unknown')
     return context.typing.coerce(right, arrayOf(settledType(left)), node.right.span);
   if (right.type.name !== 'jsonb') return right;
-  return context.typing.call(elementsOf(left.type), [right], node.right.span);
+  const elements = elementsOf(left.type);
+  // A parameter with a list is taken apart once, and not for every row.
+  if (right.kind === 'constant' && right.value instanceof Jsonb && isJsonArray(right.value.value)) {
+    if (right.value.value.length <= LISTED_ELEMENTS_MAX)
+      return { kind: 'constant', type: elements.result, value: elements.evaluate(right.value) };
+  }
+  return context.typing.call(elements, [right], node.right.span);
 }
 
 function settledType(left: BoundExpression): SqlType {

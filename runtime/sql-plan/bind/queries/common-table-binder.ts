@@ -6,7 +6,7 @@ import type {
 } from '#runtime/sql-syntax/nodes/query-nodes.ts';
 import { sameType } from '#runtime/sql-values/types/common-type.ts';
 import type { BoundQuery, CommonTablePlan, RelationColumn } from '../../bound/logical-plan.ts';
-import { type CommonTableEntry, CommonTableScope } from '../scopes/common-table-scope.ts';
+import type { CommonTableEntry, CommonTableScope } from '../scopes/common-table-scope.ts';
 import { unwrapped } from './bare-query.ts';
 import { type QueryContext, settledQuery } from './query-context.ts';
 import { alignedArms } from './set-operation-binder.ts';

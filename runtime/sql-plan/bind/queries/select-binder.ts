@@ -5,7 +5,6 @@ import type { BoundExpression, BoundSort } from '../../bound/bound-expression.ts
 import type { BoundQuery, LogicalPlan, OutputColumn } from '../../bound/logical-plan.ts';
 import { AggregateCalls } from '../expressions/aggregate-calls.ts';
 import { WindowCalls } from '../expressions/window-calls.ts';
-import { KEYS_MAX } from '../limits.ts';
 import { NameScope } from '../scopes/name-scope.ts';
 import { sortKey } from '../sort-key.ts';
 import { type BoundSource, bindFrom } from './from-binder.ts';
@@ -64,6 +63,12 @@ interface Item {
   readonly expression: BoundExpression;
 }
 
+/** A key of an order with what it was written as. */
+interface WrittenSort {
+  readonly item: SortItem;
+  readonly key: BoundSort;
+}
+
 /** One SELECT while it is bound: what is behind FROM and WHERE. */
 class SelectBinder {
   readonly #node: SelectNode;
@@ -89,10 +94,14 @@ class SelectBinder {
     const list = expressionContext(this.#context, this.#scope, 'SELECT list', allowed);
     const raw = this.#entries.map((entry) => entry.bind(list));
     const having = this.#having(aggregates);
-    const order = orderBy.map((item) => this.#orderExpression(item.expression, 'ORDER BY', raw, allowed));
-    const on = this.#distinctOn().map((expression) =>
-      this.#orderExpression(expression, 'DISTINCT ON', raw, allowed),
-    );
+    const order = orderBy.map((item) => ({
+      item,
+      raw: this.#orderExpression(item.expression, 'ORDER BY', raw, allowed),
+    }));
+    const on = this.#distinctOn().map((expression) => ({
+      expression,
+      raw: this.#orderExpression(expression, 'DISTINCT ON', raw, allowed),
+    }));
     const grouping =
       keys.length > 0 || having !== undefined || aggregates.aggregates.length > 0
         ? new Grouping(keys, aggregates, windows.relation, this.#context)
@@ -103,21 +112,33 @@ class SelectBinder {
       name: this.#entries[index]!.name,
       expression: above(expression, this.#entries[index]!.node),
     }));
-    const sort = order.map((expression, index) => {
-      const item = orderBy[index]!;
-      return sortKey(item, typing.settled(above(expression, item.expression), item.expression.span));
-    });
+    const sort = this.#firstOfEach(order).map(({ item, raw: key }) => ({
+      item,
+      key: sortKey(item, typing.settled(above(key, item.expression), item.expression.span)),
+    }));
     let plan = grouping?.planOver(input) ?? input;
     if (having !== undefined) plan = { kind: 'filter', input: plan, predicate: above(having, node.having) };
     plan = this.#windowed(plan, windows, grouping);
-    if (node.distinct === 'all') return this.#distinct(plan, items, sort, orderBy);
-    if (sort.length > 0) plan = { kind: 'sort', input: plan, keys: sort };
+    if (node.distinct === 'all') return this.#distinct(plan, items, sort);
+    if (sort.length > 0) plan = { kind: 'sort', input: plan, keys: sort.map(({ key }) => key) };
     if (node.distinct !== undefined) {
-      const leading = on.map((expression, index) => above(expression, this.#distinctOn()[index]));
-      this.#requireLeading(leading, sort, orderBy);
+      const leading = this.#firstOfEach(on).map(({ expression, raw: key }) => above(key, expression));
+      this.#requireLeading(leading, sort);
       plan = { kind: 'distinct', input: plan, on: leading };
     }
     return { plan, output: items };
+  }
+
+  /** Each expression once: a repeated key decides nothing, and a short number may stand for a long expression. */
+  #firstOfEach<T extends { readonly raw: BoundExpression }>(keys: readonly T[]): readonly T[] {
+    const { numbers } = this.#context.binding;
+    const known = new Set<number>();
+    return keys.filter(({ raw }) => {
+      const number = numbers.of(raw);
+      if (known.has(number)) return false;
+      known.add(number);
+      return true;
+    });
   }
 
   /** The expressions of GROUP BY: numbers and names of the select list stand for its expressions. */
@@ -127,6 +148,13 @@ class SelectBinder {
     requireFewKeys('GROUP BY', groupBy, binding);
     const context = expressionContext(this.#context, this.#scope, 'GROUP BY clause');
     const keys = new Map<number, BoundExpression>();
+    // Bound once each, however often a number stands for it.
+    const entries = new Map<number, BoundExpression>();
+    const entryAt = (position: number): BoundExpression => {
+      const known = entries.get(position) ?? this.#entries[position]!.bind(context);
+      entries.set(position, known);
+      return known;
+    };
     const names = this.#entries.map(({ name }) => name);
     const same = (a: number, b: number): boolean => this.#entries[a] === this.#entries[b];
     for (const node of groupBy) {
@@ -137,8 +165,7 @@ class SelectBinder {
       const position =
         positionOf(node, 'GROUP BY', names.length, binding) ??
         (isColumn ? undefined : positionNamed(node, names, same, binding));
-      const bound =
-        position === undefined ? context.bind(node, context) : this.#entries[position]!.bind(context);
+      const bound = position === undefined ? context.bind(node, context) : entryAt(position);
       const key = typing.settled(bound, node.span);
       keys.set(binding.numbers.of(key), key);
     }
@@ -173,7 +200,7 @@ class SelectBinder {
   #distinctOn(): readonly Expression[] {
     const { distinct } = this.#node;
     if (distinct === undefined || distinct === 'all') return [];
-    if (distinct.length > KEYS_MAX) requireFewKeys('DISTINCT ON', distinct, this.#context.binding);
+    requireFewKeys('DISTINCT ON', distinct, this.#context.binding);
     return distinct;
   }
 
@@ -189,12 +216,7 @@ class SelectBinder {
   }
 
   /** `SELECT DISTINCT`: the columns become a relation first, because only they decide what is equal. */
-  #distinct(
-    input: LogicalPlan,
-    items: readonly Item[],
-    sort: readonly BoundSort[],
-    orderBy: readonly SortItem[],
-  ): BoundQuery {
+  #distinct(input: LogicalPlan, items: readonly Item[], sort: readonly WrittenSort[]): BoundQuery {
     const { binding, typing } = this.#context;
     const relation = binding.newRelation();
     const expressions = items.map(({ expression }) => typing.settled(expression, this.#node.span));
@@ -205,11 +227,11 @@ class SelectBinder {
     const positions = new Map(
       expressions.map((expression, index) => [binding.numbers.of(expression), index] as const).reverse(),
     );
-    const keys = sort.map((key, index) => {
+    const keys = sort.map(({ item, key }) => {
       const position = positions.get(binding.numbers.of(key.expression));
       if (position !== undefined) return { ...key, expression: output[position]!.expression };
       const text = 'For SELECT DISTINCT, ORDER BY expressions must appear in the select list';
-      throw binding.error(text, orderBy[index]!.expression.span);
+      throw binding.error(text, item.expression.span);
     });
     const columns = output.map(({ name, expression }) => ({ name, type: expression.type }));
     const project: LogicalPlan = { kind: 'project', relation, columns, input, expressions };
@@ -218,18 +240,13 @@ class SelectBinder {
   }
 
   /** The order has to begin with what is distinct, so that the first row of each group is known. */
-  #requireLeading(
-    on: readonly BoundExpression[],
-    sort: readonly BoundSort[],
-    orderBy: readonly SortItem[],
-  ): void {
+  #requireLeading(on: readonly BoundExpression[], sort: readonly WrittenSort[]): void {
     const { binding } = this.#context;
     const missing = new Set(on.map((expression) => binding.numbers.of(expression)));
-    for (const [index, key] of sort.entries()) {
+    for (const { item, key } of sort) {
       if (missing.size === 0) return;
-      if (!on.some((expression) => binding.numbers.of(expression) === binding.numbers.of(key.expression)))
-        throw binding.error('DISTINCT ON expressions must lead ORDER BY', orderBy[index]!.expression.span);
-      missing.delete(binding.numbers.of(key.expression));
+      if (!missing.delete(binding.numbers.of(key.expression)))
+        throw binding.error('DISTINCT ON expressions must lead ORDER BY', item.expression.span);
     }
   }
 }

@@ -23,14 +23,13 @@ export const PATH_VISITS_MAX = 100_000;
  * The values at a path. As in PostgreSQL's lax mode a key looks also into the items of an array, and a subscript takes
  * a value that is no array as an array of it alone.
  *
- * @returns those found; for a path that is a condition: true or false, nothing when it is unknown
+ * @returns those found; for a path that is a condition: true, false, or null when it is unknown
  * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` for more than {@link PATH_VISITS_MAX} visits
  */
 export function valuesAtPath(root: JsonValue, path: JsonPath): readonly JsonValue[] {
   const evaluation = new Evaluation(root);
   if (path.kind === 'steps') return evaluation.values(path, root);
-  const truth = evaluation.truth(path.condition, root);
-  return truth === undefined ? [] : [truth];
+  return [evaluation.truth(path.condition, root) ?? null];
 }
 
 /** Whether a path finds a value; for a path that is a condition: whether it is true. As {@link valuesAtPath}. */
@@ -74,7 +73,7 @@ class Evaluation {
     this.#visit();
     switch (step.kind) {
       case 'key':
-        for (const item of this.#unwrapped(value)) {
+        for (const item of step.isExact ? [value] : this.#unwrapped(value)) {
           const member = isJsonObject(item) ? ownValue(item, step.key) : undefined;
           if (member !== undefined) found.push(member);
         }
@@ -87,16 +86,17 @@ class Evaluation {
         return;
       case 'every-item':
         if (isJsonArray(value)) this.#takeMembers(value, found);
-        else found.push(value);
+        else if (!step.isExact) found.push(value);
         return;
       case 'items':
-        this.#takeItems(isJsonArray(value) ? value : [value], step.ranges, found);
+        if (isJsonArray(value)) this.#takeItems(value, step.ranges, found);
+        else if (!step.isExact) this.#takeItems([value], step.ranges, found);
         return;
       case 'descend':
         this.#descend(value, found);
         return;
       case 'filter':
-        for (const item of this.#unwrapped(value))
+        for (const item of step.isExact ? [value] : this.#unwrapped(value))
           if (this.truth(step.condition, item) === true) found.push(item);
         return;
     }

@@ -4,18 +4,21 @@ export interface PathRange {
   readonly to: number;
 }
 
-/** One step of a path: from each value to some values in it. */
+/**
+ * One step of a path: from each value to some values in it. An exact step takes values as they are: after `..`, which comes
+ * to the items of each array by itself, looking into them again would find them twice.
+ */
 export type PathStep =
-  | { readonly kind: 'key'; readonly key: string }
+  | { readonly kind: 'key'; readonly key: string; readonly isExact: boolean }
   | { readonly kind: 'every-key' }
-  | { readonly kind: 'items'; readonly ranges: readonly PathRange[] }
-  | { readonly kind: 'every-item' }
+  | { readonly kind: 'items'; readonly ranges: readonly PathRange[]; readonly isExact: boolean }
+  | { readonly kind: 'every-item'; readonly isExact: boolean }
   /** The items of an array, the values of an object. */
   | { readonly kind: 'every-member' }
   /** The value and all that it contains, at every level. */
   | { readonly kind: 'descend' }
-  /** Keeps the values for which the condition is true; those of an array one by one. */
-  | { readonly kind: 'filter'; readonly condition: PathCondition };
+  /** Keeps the values for which the condition is true; unless it is exact, those of an array one by one. */
+  | { readonly kind: 'filter'; readonly condition: PathCondition; readonly isExact: boolean };
 
 /** A path from the root `$` or from the value a filter looks at, `@`. */
 export interface PathSteps {

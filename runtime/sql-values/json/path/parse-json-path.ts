@@ -149,19 +149,19 @@ class PathParser {
 
   #step(): readonly PathStep[] | undefined {
     this.#skip();
-    if (this.#take('?')) return [this.#filter()];
-    if (this.#take('[')) return this.#subscript();
+    if (this.#take('?')) return [this.#filter(false)];
+    if (this.#take('[')) return this.#subscript(false);
     if (this.#take('..')) return [{ kind: 'descend' }, ...this.#descended()];
     if (this.#take('.**')) return [{ kind: 'descend' }];
     if (this.#take('.*')) return [{ kind: 'every-key' }];
-    return this.#take('.') ? [{ kind: 'key', key: this.#key() }] : undefined;
+    return this.#take('.') ? [{ kind: 'key', key: this.#key(), isExact: false }] : undefined;
   }
 
   /** What follows `..`. */
   #descended(): readonly PathStep[] {
     if (this.#take('*')) return [{ kind: 'every-member' }];
-    if (this.#take('[')) return this.#subscript();
-    return [{ kind: 'key', key: this.#key() }];
+    if (this.#take('[')) return this.#subscript(true);
+    return [{ kind: 'key', key: this.#key(), isExact: true }];
   }
 
   #key(): string {
@@ -173,32 +173,32 @@ class PathParser {
     return key;
   }
 
-  #filter(): PathStep {
+  #filter(isExact: boolean): PathStep {
     this.#expect('(');
     const condition = this.#nested(() => this.#or());
     this.#expect(')');
-    return { kind: 'filter', condition };
+    return { kind: 'filter', condition, isExact };
   }
 
-  #subscript(): readonly PathStep[] {
+  #subscript(isExact: boolean): readonly PathStep[] {
     this.#skip();
     const next = this.#text[this.#at];
     const steps: PathStep[] = [];
     if (next === '*') {
       this.#at += 1;
-      steps.push({ kind: 'every-item' });
+      steps.push({ kind: 'every-item', isExact });
     } else if (next === '?') {
       this.#at += 1;
-      steps.push({ kind: 'every-item' }, this.#filter());
+      steps.push({ kind: 'every-item', isExact }, this.#filter(true));
     } else if (next === '"' || next === "'") {
-      steps.push({ kind: 'key', key: this.#string(next) });
+      steps.push({ kind: 'key', key: this.#string(next), isExact });
     } else {
       const ranges: PathRange[] = [];
       do {
         const from = this.#index();
         ranges.push({ from, to: this.#word('to') ? this.#index() : from });
       } while (this.#take(','));
-      steps.push({ kind: 'items', ranges });
+      steps.push({ kind: 'items', ranges, isExact });
     }
     this.#expect(']');
     return steps;

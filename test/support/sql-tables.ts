@@ -1,6 +1,11 @@
 import type { BranchTables, LentBranch } from '#actors/branch/sql/branch-tables.ts';
 import { LentContext } from '#actors/branch/sql/lent-context.ts';
 import { NodeTables } from '#actors/branch/sql/node-tables.ts';
+import type { AccessPath } from '#actors/branch/sql/tables/access-path.ts';
+import { TreePaths } from '#actors/branch/sql/tables/find-paths.ts';
+import { IndexPaths } from '#actors/branch/sql/tables/index-paths.ts';
+import { NodeScan } from '#actors/branch/sql/tables/node-scan.ts';
+import { NodeTable } from '#actors/branch/sql/tables/node-table.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { assert } from '#runtime/base/assert.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
@@ -35,6 +40,7 @@ export interface Read {
 /** The tables of a branch as a statement reads them. */
 export class OpenTables {
   readonly execution: Execution;
+  readonly #branch: BranchTables;
   readonly #tables: NodeTables;
   readonly #close: () => void;
 
@@ -53,6 +59,7 @@ export class OpenTables {
       moment: at,
       other: () => assert(false, 'no other branch is read') as never,
     };
+    this.#branch = tables;
     this.#tables = new NodeTables(tables, this.execution);
   }
 
@@ -73,7 +80,28 @@ export class OpenTables {
     return { access, rows: this.rows(access, asked.limit) };
   }
 
-  rows(access: TableAccess, most: number = Number.POSITIVE_INFINITY): readonly Row[] {
+  /** Every way to find the nodes of a table, whatever it costs, with the rows that it gives. */
+  every({ plan, ...asked }: Asked): readonly { readonly path: AccessPath; readonly rows: readonly Row[] }[] {
+    const read = { wanted: [], conditions: [], order: [], limit: undefined, ...asked };
+    const table = new NodeTable(
+      this.#branch,
+      nodesPlan(WORKSPACE, plan),
+      read.conditions,
+      this.execution,
+      this.#branch.moment,
+    );
+    stepped(table.findTargets());
+    const paths = [
+      ...stepped(new IndexPaths(table, read).all()).value,
+      ...stepped(new TreePaths(table, read.order).all()).value,
+    ];
+    return paths.map((path) => {
+      const open = (): NodeScan => new NodeScan(table, path.source, table.conditions, read.wanted);
+      return { path, rows: this.rows({ open }) };
+    });
+  }
+
+  rows(access: Pick<TableAccess, 'open'>, most: number = Number.POSITIVE_INFINITY): readonly Row[] {
     const operator = access.open();
     const rows: Row[] = [];
     try {

@@ -192,7 +192,8 @@ export class TreePaths {
   *#byRange(): Generator<AccessPath> {
     const { head, plan, workspace } = this.#table;
     const range = pathRangeOf(this.#conditions, plan.relation);
-    if (range === undefined) return;
+    // What is below a node has a path of its own.
+    if (range === undefined || range.conditions.every(isDescendants)) return;
     const first = this.#firstKey();
     const reverse = first?.column === 'path' && first.isDescending;
     yield {
@@ -200,9 +201,7 @@ export class TreePaths {
       facts: range.facts,
       rank: Rank.pathRange,
       source: range.source(workspace, reverse),
-      exact: range.conditions.filter(
-        (each) => each.kind !== 'call' || each.function.name !== 'DESCENDANT_OF',
-      ),
+      exact: range.conditions.filter((each) => !isDescendants(each)),
       isOrdered: first?.column === 'path',
       rows: () => known(nodesIn(head, workspace) * RANGE_SHARE),
       nodeWork: PLACE_WORK,
@@ -298,6 +297,10 @@ export class TreePaths {
     }
     return undefined;
   }
+}
+
+function isDescendants(condition: BoundExpression): boolean {
+  return condition.kind === 'call' && condition.function.name === 'DESCENDANT_OF';
 }
 
 function partsOf(sources: readonly ScanSource[]): RowSource {

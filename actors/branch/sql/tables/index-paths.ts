@@ -1,5 +1,5 @@
 import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
-import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { canonicalJson, type JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Comparison } from '#runtime/index/key-range.ts';
 import { nodesIn } from '#runtime/scan/changed-nodes.ts';
 import { changedFor, countPlaces, type ScanSource } from '#runtime/scan/scan.ts';
@@ -213,7 +213,9 @@ export class IndexPaths {
       if (where.length !== 1 || only?.operator !== 'in') return undefined;
       values.push(...only.values);
     }
-    return { values, conditions: known.conditions };
+    // A node must not be found twice.
+    const distinct = new Map(values.map((value) => [canonicalJson(value), value]));
+    return { values: [...distinct.values()], conditions: known.conditions };
   }
 
   #byUnique(property: string): IndexedPath | undefined {

@@ -190,4 +190,3 @@ describe('a caller who may not read everything', () => {
     });
   });
 });
-

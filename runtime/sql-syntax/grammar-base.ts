@@ -151,7 +151,7 @@ export function nameOf(token: IToken): string {
 
 /** What a string means. */
 export function textOf(token: IToken): string {
-  if (token.tokenType === text) return token.image.slice(1, -1).replaceAll("''", "'");
+  if (token.tokenType === text) return token.image.slice(1, -1).split("''").join("'");
   const tagLength = token.image.indexOf('$', 1) + 1;
   return token.image.slice(tagLength, -tagLength);
 }

@@ -1,18 +1,16 @@
 import type { IToken, ParserMethod } from 'chevrotain';
-import { ExpressionGrammar } from './expression-grammar.ts';
-import { nameOf, spanOf, textOf } from './grammar-base.ts';
+import { nameOf, spanOf } from './grammar-base.ts';
 import type { Expression } from './nodes/expression-nodes.ts';
 import type {
   CommonTable,
-  JoinNode,
   Query,
   QueryBody,
   SelectItem,
   SelectNode,
-  Source,
   ValuesNode,
 } from './nodes/query-nodes.ts';
 import type { Statement } from './nodes/statement-nodes.ts';
+import { SourceGrammar } from './source-grammar.ts';
 import { type SetOperator, setOperations } from './set-operations.ts';
 import {
   anyLabel,
@@ -23,22 +21,15 @@ import {
   leftParenthesis,
   rightParenthesis,
   star,
-  text,
 } from './tokens.ts';
 import type { TokenizedStatement } from './tokenize.ts';
-
-/** What follows the name or the query of a source. */
-interface SourceAlias {
-  readonly alias: string | undefined;
-  readonly columnAliases: readonly string[];
-}
 
 const statementStarts = [keywords.SELECT, keywords.VALUES, keywords.WITH, keywords.EXPLAIN, leftParenthesis];
 /** Words before a parenthesis in GROUP BY that are no functions. */
 const GROUPINGS: ReadonlySet<string> = new Set(['ROLLUP', 'CUBE']);
 
 /** The rules for queries and statements. One instance reads one statement after the other. */
-export class QueryGrammar extends ExpressionGrammar {
+export class QueryGrammar extends SourceGrammar {
   constructor() {
     super();
     this.performSelfAnalysis();
@@ -205,21 +196,6 @@ export class QueryGrammar extends ExpressionGrammar {
     this.CONSUME(keywords.AS);
     const query = this.SUBRULE(this.queryInParentheses);
     return this.ACTION(() => ({ name: nameOf(name), columns, query, span: this.spanFrom(name.startOffset) }));
-  });
-
-  /** `(a, b)` as names. */
-  private readonly nameList = this.RULE('nameList', (): string[] => {
-    const names: string[] = [];
-    this.CONSUME(leftParenthesis);
-    this.AT_LEAST_ONE_SEP({
-      SEP: comma,
-      DEF: () => {
-        const name = this.CONSUME(identifier);
-        this.ACTION(() => names.push(nameOf(name)));
-      },
-    });
-    this.CONSUME(rightParenthesis);
-    return names;
   });
 
   private readonly queryBody = this.RULE('queryBody', (): QueryBody => {
@@ -394,13 +370,6 @@ export class QueryGrammar extends ExpressionGrammar {
     return alias;
   });
 
-  private readonly from = this.RULE('from', (): Source[] => {
-    this.CONSUME(keywords.FROM);
-    const sources: Source[] = [];
-    this.AT_LEAST_ONE_SEP({ SEP: comma, DEF: () => sources.push(this.SUBRULE(this.source)) });
-    return sources;
-  });
-
   private readonly groupBy = this.RULE('groupBy', (): Expression[] => {
     this.CONSUME(keywords.GROUP);
     this.CONSUME(keywords.BY);
@@ -423,172 +392,6 @@ export class QueryGrammar extends ExpressionGrammar {
       throw this.unsupported('GROUPING SETS', token);
     }
   }
-
-  /** A source and what is joined to it, from the left. */
-  private readonly source = this.RULE('source', (): Source => {
-    const start = this.ACTION(() => this.nextStart);
-    let left = this.SUBRULE(this.sourceOperand);
-    this.MANY(() => {
-      const type = this.SUBRULE(this.joinType);
-      const right = this.SUBRULE2(this.sourceOperand);
-      const on = this.OPTION({
-        GATE: () => type !== 'cross',
-        DEF: () => this.SUBRULE(this.joinCondition),
-      });
-      left = this.ACTION(() => {
-        if (type !== 'cross' && on === undefined) {
-          throw this.failAt('Syntax error: expected ON behind JOIN', { start: this.lastEnd });
-        }
-        return { kind: 'join', type, left, right, on, span: this.spanFrom(start) };
-      });
-    });
-    return left;
-  });
-
-  private readonly joinCondition = this.RULE(
-    'joinCondition',
-    (): Expression =>
-      this.choose<Expression>([
-        {
-          ALT: () => {
-            this.CONSUME(keywords.ON);
-            return this.SUBRULE(this.expression);
-          },
-        },
-        {
-          ALT: () => {
-            const word = this.CONSUME(keywords.USING);
-            return this.ACTION((): Expression => {
-              throw this.failAt('JOIN … USING is not supported; write JOIN … ON', spanOf(word));
-            });
-          },
-        },
-      ]),
-  );
-
-  private readonly joinType = this.RULE('joinType', (): JoinNode['type'] => {
-    let type: JoinNode['type'] = 'inner';
-    this.OR([
-      {
-        ALT: () => {
-          this.CONSUME(keywords.CROSS);
-          type = 'cross';
-        },
-      },
-      { ALT: () => this.CONSUME(keywords.INNER) },
-      {
-        ALT: () => {
-          const word = this.CONSUME(keywords.NATURAL);
-          this.ACTION(() => {
-            throw this.failAt('NATURAL JOIN is not supported; write JOIN … ON', spanOf(word));
-          });
-        },
-      },
-      {
-        ALT: () => {
-          const side = this.OR2([
-            { ALT: () => this.CONSUME(keywords.LEFT) },
-            { ALT: () => this.CONSUME(keywords.RIGHT) },
-            { ALT: () => this.CONSUME(keywords.FULL) },
-          ]);
-          this.OPTION(() => this.CONSUME(keywords.OUTER));
-          this.ACTION(() => {
-            type = side.image.toLowerCase() as JoinNode['type'];
-          });
-        },
-      },
-      { ALT: () => {} },
-    ]);
-    this.CONSUME(keywords.JOIN);
-    return type;
-  });
-
-  private readonly sourceOperand = this.RULE('sourceOperand', (): Source => {
-    const start = this.ACTION(() => this.nextStart);
-    const isLateral = this.OPTION(() => this.CONSUME(keywords.LATERAL)) !== undefined;
-    return this.choose<Source>([
-      {
-        GATE: () => this.isQueryAhead(),
-        ALT: () => {
-          const query = this.SUBRULE(this.queryInParentheses);
-          const names = this.SUBRULE(this.sourceAlias);
-          return this.ACTION(() => ({
-            kind: 'derived-table',
-            query,
-            ...names,
-            isLateral,
-            span: this.spanFrom(start),
-          }));
-        },
-      },
-      {
-        GATE: () => !isLateral,
-        ALT: () => {
-          this.CONSUME(leftParenthesis);
-          const source = this.SUBRULE(this.source);
-          this.CONSUME(rightParenthesis);
-          return source;
-        },
-        IGNORE_AMBIGUITIES: true,
-      },
-      {
-        GATE: () => this.isCallAhead(),
-        ALT: () => {
-          const name = this.CONSUME(identifier);
-          const args = this.SUBRULE(this.functionArguments);
-          const names = this.SUBRULE2(this.sourceAlias);
-          return this.ACTION(() => ({
-            kind: 'function-table',
-            name: nameOf(name).toUpperCase(),
-            args,
-            ...names,
-            isLateral,
-            span: this.spanFrom(start),
-          }));
-        },
-      },
-      {
-        GATE: () => !isLateral,
-        ALT: () => {
-          const name = this.OR2([
-            { ALT: () => this.CONSUME2(identifier) },
-            { ALT: () => this.CONSUME(text) },
-          ]);
-          const names = this.SUBRULE3(this.sourceAlias);
-          return this.ACTION(() => ({
-            kind: 'table',
-            name: name.tokenType === text ? textOf(name) : nameOf(name),
-            isBare: name.image[0] !== '"' && name.image[0] !== "'",
-            ...names,
-            span: this.spanFrom(start),
-          }));
-        },
-        IGNORE_AMBIGUITIES: true,
-      },
-    ]);
-  });
-
-  private readonly functionArguments = this.RULE('functionArguments', (): Expression[] => {
-    const args: Expression[] = [];
-    this.CONSUME(leftParenthesis);
-    this.MANY_SEP({ SEP: comma, DEF: () => args.push(this.SUBRULE(this.expression)) });
-    this.CONSUME(rightParenthesis);
-    return args;
-  });
-
-  private readonly sourceAlias = this.RULE('sourceAlias', (): SourceAlias => {
-    let alias: string | undefined;
-    let columnAliases: readonly string[] = [];
-    this.OPTION(() => {
-      this.OPTION2(() => this.CONSUME(keywords.AS));
-      const name = this.CONSUME(identifier);
-      this.ACTION(() => {
-        alias = nameOf(name);
-      });
-      columnAliases = this.OPTION3(() => this.SUBRULE(this.nameList)) ?? [];
-    });
-    return { alias, columnAliases };
-  });
 }
 
 /** A query that is only something in parentheses is that thing: the parentheses say no more than the tree does. */

@@ -276,11 +276,26 @@ export function keywordOf(image: string): TokenType | undefined {
   return image.length > KEYWORD_LENGTH_MAX ? undefined : keywordsByName.get(image.toUpperCase());
 }
 
+/** Functions that are called without parentheses. */
+const bareCalls: ReadonlySet<string> = new Set([
+  'CURRENT_DATE',
+  'CURRENT_TIME',
+  'CURRENT_TIMESTAMP',
+  'CURRENT_USER',
+  'LOCALTIME',
+  'LOCALTIMESTAMP',
+  'SESSION_USER',
+]);
+
+/** Whether a word, in whatever case, is a call of a function without parentheses. */
+export function isBareCall(image: string): boolean {
+  return bareCalls.has(image.toUpperCase());
+}
+
 /** Whether a name must be written in quotation marks to be read as that name. */
 export function needsQuotes(name: string): boolean {
-  if (!/^[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*$/.test(name)) return true;
-  const type = keywordOf(name);
-  return type !== undefined;
+  const isWord = /^[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*$/.test(name);
+  return !isWord || keywordOf(name) !== undefined || isBareCall(name);
 }
 
 /** The tokens that the lexer tells apart, in the order in which it tries them. */

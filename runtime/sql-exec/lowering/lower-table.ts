@@ -1,6 +1,7 @@
 import type { BoundExpression, BoundSort } from '#runtime/sql-plan/bound/bound-expression.ts';
 import type { NodesPlan, SchemaPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
-import type { TableRead, WantedColumn } from '../ports.ts';
+import { printExpressions } from '../explain/print-expression.ts';
+import type { TableAccess, TableRead, WantedColumn } from '../ports.ts';
 import { type LoweringContext, makeStep, type Wish } from './context.ts';
 import { columnSlot, Layout, slotName } from './layout.ts';
 import type { PhysicalPlan } from './physical-plan.ts';
@@ -36,13 +37,24 @@ export function* lowerTable(
   };
   const access = yield* context.tables.choose(read);
   return makeStep(context, {
-    describe: () => `${access.description} (rows=${Math.round(access.rows)})`,
+    describe: () => describe(context, access, conditions),
     inputs: [],
     layout: new Layout(names),
     rows: access.rows,
     isOrdered: wish.order.length === 0 || (order !== undefined && access.isOrdered),
     open: () => access.open(),
   });
+}
+
+/** The access, and the conditions that it checks row by row. */
+function describe(
+  context: LoweringContext,
+  access: TableAccess,
+  conditions: readonly BoundExpression[],
+): string {
+  const checked = conditions.filter((condition) => !access.indexed.includes(condition));
+  const filter = checked.length === 0 ? '' : `, filter=${printExpressions(checked, context.names)}`;
+  return `${access.description}${filter} (rows=${Math.round(access.rows)})`;
 }
 
 /** An order in terms of columns of the table. @returns undefined: a key is computed */

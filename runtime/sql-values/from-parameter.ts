@@ -8,7 +8,7 @@ import { BIGINT_MAX, BIGINT_MIN, isInt } from './types/number-ranges.ts';
 const WHOLE_TEXT_BELOW = 1e21;
 
 /** A value with its type. */
-export interface TypedValue {
+interface TypedValue {
   readonly type: SqlType;
   readonly value: SqlValue;
 }

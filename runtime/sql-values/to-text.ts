@@ -78,7 +78,7 @@ function elementText(value: SqlValue, type: SqlType): string {
  * The shortest text that gives the same double when it is read, in the form of PostgreSQL: `0.1`, `1e+20`, `1e-07`,
  * `Infinity`, `NaN`.
  */
-export function doubleText(value: number): string {
+function doubleText(value: number): string {
   if (!Number.isFinite(value)) return String(value);
   if (Object.is(value, -0)) return '-0';
   const size = Math.abs(value);

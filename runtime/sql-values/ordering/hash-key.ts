@@ -4,13 +4,13 @@ import type { Jsonb, SqlValue } from '../sql-value.ts';
 import { elementOf } from '../types/basic-types.ts';
 
 /** A key of a map or set. */
-export type HashKey = string | number | bigint | boolean;
+type HashKey = string | number | bigint | boolean;
 
 /**
  * The key of a value, which is not NULL, for maps and sets. Two values of the type have the same key exactly when
  * `comparatorOf` calls them equal.
  */
-export function hashKeyOf(type: SqlType): (value: SqlValue) => HashKey {
+function hashKeyOf(type: SqlType): (value: SqlValue) => HashKey {
   switch (type.name) {
     case 'unknown':
     case 'text':

@@ -24,7 +24,7 @@ const EPOCH_DAYS = 719_468;
 const monthDays = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** Number of days of a month. @param month 1 to 12 */
-export function daysInMonth(year: number, month: number): number {
+function daysInMonth(year: number, month: number): number {
   const isLeap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
   return month === 2 && isLeap ? 29 : monthDays[month - 1]!;
 }

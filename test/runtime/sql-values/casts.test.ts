@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { implicitCast, resolveCast } from '#runtime/sql-values/casts/resolve-cast.ts';
-import { jsonbElements } from '#runtime/sql-values/casts/json-elements.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { toText } from '#runtime/sql-values/to-text.ts';
 import { typeNamed, typeText } from '#runtime/sql-values/types/type-names.ts';
@@ -204,11 +203,6 @@ describe('casts of JSON', () => {
     expect(cast(new Jsonb([1, '2']), 'jsonb', 'int[]')).toEqual([1, 2]);
     expect(() => cast(new Jsonb({}), 'jsonb', 'int[]')).toThrow('Cannot cast JSONB to INT[]');
     expect(() => cast(new Jsonb({}), 'jsonb', 'int')).toThrow("Cannot cast '{}' to INT");
-  });
-
-  it('gives the elements for ANY, and NULL for no array', () => {
-    expect(jsonbElements.evaluate(new Jsonb(['a', null]))).toEqual([new Jsonb('a'), new Jsonb(null)]);
-    expect(jsonbElements.evaluate(new Jsonb('a'))).toBeNull();
   });
 });
 

@@ -15,6 +15,7 @@ const passingFields: ReadonlySet<string> = new Set([
   'bytes',
   'bytes_total',
   'current',
+  'execution_time_ms',
   'expires_at',
   'expires_at_ms',
   'load',

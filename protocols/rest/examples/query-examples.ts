@@ -102,6 +102,7 @@ export const queryExamples: readonly Exchange[] = [
       execution_time_ms: 0.4,
       explain_plan: '=== Physical Execution Plan ===\n  PathIndexScan: path=/rivers',
     },
+    isExcerpt: true,
   },
   {
     operation: 'readHistory',

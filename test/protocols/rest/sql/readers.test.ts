@@ -22,7 +22,7 @@ beforeAll(async () => {
   garden = await Garden.on(server);
   const access = `/api/repository/${garden.client.repository}/main/head/svc:access_control`;
   for (const [id, permissions] of Object.entries(roles)) {
-    const node = { name: id, node_type: 'svc:Role', properties: { role_id: id, permissions } };
+    const node = { name: id, node_type: 'svc:Role', properties: { role_id: id, name: id, permissions } };
     expectStatus(await server.admin('POST', `${access}/roles`, node), 201);
   }
   for (const name of [...Object.keys(roles), 'nobody']) {
@@ -96,7 +96,7 @@ describe('rows that a caller may not read', () => {
     const permissions = [
       { path: '**', operations: ['read', 'create'], condition: 'node.created_by == auth.user_id', workspace: 'g' },
     ];
-    const role = { name: 'mine', node_type: 'svc:Role', properties: { role_id: 'mine', permissions } };
+    const role = { name: 'mine', node_type: 'svc:Role', properties: { role_id: 'mine', name: 'mine', permissions } };
     expectStatus(await server.admin('POST', `${access}/roles`, role), 201);
     const body = { email: 'mine@example.org', password: 'rowing-in-may', display_name: 'Me' };
     const { json } = await server.request('POST', `/auth/${own.client.repository}/register`, { body });

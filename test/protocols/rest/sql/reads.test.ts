@@ -52,7 +52,7 @@ describe('a statement', () => {
   });
 
   it('is answered in pieces where its answer is long [SQL-002]', async () => {
-    const answer = await garden.run("SELECT properties FROM 'g' WHERE name LIKE 'n%' AND depth = 1 ORDER BY created_at, path");
+    const answer = await garden.run("SELECT properties FROM 'g' WHERE properties ? 'n' ORDER BY created_at, path");
     expect(answer.row_count).toBe(NODES);
     expect(answer.rows).toHaveLength(NODES);
   });

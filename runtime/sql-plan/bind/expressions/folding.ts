@@ -28,7 +28,10 @@ export function evaluated(scalar: ScalarFunction, values: readonly SqlValue[]): 
 
 /** Whether a call may be made while planning. */
 export function isCheap(scalar: ScalarFunction, values: readonly SqlValue[]): boolean {
-  return values.every(isShort) && (scalar.work?.(values) ?? 0) <= FOLDED_WORK_MAX;
+  if (!values.every(isShort)) return false;
+  // A strict function is not called with NULL, so it need not know how long that would take.
+  if (scalar.isStrict && values.includes(null)) return true;
+  return (scalar.work?.(values) ?? 0) <= FOLDED_WORK_MAX;
 }
 
 function isShortConstant(expression: BoundExpression): expression is BoundConstant {

@@ -81,9 +81,7 @@ export function bindQuantified(
       `${quantifier.toUpperCase()} needs an array, got ${typeText(array.type)}`,
       right.span,
     );
-  const { scalar, args } = typing.resolve([left, sample(element)], node.span, (types) =>
-    resolveOperator(operator, types),
-  );
+  const { scalar, args } = typing.findOperator(operator, [left, sample(element)], node.span);
   const [leftType, elementType] = scalar.parameters;
   return {
     kind: 'quantified',
@@ -150,9 +148,7 @@ function comparedQuery(
 ): BoundExpression {
   const { typing } = context;
   const [column] = query.output;
-  const { scalar, args } = typing.resolve([left, sample(column!.expression.type)], node.span, (types) =>
-    resolveOperator(operator, types),
-  );
+  const { scalar, args } = typing.findOperator(operator, [left, sample(column!.expression.type)], node.span);
   const [leftType, columnType] = scalar.parameters;
   const expression = typing.cast(column!.expression, columnType!, node.span);
   return {

@@ -1,5 +1,4 @@
 import type { Span } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
-import { resolveOperator } from '#runtime/sql-values/operators/resolve-operator.ts';
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { BoundExpression } from '../../bound/bound-expression.ts';
 import type { Typing } from './typing.ts';
@@ -14,9 +13,7 @@ export function nullIf(
   span: Span,
   typing: Typing,
 ): BoundExpression {
-  const { scalar: equal, args } = typing.resolve([first, second], span, (types) =>
-    resolveOperator('=', types),
-  );
+  const { scalar: equal, args } = typing.findOperator('=', [first, second], span);
   // The result has the type of the first operand, where that converts into what is compared.
   const fitting = typing.coerce(args[0]!, equal.parameters[0]!, span);
   const scalar: ScalarFunction = {

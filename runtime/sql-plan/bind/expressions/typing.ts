@@ -6,12 +6,24 @@ import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { Span } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
 import { toText } from '#runtime/sql-values/to-text.ts';
-import { booleanType, jsonbType, textType, unknownType } from '#runtime/sql-values/types/basic-types.ts';
+import {
+  booleanType,
+  doubleType,
+  jsonbType,
+  textType,
+  unknownType,
+} from '#runtime/sql-values/types/basic-types.ts';
 import { commonType, sameType } from '#runtime/sql-values/types/common-type.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
 import type { BoundConstant, BoundExpression } from '../../bound/bound-expression.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 import { evaluated, folded, isCheap } from './folding.ts';
+
+/** What was found for arguments, and the arguments as it takes them. */
+export interface Resolved<T> {
+  readonly scalar: T;
+  readonly args: readonly BoundExpression[];
+}
 
 /** Brings expressions to the types that are wanted of them. Errors have the place that they are about. */
 export class Typing {
@@ -31,8 +43,27 @@ export class Typing {
 
   /** A call of an operator. */
   operator(operator: string, args: readonly BoundExpression[], span: Span): BoundExpression {
-    const { scalar, args: fitting } = this.resolve(args, span, (types) => resolveOperator(operator, types));
+    const { scalar, args: fitting } = this.findOperator(operator, args, span);
     return this.call(scalar, fitting, span);
+  }
+
+  /**
+   * The function of an operator. Where it takes no operand of an open type, an untyped NULL and a parameter have the type of
+   * the other side; without another side, that of numbers.
+   */
+  findOperator(operator: string, args: readonly BoundExpression[], span: Span): Resolved<ScalarFunction> {
+    const find = (types: readonly SqlType[]): ScalarFunction => resolveOperator(operator, types);
+    if (!args.some(isOpen)) return this.resolve(args, span, find);
+    return this.#binding.at(span, () => {
+      try {
+        return this.resolve(args, span, find);
+      } catch (error) {
+        const open = args.map(reopened);
+        const known = open.find((argument) => !isOpen(argument))?.type ?? doubleType;
+        const types = open.map((argument) => (isOpen(argument) ? known : argument.type));
+        return { scalar: foundOr(error, () => find(types)), args: open };
+      }
+    });
   }
 
   /**
@@ -43,14 +74,14 @@ export class Typing {
     args: readonly BoundExpression[],
     span: Span,
     find: (types: readonly SqlType[]) => T,
-  ): { readonly scalar: T; readonly args: readonly BoundExpression[] } {
+  ): Resolved<T> {
     return this.#binding.at(span, () => {
       try {
         return { scalar: find(args.map(({ type }) => type)), args };
       } catch (error) {
         const open = args.map(reopened);
         if (open.every((argument, index) => argument === args[index])) throw error;
-        return { scalar: find(open.map(({ type }) => type)), args: open };
+        return { scalar: foundOr(error, () => find(open.map(({ type }) => type))), args: open };
       }
     });
   }
@@ -128,6 +159,24 @@ export class Typing {
 
   #castBy(scalar: ScalarFunction, expression: BoundExpression, type: SqlType): BoundExpression {
     return folded({ kind: 'call', type, function: scalar, args: [expression] });
+  }
+}
+
+/** Whether an expression may still become anything: an untyped NULL, or a text that was given as a parameter. */
+function isOpen(expression: BoundExpression): boolean {
+  if (expression.kind !== 'constant') return false;
+  const isUntyped = expression.type.name === 'unknown';
+  return isUntyped
+    ? expression.value === null || expression.isParameter === true
+    : expression !== reopened(expression);
+}
+
+/** A second attempt; when it fails too, the error is that of the first, which is about what was written. */
+function foundOr<T>(first: unknown, find: () => T): T {
+  try {
+    return find();
+  } catch {
+    throw first;
   }
 }
 

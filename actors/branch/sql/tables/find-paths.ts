@@ -3,6 +3,7 @@ import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
 import { PATH_BYTES_MAX } from '#runtime/content/path.ts';
 import { nodesIn } from '#runtime/scan/changed-nodes.ts';
 import { changedFor, countPlaces, type ScanSource } from '#runtime/scan/scan.ts';
+import { END } from '#runtime/shard/binary-key.ts';
 import type { TableRead } from '#runtime/sql-exec/ports.ts';
 import type { BoundCall, BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
 import { type NodeColumn, nodeColumns } from '#runtime/sql-plan/node-columns.ts';
@@ -33,6 +34,9 @@ const TYPES_MAX = 64;
 /** Of all paths, the part that a range is taken to have. */
 const RANGE_SHARE = 1 / 4;
 
+/** Longest place in a tree that is looked up, in characters. */
+const PLACE_LENGTH_MAX = 100_000;
+
 const control = /[\u0000-\u001f\u007f]/;
 
 type Order = TableRead['order'];
@@ -41,6 +45,16 @@ type Order = TableRead['order'];
 interface FirstKey {
   readonly column: NodeColumn;
   readonly isDescending: boolean;
+}
+
+/** What a condition says about the place of nodes in the tree. */
+interface Hierarchy {
+  /** Path of the node below which they are. */
+  readonly path: string;
+  /** Whether they are its children. */
+  readonly isChildren: boolean;
+  /** Whether all nodes that are there are meant. */
+  readonly isExact: boolean;
 }
 
 /** The ways to find the nodes of a table by what the tree itself has: all but those by indexes of properties. */
@@ -66,14 +80,11 @@ export class TreePaths {
     for (const condition of this.#conditions) {
       if (condition.kind !== 'call') continue;
       if (isReferences(condition)) found.push(this.#references(condition));
-      const { name } = condition.function;
-      if (name === 'CHILD_OF' || name === 'DESCENDANT_OF') {
-        found.push(...this.#hierarchy(condition, name));
-        this.#table.moment.rest();
-        yield undefined;
-      }
+      found.push(...(yield* this.#hierarchy(condition)));
+      this.#table.moment.rest();
+      yield undefined;
     }
-    return [...found, ...this.#byRange(), ...this.#byType(), ...this.#inOrder(), this.#whole()];
+    return [...found, ...this.#byRange(), ...this.#byType(), ...(yield* this.#inOrder()), this.#whole()];
   }
 
   #equalTo(column: NodeColumn): KnownComparison | undefined {
@@ -116,43 +127,75 @@ export class TreePaths {
     };
   }
 
-  *#hierarchy(condition: BoundCall, name: 'CHILD_OF' | 'DESCENDANT_OF'): Generator<AccessPath> {
-    const { moment, plan, workspace } = this.#table;
-    const [column, given, levels] = condition.args;
-    const path = constantText(given);
-    if (column === undefined || comparedColumn(column, plan.relation) !== 'path' || path === undefined)
-      return;
+  /** @returns yields where the work may pause */
+  *#hierarchy(condition: BoundCall): Generator<undefined, readonly AccessPath[]> {
+    const { moment, workspace } = this.#table;
+    const hierarchy = this.#hierarchyOf(condition);
+    if (hierarchy === undefined) return [];
+    const { isChildren, isExact, path } = hierarchy;
     const id = isPath(path) ? moment.tree.idAt(workspace, path) : undefined;
-    const isChildren = name === 'CHILD_OF' || (levels?.kind === 'constant' && levels.value === 1);
-    const isExact =
-      isChildren || levels === undefined || (levels.kind === 'constant' && levels.value === null);
+    const place = isChildren ? '__order' : '__tree_order';
     const shared = {
       facts: `parent=${path}`,
       rank: isChildren ? Rank.children : Rank.descendants,
       exact: isExact ? [condition] : [],
       nodeWork: PLACE_WORK,
+      rows: (most: number) => (id === undefined ? known(0) : this.#countBelow(id, path, isChildren, most)),
     };
-    if (id === undefined) {
-      const none = { source: { kind: 'none' }, isOrdered: true, rows: () => known(0) } as const;
-      yield { name: isChildren ? 'ChildrenScan' : 'SubtreeScan', ...shared, ...none };
-      return;
-    }
+    const name = isChildren ? 'ChildrenScan' : 'SubtreeScan';
+    const isOrdered = this.#isSortedBy(place);
+    // Whether a node is there must not be seen from what is chosen: the caller may not be able to read it.
+    if (id === undefined) return [{ name, ...shared, source: { kind: 'none' }, isOrdered }];
     const source: ScanSource = isChildren
       ? { kind: 'children', workspace, parentId: id }
       : { kind: 'subtree', workspace, topId: id };
-    const place = isChildren ? '__order' : '__tree_order';
-    yield {
-      name: isChildren ? 'ChildrenScan' : 'SubtreeScan',
-      ...shared,
-      ...this.#scanned(source, place),
-      rows: (most) => this.#countBelow(id, path, isChildren, most),
-    };
-    yield {
-      name: 'PathIndexScan',
-      ...shared,
-      ...this.#scanned({ kind: 'paths', workspace, below: path, isChildren }, 'path'),
-      rows: (most) => this.#countBelow(id, path, isChildren, most),
-    };
+    const reverse = this.#reverseFor(place);
+    const after = yield* this.#placeBehind(place, reverse, isChildren ? undefined : path);
+    return [
+      { name, ...shared, source: { kind: 'scans', parts: [{ source, reverse, after }] }, isOrdered },
+      {
+        name: 'PathIndexScan',
+        ...shared,
+        ...this.#scanned({ kind: 'paths', workspace, below: path, isChildren }, 'path'),
+      },
+    ];
+  }
+
+  #hierarchyOf(condition: BoundExpression): Hierarchy | undefined {
+    if (condition.kind !== 'call') return undefined;
+    const { name } = condition.function;
+    if (name !== 'CHILD_OF' && name !== 'DESCENDANT_OF') return undefined;
+    const [column, given, levels] = condition.args;
+    const path = constantText(given);
+    if (column === undefined || path === undefined) return undefined;
+    if (comparedColumn(column, this.#table.plan.relation) !== 'path') return undefined;
+    const depth = levels?.kind === 'constant' ? levels.value : undefined;
+    const isChildren = name === 'CHILD_OF' || depth === 1;
+    return { path, isChildren, isExact: isChildren || depth === null };
+  }
+
+  /**
+   * The position in a list of children or in a tree behind which all rows are by a condition on their place: so the next page
+   * of a listing does not read those before it.
+   */
+  *#placeBehind(
+    column: '__order' | '__tree_order',
+    reverse: boolean,
+    top: string | undefined,
+  ): Generator<undefined, string | undefined> {
+    const { plan } = this.#table;
+    const operator = reverse ? '<' : '>';
+    for (const condition of this.#conditions) {
+      const found = comparisonOf(condition);
+      if (found?.operator !== operator || comparedColumn(found.operand, plan.relation) !== column) continue;
+      const [token] = found.values;
+      if (typeof token !== 'string' || !isPlace(token)) continue;
+      if (top === undefined || top === '/') return token.replaceAll('.', END);
+      const record = yield* this.#table.moment.tree.byPathInSteps(this.#table.workspace, top);
+      const before = record === undefined ? '' : `${yield* this.#table.treeOrder(record)}.`;
+      return token.startsWith(before) ? token.slice(before.length).replaceAll('.', END) : undefined;
+    }
+    return undefined;
   }
 
   *#countBelow(id: string, path: string, isChildren: boolean, most: number): Generator<undefined, number> {
@@ -176,7 +219,7 @@ export class TreePaths {
         ...shared,
         exact: [condition],
         source: { kind: 'none' },
-        isOrdered: true,
+        isOrdered: this.#isSortedBy('id'),
         rows: () => known(0),
       };
     const source: ScanSource = { kind: 'references', workspace, target, by: 'property' };
@@ -194,15 +237,21 @@ export class TreePaths {
     const range = pathRangeOf(this.#conditions, plan.relation);
     // What is below a node has a path of its own.
     if (range === undefined || range.conditions.every(isDescendants)) return;
-    const first = this.#firstKey();
-    const reverse = first?.column === 'path' && first.isDescending;
+    const reverse = this.#reverseFor('path');
+    const ofParent = this.#conditions.find((each) => {
+      const hierarchy = this.#hierarchyOf(each);
+      return hierarchy?.isChildren === true && isPath(hierarchy.path);
+    });
+    const parent = ofParent && this.#hierarchyOf(ofParent)?.path;
+    const exact = range.conditions.filter((each) => !isDescendants(each));
     yield {
       name: 'PathIndexScan',
       facts: range.facts,
-      rank: Rank.pathRange,
-      source: range.source(workspace, reverse),
-      exact: range.conditions.filter((each) => !isDescendants(each)),
-      isOrdered: first?.column === 'path',
+      // Among children it is as good as their list.
+      rank: parent === undefined ? Rank.pathRange : Rank.children,
+      source: range.source(workspace, reverse, parent),
+      exact: ofParent === undefined ? exact : [ofParent, ...exact],
+      isOrdered: this.#isSortedBy('path'),
       rows: () => known(nodesIn(head, workspace) * RANGE_SHARE),
       nodeWork: PLACE_WORK,
     };
@@ -233,21 +282,25 @@ export class TreePaths {
   }
 
   /** All nodes in the order that is asked for. */
-  *#inOrder(): Generator<AccessPath> {
+  *#inOrder(): Generator<undefined, readonly AccessPath[]> {
     const { workspace } = this.#table;
     const column = this.#firstKey()?.column;
-    if (column !== 'path' && column !== '__tree_order') return;
+    if (column !== 'path' && column !== '__tree_order') return [];
+    const reverse = this.#reverseFor(column);
     const source: ScanSource =
       column === 'path' ? { kind: 'paths', workspace } : { kind: 'subtree', workspace, topId: ROOT_ID };
-    yield {
+    const after = column === 'path' ? undefined : yield* this.#placeBehind(column, reverse, undefined);
+    const path: AccessPath = {
       name: column === 'path' ? 'PathIndexScan' : 'SubtreeScan',
       facts: `order by ${column}`,
       rank: Rank.order,
-      ...this.#scanned(source, column),
+      source: { kind: 'scans', parts: [{ source, reverse, after }] },
+      isOrdered: true,
       exact: [],
       rows: () => known(nodesIn(this.#table.head, workspace)),
       nodeWork: PLACE_WORK,
     };
+    return [path];
   }
 
   #whole(): AccessPath {
@@ -266,9 +319,17 @@ export class TreePaths {
 
   /** A whole source, in the order that is asked for if that is the order of a column. */
   #scanned(source: ScanSource, column: NodeColumn): Pick<AccessPath, 'source' | 'isOrdered'> {
+    return { source: wholeSource(source, this.#reverseFor(column)), isOrdered: this.#isSortedBy(column) };
+  }
+
+  #isSortedBy(column: NodeColumn): boolean {
+    return this.#firstKey()?.column === column;
+  }
+
+  /** Whether a source in the order of a column is to be read backwards. */
+  #reverseFor(column: NodeColumn): boolean {
     const first = this.#firstKey();
-    const isOrdered = first?.column === column;
-    return { source: wholeSource(source, isOrdered && first.isDescending), isOrdered };
+    return first?.column === column && first.isDescending;
   }
 
   /** Number of nodes that are looked at through a table that has the present state only. */
@@ -309,6 +370,11 @@ function partsOf(sources: readonly ScanSource[]): RowSource {
 
 function distinctTexts(values: readonly SqlValue[]): readonly string[] {
   return [...new Set(values.filter((value) => typeof value === 'string'))];
+}
+
+/** Whether a text may be a place among children, or in a tree: only such a text may become part of keys. */
+function isPlace(text: string): boolean {
+  return text.length <= PLACE_LENGTH_MAX && /^[0-9A-Za-z]{1,200}(?:\.[0-9A-Za-z]{1,200})*$/.test(text);
 }
 
 /** Whether a text may be the path of a node: only such a text may become part of a key. */

@@ -6,10 +6,11 @@ import { changedFor, countPlaces, type ScanSource } from '#runtime/scan/scan.ts'
 import type { TableRead } from '#runtime/sql-exec/ports.ts';
 import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
 import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
-import { type IndexFields, readTypeCount } from '#runtime/tree/index-catalog.ts';
+import { type IndexFields, readTypeCount, wantedFields } from '#runtime/tree/index-catalog.ts';
 import { compoundColumns, type IndexColumn } from '#runtime/tree/index-name.ts';
 import { commonIndexes } from '../../query/index-source.ts';
 import { withoutHidden } from '../../query/query-plan.ts';
+import { schemaAt } from '../../reads/moment-readers.ts';
 import { type AccessPath, Rank } from './access-path.ts';
 import { comparedColumn, comparisonOf } from './known-conditions.ts';
 import type { NodeTable } from './node-table.ts';
@@ -133,14 +134,25 @@ export class IndexPaths {
 
   /** The indexes that have all nodes which may be rows, and no values that are hidden from the caller. */
   #fields(): IndexFields | undefined {
-    const { head, scope, workspace } = this.#table;
-    const fields =
-      this.#type === undefined
-        ? commonIndexes(head, workspace)
-        : readTypeCount(head, workspace, this.#type.name)?.fields;
+    const { scope } = this.#table;
+    const fields = this.#table.seesAll ? this.#presentFields() : this.#declaredFields();
     if (fields === undefined) return undefined;
     const hides = (property: string): boolean => this.#table.hides(property);
     return withoutHidden(fields, { hides, hidesSome: scope.fields !== undefined });
+  }
+
+  #presentFields(): IndexFields | undefined {
+    const { head, workspace } = this.#table;
+    return this.#type === undefined
+      ? commonIndexes(head, workspace)
+      : readTypeCount(head, workspace, this.#type.name)?.fields;
+  }
+
+  /** What is chosen must not tell which types the nodes have that the caller may not read. */
+  #declaredFields(): IndexFields {
+    if (this.#type === undefined) return wantedFields(undefined);
+    const { head, tables, workspace } = this.#table;
+    return wantedFields(schemaAt(tables.state, head, workspace, undefined).nodeType(this.#type.name));
   }
 
   #byIndex(index: string): IndexedPath | undefined {

@@ -39,12 +39,17 @@ export class PathRange {
     return facts.join(' AND ');
   }
 
-  /** The nodes of the range in the order of paths. It has all of them, and may have some others. */
-  source(workspace: string, reverse: boolean): RowSource {
+  /**
+   * The nodes of the range in the order of paths. It has all of them, and may have some others.
+   *
+   * @param parent only the children of the node at this path; undefined: all nodes
+   */
+  source(workspace: string, reverse: boolean, parent?: string): RowSource {
     const after = reverse ? this.#last() : this.#first();
     if (after === undefined) return { kind: 'none' };
     const isBehind = (path: string): boolean => (reverse ? this.#isBefore(path) : this.#isAfter(path));
-    const part: ScanPart = { source: { kind: 'paths', workspace }, reverse, after, isBehind };
+    const children = parent === undefined ? {} : { below: parent, isChildren: true };
+    const part: ScanPart = { source: { kind: 'paths', workspace, ...children }, reverse, after, isBehind };
     return { kind: 'scans', parts: [part] };
   }
 

@@ -204,7 +204,7 @@ export function* countPlaces(
   most: number = Number.POSITIVE_INFINITY,
 ): Generator<undefined, number> {
   let count = 0;
-  for (const part of partsOf(moment, source)) {
+  for (const part of partsOf(moment, source, Math.min(PART_MAX, most + 1))) {
     count += part?.places.length ?? 0;
     if (count > most) break;
     moment.rest();
@@ -245,12 +245,16 @@ export function* countNodes(
   return count;
 }
 
-/** The parts of a source; undefined where the work may pause. */
-function* partsOf(moment: Moment, source: ScanSource): Generator<PlacePart | undefined, void> {
+/** The parts of a source; undefined where the work may pause. @param most places of a part */
+function* partsOf(
+  moment: Moment,
+  source: ScanSource,
+  most: number = PART_MAX,
+): Generator<PlacePart | undefined, void> {
   const places = placesOf(moment, source, wholeScope);
   let after: string | undefined;
   do {
-    const part: PlacePart = yield* places.part({ after, reverse: false, most: PART_MAX });
+    const part: PlacePart = yield* places.part({ after, reverse: false, most });
     yield part;
     after = part.next;
   } while (after !== undefined);

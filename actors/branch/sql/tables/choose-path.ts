@@ -16,7 +16,7 @@ const UNTOLD_ROWS = 1_000;
 const UNTOLD_COST = 5_000_000;
 
 /** Nodes that are counted by keys at most: above it one source is as bad as another. */
-const COUNTED_MAX = 4_096;
+const COUNTED_MAX = 1_024;
 
 /** Of the nodes for which some conditions hold, the part for which the others are taken to hold too. */
 const REST_SHARE = 1 / 10;
@@ -40,19 +40,29 @@ export function* choosePath(
   }
   let best: ChosenPath | undefined;
   for (const path of paths) {
-    const size = yield* path.rows(COUNTED_MAX);
+    const share = table.conditions.length > path.exact.length ? REST_SHARE : 1;
+    const isEarly = limit !== undefined && (order.length === 0 || path.isOrdered);
+    const size = yield* path.rows(countedFor(path, isEarly ? limit / share : undefined, best?.cost));
     table.moment.rest();
     yield undefined;
-    const isRest = table.conditions.length > path.exact.length;
-    const rows = isRest ? size * REST_SHARE : size;
-    const isEarly = limit !== undefined && (order.length === 0 || path.isOrdered);
-    const read = isEarly && limit < rows ? (size * limit) / rows : size;
+    const rows = size * share;
     const made = isEarly ? Math.min(rows, limit) : rows;
     const sorting = order.length === 0 || path.isOrdered ? 0 : rows * Math.log2(rows + 1) * COMPARE_WORK;
-    const cost = (path.handicap ?? 0) + read * path.nodeWork + made * ROW_WORK + sorting;
+    const cost = (path.handicap ?? 0) + (made / share) * path.nodeWork + made * ROW_WORK + sorting;
     if (best === undefined || cost < best.cost) best = { path, rows: Math.ceil(rows), cost };
   }
   return best as ChosenPath;
+}
+
+/**
+ * Up to how many nodes it matters how many a path has.
+ *
+ * @param read nodes after which the scan ends; undefined: it does not end early
+ * @param cost of the best path so far
+ */
+function countedFor({ nodeWork }: AccessPath, read: number | undefined, cost: number | undefined): number {
+  const dearer = cost === undefined ? COUNTED_MAX : Math.ceil(cost / nodeWork);
+  return Math.min(COUNTED_MAX, dearer, read === undefined ? COUNTED_MAX : Math.ceil(read));
 }
 
 /** @param isFirstWanted whether only the first rows of an order are wanted */

@@ -15,7 +15,7 @@ import { comparedColumn, comparisonOf, constantText, type KnownComparison } from
 import type { NodeTable } from './node-table.ts';
 import { pathRangeOf } from './path-range.ts';
 import { isReferences } from './row-reader.ts';
-import { type RowSource, wholeSource } from './row-source.ts';
+import { type RowSource, type ScanPart, wholeSource } from './row-source.ts';
 
 /** Estimated nanoseconds to look a node up by its id, to read a node at a place, and to look at one where it is stored. */
 const LOOK_UP_WORK = 10_000;
@@ -57,6 +57,12 @@ interface Hierarchy {
   readonly isExact: boolean;
 }
 
+/** A condition on the place of nodes, and the position behind which they are. */
+interface PlaceBound {
+  readonly condition: BoundExpression;
+  readonly after: string;
+}
+
 /** The ways to find the nodes of a table by what the tree itself has: all but those by indexes of properties. */
 export class TreePaths {
   readonly #table: NodeTable;
@@ -76,7 +82,7 @@ export class TreePaths {
 
   /** All of them, the best first where nothing is counted. */
   *all(): Generator<undefined, readonly AccessPath[]> {
-    const found = [...this.#byId(), ...this.#byPath()];
+    const found = [...this.#byId(), ...this.#byPath(), ...this.#byRange()];
     for (const condition of this.#conditions) {
       if (condition.kind !== 'call') continue;
       if (isReferences(condition)) found.push(this.#references(condition));
@@ -84,7 +90,7 @@ export class TreePaths {
       this.#table.moment.rest();
       yield undefined;
     }
-    return [...found, ...this.#byRange(), ...this.#byType(), ...(yield* this.#inOrder()), this.#whole()];
+    return [...found, ...this.#byType(), ...(yield* this.#inOrder()), this.#whole()];
   }
 
   #equalTo(column: NodeColumn): KnownComparison | undefined {
@@ -150,9 +156,11 @@ export class TreePaths {
       ? { kind: 'children', workspace, parentId: id }
       : { kind: 'subtree', workspace, topId: id };
     const reverse = this.#reverseFor(place);
-    const after = yield* this.#placeBehind(place, reverse, isChildren ? undefined : path);
+    const bound = yield* this.#placeBehind(place, reverse, isChildren ? undefined : path);
+    const exact = bound === undefined ? shared.exact : [...shared.exact, bound.condition];
+    const part: ScanPart = { source, reverse, after: bound?.after };
     return [
-      { name, ...shared, source: { kind: 'scans', parts: [{ source, reverse, after }] }, isOrdered },
+      { name, ...shared, exact, source: { kind: 'scans', parts: [part] }, isOrdered },
       {
         name: 'PathIndexScan',
         ...shared,
@@ -182,7 +190,7 @@ export class TreePaths {
     column: '__order' | '__tree_order',
     reverse: boolean,
     top: string | undefined,
-  ): Generator<undefined, string | undefined> {
+  ): Generator<undefined, PlaceBound | undefined> {
     const { plan } = this.#table;
     const operator = reverse ? '<' : '>';
     for (const condition of this.#conditions) {
@@ -190,10 +198,11 @@ export class TreePaths {
       if (found?.operator !== operator || comparedColumn(found.operand, plan.relation) !== column) continue;
       const [token] = found.values;
       if (typeof token !== 'string' || !isPlace(token)) continue;
-      if (top === undefined || top === '/') return token.replaceAll('.', END);
+      if (top === undefined || top === '/') return { condition, after: token.replaceAll('.', END) };
       const record = yield* this.#table.moment.tree.byPathInSteps(this.#table.workspace, top);
       const before = record === undefined ? '' : `${yield* this.#table.treeOrder(record)}.`;
-      return token.startsWith(before) ? token.slice(before.length).replaceAll('.', END) : undefined;
+      if (!token.startsWith(before)) return undefined;
+      return { condition, after: token.slice(before.length).replaceAll('.', END) };
     }
     return undefined;
   }
@@ -289,14 +298,14 @@ export class TreePaths {
     const reverse = this.#reverseFor(column);
     const source: ScanSource =
       column === 'path' ? { kind: 'paths', workspace } : { kind: 'subtree', workspace, topId: ROOT_ID };
-    const after = column === 'path' ? undefined : yield* this.#placeBehind(column, reverse, undefined);
+    const bound = column === 'path' ? undefined : yield* this.#placeBehind(column, reverse, undefined);
     const path: AccessPath = {
       name: column === 'path' ? 'PathIndexScan' : 'SubtreeScan',
       facts: `order by ${column}`,
       rank: Rank.order,
-      source: { kind: 'scans', parts: [{ source, reverse, after }] },
+      source: { kind: 'scans', parts: [{ source, reverse, after: bound?.after }] },
       isOrdered: true,
-      exact: [],
+      exact: bound === undefined ? [] : [bound.condition],
       rows: () => known(nodesIn(this.#table.head, workspace)),
       nodeWork: PLACE_WORK,
     };

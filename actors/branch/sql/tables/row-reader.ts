@@ -92,6 +92,7 @@ export class RowReader {
   }
 
   #stored(expression: BoundExpression): Evaluate<NodeValues> | undefined {
+    if (isReferences(expression) && this.#targetOf(expression) === undefined) return () => false;
     const property = propertyOf(expression, this.#table.relation);
     if (property !== undefined) return this.#property(property.key, property.isText);
     const column = this.#columnOf(expression);
@@ -101,7 +102,7 @@ export class RowReader {
   #prepared(expression: BoundExpression): Evaluate<NodeRow> | undefined {
     if (isReferences(expression)) {
       const target = this.#targetOf(expression);
-      return target === undefined ? () => false : (row) => row.refersTo(target);
+      return target && ((row) => row.refersTo(target));
     }
     const column = this.#columnOf(expression);
     return column !== undefined && isPrepared(column) ? preparedColumn(column) : undefined;

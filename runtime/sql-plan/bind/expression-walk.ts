@@ -37,7 +37,6 @@ export function partsOf(expression: BoundExpression): readonly BoundExpression[]
 
 /** A branch of a CASE. */
 export function caseBranch(when: BoundExpression, then: BoundExpression): BoundCase['branches'][number] {
-  // biome-ignore lint/suspicious/noThenProperty: the word of SQL; the object is never awaited
   return { when, then };
 }
 

@@ -6,6 +6,9 @@
 /** Columns of a select list, after `*` is expanded; as in PostgreSQL. */
 export const OUTPUT_COLUMNS_MAX = 1_664;
 
+/** Columns of all select lists and VALUES of a statement together. */
+export const STATEMENT_COLUMNS_MAX = 5_000;
+
 /** Relations in all FROM clauses of a statement. */
 export const RELATIONS_MAX = 64;
 
@@ -29,6 +32,9 @@ export const VALUES_FIELDS_MAX = 100_000;
  * `x >= a AND x <= b`. Each level of nesting doubles it, so that without a bound a short text made a tree without end.
  */
 export const COPIED_EXPRESSIONS_MAX = 50_000;
+
+/** Elements of JSON arrays of a statement that are taken apart while planning, for `x = ANY ($1)`. */
+export const LISTED_ELEMENTS_MAX = 20_000;
 
 /** Length of a text, an array or a JSON text up to which calls on it are evaluated while planning. */
 export const FOLDED_LENGTH_MAX = 1_000;

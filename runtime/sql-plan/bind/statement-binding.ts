@@ -6,7 +6,14 @@ import type { BoundConstant, BoundExpression } from '../bound/bound-expression.t
 import type { BoundCommonTable } from '../bound/logical-plan.ts';
 import type { StatementScope } from '../ports.ts';
 import { ExpressionNumbers, expressionSize } from './expression-walk.ts';
-import { COPIED_EXPRESSIONS_MAX, RELATIONS_MAX, SELECTS_MAX, SUBQUERIES_MAX } from './limits.ts';
+import {
+  COPIED_EXPRESSIONS_MAX,
+  LISTED_ELEMENTS_MAX,
+  RELATIONS_MAX,
+  SELECTS_MAX,
+  STATEMENT_COLUMNS_MAX,
+  SUBQUERIES_MAX,
+} from './limits.ts';
 
 /** What all parts of a statement share while it is bound: its text, its parameters, its numbers and its bounds. */
 export class StatementBinding {
@@ -24,6 +31,8 @@ export class StatementBinding {
   #selects = 0;
   #subqueries = 0;
   #copies = 0;
+  #columns = 0;
+  #listed = 0;
 
   constructor(source: string, scope: StatementScope) {
     this.#source = source;
@@ -60,6 +69,23 @@ export class StatementBinding {
     this.#subqueries += 1;
     if (this.#subqueries > SUBQUERIES_MAX)
       throw this.error(`A statement may have at most ${SUBQUERIES_MAX} subqueries`, span);
+  }
+
+  /** Counts columns of a select list. */
+  countColumns(count: number, span: Span): void {
+    this.#columns += count;
+    if (this.#columns > STATEMENT_COLUMNS_MAX)
+      throw this.error(
+        `The select lists of a statement may have at most ${STATEMENT_COLUMNS_MAX} columns`,
+        span,
+      );
+  }
+
+  /** Whether so many elements of a list may be taken apart while planning; they are counted then. */
+  mayList(count: number): boolean {
+    if (this.#listed + count > LISTED_ELEMENTS_MAX) return false;
+    this.#listed += count;
+    return true;
   }
 
   /** Counts that an expression appears in further places of the bound tree. */

@@ -30,6 +30,16 @@ describe('bounds of a statement', () => {
     );
   });
 
+  it('hold for the columns of all select lists, and the elements of lists in parameters', () => {
+    const union = (count: number): string => many(count, `SELECT ${many(40, '*')} FROM 'g'`, ' UNION ');
+    expect(bound(union(5)).query.output).toHaveLength(1_000);
+    expect(errorOf(union(6))).toMatch(/^The select lists of a statement may have at most 5000 columns/);
+    const list = (count: number): string =>
+      JSON.stringify(bound('SELECT 1 = ANY($1)', [Array(count).fill(1)]).query.output[0]!.expression);
+    expect(list(20_000)).not.toContain('JSON_ELEMENTS');
+    expect(list(20_001)).toContain('JSON_ELEMENTS');
+  });
+
   it('hold for SELECT parts and subqueries', () => {
     expect(errorOf(many(201, 'SELECT 1', ' UNION ALL '))).toMatch(
       /^A statement may have at most 200 SELECT and VALUES parts/,

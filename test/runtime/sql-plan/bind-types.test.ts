@@ -33,7 +33,7 @@ describe('literals', () => {
   it('are not folded when they are long or the function is volatile', () => {
     const long = 'x'.repeat(1_001);
     expect(expression(`UPPER('${long}')`)).toMatch(/^UPPER\(x/);
-    expect(expression(`UPPER('${'x'.repeat(1_000)}')`)).toBe('X'.repeat(1_000));
+    expect(expression(`UPPER('${'x'.repeat(100)}')`)).toBe('X'.repeat(100));
     expect(expression(`REPEAT('${'x'.repeat(600)}', 2)`)).toMatch(/^REPEAT\(/);
     expect(expression(`'${long}' || 'a'`)).toMatch(/^\|\|\(/);
   });

@@ -16,9 +16,6 @@ import { FOLDED_LENGTH_MAX } from '../limits.ts';
 import type { ExpressionContext } from './expression-context.ts';
 import { elementsOf } from './json-elements.ts';
 
-/** Elements of a JSON array up to which it is made into an array while planning. */
-const LISTED_ELEMENTS_MAX = 10_000;
-
 /** `x IN (a, b)`. */
 export function bindInList(
   node: InListNode,
@@ -106,7 +103,7 @@ function arrayFor(
   const elements = elementsOf(left.type);
   // A parameter with a list is taken apart once, and not for every row.
   if (right.kind === 'constant' && right.value instanceof Jsonb && isJsonArray(right.value.value)) {
-    if (right.value.value.length <= LISTED_ELEMENTS_MAX)
+    if (context.binding.mayList(right.value.value.length))
       return { kind: 'constant', type: elements.result, value: elements.evaluate(right.value) };
   }
   return context.typing.call(elements, [right], node.right.span);

@@ -28,6 +28,8 @@ export interface Resolved<T> {
 /** Brings expressions to the types that are wanted of them. Errors have the place that they are about. */
 export class Typing {
   readonly #binding: StatementBinding;
+  /** Operators and types of operands that are only found when open operands take the type of the other side. */
+  readonly #refused = new Set<string>();
 
   constructor(binding: StatementBinding) {
     this.#binding = binding;
@@ -54,16 +56,20 @@ export class Typing {
   findOperator(operator: string, args: readonly BoundExpression[], span: Span): Resolved<ScalarFunction> {
     const find = (types: readonly SqlType[]): ScalarFunction => resolveOperator(operator, types);
     if (!args.some(isOpen)) return this.resolve(args, span, find);
-    return this.#binding.at(span, () => {
-      try {
-        return this.resolve(args, span, find);
-      } catch (error) {
-        const open = args.map(reopened);
-        const known = open.find((argument) => !isOpen(argument))?.type ?? doubleType;
-        const types = open.map((argument) => (isOpen(argument) ? known : argument.type));
-        return { scalar: foundOr(error, () => find(types)), args: open };
-      }
-    });
+    // A refusal costs more than all else here, and a long list of conditions repeats it.
+    const key = `${operator} ${args.map(({ type }) => typeText(type)).join(' ')}`;
+    const open = args.map(reopened);
+    const known = open.find((argument) => !isOpen(argument))?.type ?? doubleType;
+    const types = open.map((argument) => (isOpen(argument) ? known : argument.type));
+    const findOpen = (): Resolved<ScalarFunction> => ({ scalar: find(types), args: open });
+    if (this.#refused.has(key)) return this.#binding.at(span, findOpen);
+    try {
+      return this.resolve(args, span, find);
+    } catch (error) {
+      const found = foundOr(error, findOpen);
+      this.#refused.add(key);
+      return found;
+    }
   }
 
   /**

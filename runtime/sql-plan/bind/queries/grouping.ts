@@ -8,6 +8,7 @@ import type {
 import type { LogicalPlan } from '../../bound/logical-plan.ts';
 import type { AggregateCalls } from '../expressions/aggregate-calls.ts';
 import { rewriteExpression } from '../expression-walk.ts';
+import type { NameScope } from '../scopes/name-scope.ts';
 import type { QueryContext } from './query-context.ts';
 
 /** The groups of a SELECT: what is computed above them may use their keys and aggregates, and nothing else of the rows. */
@@ -16,6 +17,7 @@ export class Grouping {
   readonly #positions: ReadonlyMap<number, number>;
   readonly #calls: AggregateCalls;
   readonly #windows: number;
+  readonly #scope: NameScope;
   readonly #context: QueryContext;
 
   /** @param windows number of the relation of the windows, whose columns exist above the groups too */
@@ -23,6 +25,7 @@ export class Grouping {
     keys: readonly BoundExpression[],
     calls: AggregateCalls,
     windows: number,
+    scope: NameScope,
     context: QueryContext,
   ) {
     const { numbers } = context.binding;
@@ -30,6 +33,7 @@ export class Grouping {
     this.#positions = new Map(keys.map((key, index) => [numbers.of(key), index]));
     this.#calls = calls;
     this.#windows = windows;
+    this.#scope = scope;
     this.#context = context;
   }
 
@@ -48,7 +52,8 @@ export class Grouping {
       if (part.kind !== 'column') return undefined;
       if (part.relation === relation || part.relation === this.#windows) return part;
       const origin = binding.originOf(part);
-      const text = `Column ${origin?.name ?? ''} must appear in GROUP BY or be used in an aggregate function`;
+      const name = origin?.name ?? this.#scope.nameOf(part);
+      const text = `Column ${name} must appear in GROUP BY or be used in an aggregate function`;
       throw binding.error(text, origin?.span ?? span);
     });
   }

@@ -14,11 +14,12 @@ export function sortedByOutput(
 ): BoundQuery {
   if (orderBy.length === 0) return query;
   requireFewKeys('ORDER BY', orderBy, binding);
-  const names = query.output.map(({ name }) => name);
+  const names = positionsByName(query.output);
   const keys = orderBy.map((item) => {
     const node = item.expression;
     const position =
-      positionOf(node, 'ORDER BY', names.length, binding) ?? positionNamed(node, names, () => false, binding);
+      positionOf(node, 'ORDER BY', query.output.length, binding) ??
+      positionNamed(node, names, () => false, binding);
     if (position === undefined) {
       const text = 'ORDER BY can only use names and numbers of columns of the answer here';
       throw binding.error(text, node.span);
@@ -43,6 +44,19 @@ export function positionOf(
   throw binding.error(`${clause} position ${position} is not in the select list`, node.span);
 }
 
+/** The positions of the columns of each name. */
+export function positionsByName(
+  columns: readonly { readonly name: string }[],
+): ReadonlyMap<string, readonly number[]> {
+  const positions = new Map<string, number[]>();
+  for (const [position, { name }] of columns.entries()) {
+    const known = positions.get(name);
+    if (known === undefined) positions.set(name, [position]);
+    else known.push(position);
+  }
+  return positions;
+}
+
 /**
  * The position of the column of the answer with the name that an expression is; undefined: there is none.
  *
@@ -51,16 +65,15 @@ export function positionOf(
  */
 export function positionNamed(
   node: Expression,
-  names: readonly string[],
+  names: ReadonlyMap<string, readonly number[]>,
   isSame: (a: number, b: number) => boolean,
   binding: StatementBinding,
 ): number | undefined {
   if (node.kind !== 'column' || node.table !== undefined) return undefined;
-  const first = names.indexOf(node.name);
-  if (first < 0) return undefined;
-  for (let other = first + 1; other < names.length; other += 1)
-    if (names[other] === node.name && !isSame(first, other))
-      throw binding.error(`Ambiguous column reference: ${node.name}`, node.span);
+  const [first, ...others] = names.get(node.name) ?? [];
+  if (first === undefined) return undefined;
+  if (others.some((other) => !isSame(first, other)))
+    throw binding.error(`Ambiguous column reference: ${node.name}`, node.span);
   return first;
 }
 

@@ -9,7 +9,7 @@ import { NameScope } from '../scopes/name-scope.ts';
 import { sortKey } from '../sort-key.ts';
 import { type BoundSource, bindFrom } from './from-binder.ts';
 import { Grouping } from './grouping.ts';
-import { positionNamed, positionOf, requireFewKeys } from './output-order.ts';
+import { positionNamed, positionOf, positionsByName, requireFewKeys } from './output-order.ts';
 import { expressionContext, type QueryContext } from './query-context.ts';
 import { conjunctsOf, routed } from './routing.ts';
 import { type SelectEntry, selectEntries } from './select-list.ts';
@@ -73,12 +73,14 @@ interface WrittenSort {
 class SelectBinder {
   readonly #node: SelectNode;
   readonly #entries: readonly SelectEntry[];
+  readonly #names: ReadonlyMap<string, readonly number[]>;
   readonly #scope: NameScope;
   readonly #context: QueryContext;
 
   constructor(node: SelectNode, entries: readonly SelectEntry[], scope: NameScope, context: QueryContext) {
     this.#node = node;
     this.#entries = entries;
+    this.#names = positionsByName(entries);
     this.#scope = scope;
     this.#context = context;
   }
@@ -104,7 +106,7 @@ class SelectBinder {
     }));
     const grouping =
       keys.length > 0 || having !== undefined || aggregates.aggregates.length > 0
-        ? new Grouping(keys, aggregates, windows.relation, this.#context)
+        ? new Grouping(keys, aggregates, windows.relation, this.#scope, this.#context)
         : undefined;
     const above = (expression: BoundExpression, place: Expression | undefined): BoundExpression =>
       grouping?.above(expression, place?.span ?? node.span) ?? expression;
@@ -155,7 +157,6 @@ class SelectBinder {
       entries.set(position, known);
       return known;
     };
-    const names = this.#entries.map(({ name }) => name);
     const same = (a: number, b: number): boolean => this.#entries[a] === this.#entries[b];
     for (const node of groupBy) {
       const isColumn =
@@ -163,8 +164,8 @@ class SelectBinder {
         node.table === undefined &&
         this.#scope.find(undefined, node.name) !== undefined;
       const position =
-        positionOf(node, 'GROUP BY', names.length, binding) ??
-        (isColumn ? undefined : positionNamed(node, names, same, binding));
+        positionOf(node, 'GROUP BY', this.#entries.length, binding) ??
+        (isColumn ? undefined : positionNamed(node, this.#names, same, binding));
       const bound = position === undefined ? context.bind(node, context) : entryAt(position);
       const key = typing.settled(bound, node.span);
       keys.set(binding.numbers.of(key), key);
@@ -187,11 +188,10 @@ class SelectBinder {
     allowed: { readonly aggregates: AggregateCalls; readonly windows: WindowCalls },
   ): BoundExpression {
     const { binding } = this.#context;
-    const names = this.#entries.map(({ name }) => name);
     const same = (a: number, b: number): boolean =>
       binding.numbers.of(items[a]!) === binding.numbers.of(items[b]!);
     const position =
-      positionOf(node, clause, items.length, binding) ?? positionNamed(node, names, same, binding);
+      positionOf(node, clause, items.length, binding) ?? positionNamed(node, this.#names, same, binding);
     if (position !== undefined) return items[position]!;
     const context = expressionContext(this.#context, this.#scope, `${clause} clause`, allowed);
     return context.bind(node, context);

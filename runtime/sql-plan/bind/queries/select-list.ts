@@ -4,7 +4,7 @@ import type { BoundExpression } from '../../bound/bound-expression.ts';
 import type { ExpressionContext } from '../expressions/expression-context.ts';
 import { OUTPUT_COLUMNS_MAX } from '../limits.ts';
 import { suggestion } from '../scopes/name-suggestions.ts';
-import { columnOf, type NamedRelation, type NameScope } from '../scopes/name-scope.ts';
+import type { NamedRelation, NameScope } from '../scopes/name-scope.ts';
 import type { QueryContext } from './query-context.ts';
 
 /** A column of a select list; it may be bound several times, in different contexts. */
@@ -27,6 +27,7 @@ export function selectEntries(
     if (entries.length > OUTPUT_COLUMNS_MAX)
       throw context.binding.error(`A select list may have at most ${OUTPUT_COLUMNS_MAX} columns`, node.span);
   }
+  context.binding.countColumns(entries.length, node.span);
   const fallback = unnamed(node, context);
   return entries.map((entry, index) => (entry.name === '' ? { ...entry, name: fallback(index) } : entry));
 }
@@ -35,10 +36,10 @@ type Star = Extract<SelectItem, { kind: 'star' }>;
 
 function starEntries(star: Star, scope: NameScope, { binding }: QueryContext): readonly SelectEntry[] {
   return starRelations(star, scope, binding).flatMap(({ columns }) =>
-    columns.map((column) => ({
-      name: column.name,
+    columns.map(({ name, type, relation, column }) => ({
+      name,
       node: undefined,
-      bind: () => columnOf(binding, column, column.name, star.span),
+      bind: () => ({ kind: 'column', type, relation, column }),
     })),
   );
 }

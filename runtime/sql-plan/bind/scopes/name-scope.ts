@@ -75,6 +75,14 @@ export class NameScope {
     return this.relations.find((relation) => relation.name === name);
   }
 
+  /** The name of a column of this scope. */
+  nameOf({ relation, column }: BoundColumn): string {
+    const found = this.relations.flatMap(({ columns }) =>
+      columns.filter((entry) => entry.relation === relation && entry.column === column),
+    );
+    return found[0]?.name ?? '';
+  }
+
   /** The column of a name; undefined: there is none. */
   find(table: string | undefined, name: string): NamedColumn | 'ambiguous' | undefined {
     if (table === undefined) {

@@ -1,6 +1,6 @@
 import { InvariantError, unreachable } from '#runtime/base/assert.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression, BoundQuantified } from '#runtime/sql-plan/bound/bound-expression.ts';
 import type { Execution } from '../execution.ts';
 import { compileCall } from './call.ts';
 import type { Evaluate } from './evaluate.ts';
@@ -13,7 +13,7 @@ import {
   compileNot,
   compileOr,
 } from './logic.ts';
-import { compileIn, compileQuantified } from './membership.ts';
+import { compileIn, compileLookup, compileQuantified } from './membership.ts';
 
 /** Deepest nesting of an expression: compiling and evaluating take stack for each level. */
 const DEPTH_MAX = 2_000;
@@ -95,13 +95,7 @@ class Compiler<R> {
       case 'array':
         return compileArray(expression.items.map(compile));
       case 'quantified':
-        return compileQuantified(
-          expression.function,
-          expression.quantifier,
-          compile(expression.left),
-          compile(expression.array),
-          this.#execution,
-        );
+        return this.#quantified(expression, compile(expression.left), compile);
       case 'column':
       case 'scalar-subquery':
       case 'exists-subquery':
@@ -110,5 +104,17 @@ class Compiler<R> {
       default:
         return unreachable(expression);
     }
+  }
+
+  #quantified(
+    { function: compared, quantifier, array }: BoundQuantified,
+    left: Evaluate<R>,
+    compile: (part: BoundExpression) => Evaluate<R>,
+  ): Evaluate<R> {
+    const lookup =
+      array.kind === 'constant'
+        ? compileLookup(compared, quantifier, left, array.value, this.#execution)
+        : undefined;
+    return lookup ?? compileQuantified(compared, quantifier, left, compile(array), this.#execution);
   }
 }

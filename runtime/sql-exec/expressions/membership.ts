@@ -4,6 +4,7 @@ import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
+import { sameType } from '#runtime/sql-values/types/common-type.ts';
 import type { Execution } from '../execution.ts';
 import type { Evaluate } from './evaluate.ts';
 import { keyWork } from './key-work.ts';
@@ -134,7 +135,40 @@ export function compileQuantified<R>(
     const value = left(row);
     const list = array(row);
     if (list === null) return null;
-    assert(Array.isArray(list), 'a quantified comparison has a value that is no array');
-    return compareWithAll(compared, quantifier, value, list as readonly SqlValue[], execution);
+    return compareWithAll(compared, quantifier, value, elementsOf(list), execution);
   };
+}
+
+/**
+ * `x = ANY(array)` and `x <> ALL(array)` for a constant array: one look-up, however long it is.
+ *
+ * @returns undefined: it is another comparison
+ */
+export function compileLookup<R>(
+  compared: ScalarFunction,
+  quantifier: 'any' | 'all',
+  left: Evaluate<R>,
+  array: SqlValue,
+  execution: Execution,
+): Evaluate<R> | undefined {
+  const isEquality = compared.name === '=' && quantifier === 'any';
+  if (!isEquality && !(compared.name === '<>' && quantifier === 'all')) return undefined;
+  const [type, elementType] = compared.parameters;
+  if (type === undefined || elementType === undefined || !sameType(type, elementType)) return undefined;
+  if (!compared.isStrict || array === null) return undefined;
+  const elements = elementsOf(array);
+  if (elements.length === 0) return () => !isEquality;
+  const constants = new ConstantSet(type, execution);
+  for (const element of elements) constants.add(element);
+  return (row) => {
+    const value = left(row);
+    if (value === null) return null;
+    if (constants.has(value)) return isEquality;
+    return constants.hasNull ? null : !isEquality;
+  };
+}
+
+function elementsOf(list: SqlValue): readonly SqlValue[] {
+  assert(Array.isArray(list), 'a quantified comparison has a value that is no array');
+  return list as readonly SqlValue[];
 }

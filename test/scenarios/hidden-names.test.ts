@@ -64,9 +64,13 @@ function places(): readonly string[] {
 /** What may stand in the address of a statement, and in its text. */
 function sqlPlaces(): readonly string[] {
   const { repository } = space.client;
-  return [repository, `${repository}/main`, `${repository}/v1`, `${repository}/no-branch`, 'no-repository'].map(
-    (place) => `/api/sql/${place}`,
-  );
+  return [
+    repository,
+    `${repository}/main`,
+    `${repository}/v1`,
+    `${repository}/no-branch`,
+    'no-repository',
+  ].map((place) => `/api/sql/${place}`);
 }
 
 /** Everything of an answer that a stranger could tell something from; times and ids of requests differ anyway. */

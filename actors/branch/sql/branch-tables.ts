@@ -39,12 +39,7 @@ export class OpenBranches {
   readonly #others = new Map<string, BranchTables>();
   readonly #closings: (() => void)[] = [];
 
-  constructor(
-    state: BranchState,
-    context: QueryContext,
-    reader: TableReader,
-    moment: Revision | undefined,
-  ) {
+  constructor(state: BranchState, context: QueryContext, reader: TableReader, moment: Revision | undefined) {
     this.own = { state, context, reader, moment, other: (name) => this.#other(name) };
   }
 

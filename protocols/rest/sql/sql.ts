@@ -14,7 +14,8 @@ const requestSchema = {
     sql: {
       type: 'string',
       maxLength: SQL_LENGTH_MAX,
-      description: 'One statement, or several with `;` between them. They run in order; the answer is that of the last.',
+      description:
+        'One statement, or several with `;` between them. They run in order; the answer is that of the last.',
     },
     params: {
       type: 'array',
@@ -68,7 +69,7 @@ function sqlRoute(context: RestContext, pattern: string, operationId: string, su
     docs: {
       summary,
       description:
-        'Workspaces are tables, nodes are rows: `SELECT name FROM \'blog\' WHERE properties->>\'status\' = $1`. A row that the caller may not read is in no answer, no count and no join.',
+        "Workspaces are tables, nodes are rows: `SELECT name FROM 'blog' WHERE properties->>'status' = $1`. A row that the caller may not read is in no answer, no count and no join.",
       tag: 'SQL',
       parameters,
       requestSchema,

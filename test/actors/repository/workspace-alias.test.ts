@@ -10,5 +10,6 @@ it('makes a name of words, each with a capital', () => {
     '2024-news': '2024News',
     camelCase: 'CamelCase',
   };
-  for (const [name, alias] of Object.entries(aliases)) expect([name, workspaceAlias(name)]).toEqual([name, alias]);
+  for (const [name, alias] of Object.entries(aliases))
+    expect([name, workspaceAlias(name)]).toEqual([name, alias]);
 });

@@ -146,6 +146,7 @@ export function plainText(text: string): string {
     .replaceAll(/\d{10,}-\d+/g, '(revision)')
     .replaceAll(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '(new id)')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '(time)')
+    .replaceAll(/"execution_time_ms":[\d.]+/g, '(time)')
     .replaceAll(hidden.below, '(no place)')
     .replaceAll(`${missing.path}/beneath`, '(no place)')
     .replaceAll(hidden.path, '(no place)')

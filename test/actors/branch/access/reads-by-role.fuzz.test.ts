@@ -308,9 +308,9 @@ describe('a branch under permissions', () => {
       expect(
         await rows(`SELECT path FROM ${table} WHERE properties->>'secret' = '${secret}' ORDER BY path`),
       ).toEqual(paths.filter((path) => shown.get(path)?.secret === secret).map((path) => ({ path })));
-    expect(
-      await rows(`SELECT properties->>'secret' AS s FROM ${table} ORDER BY s NULLS FIRST`),
-    ).toEqual([...secrets.filter((each) => each === null), ...known].map((s) => ({ s })));
+    expect(await rows(`SELECT properties->>'secret' AS s FROM ${table} ORDER BY s NULLS FIRST`)).toEqual(
+      [...secrets.filter((each) => each === null), ...known].map((s) => ({ s })),
+    );
     const joined = `SELECT a.path FROM ${table} a JOIN ${table} b ON b.path = PARENT(a.path) ORDER BY a.path`;
     const below = paths.filter((path) => shown.has(path.slice(0, path.lastIndexOf('/'))));
     expect(await rows(joined)).toEqual(below.map((path) => ({ path })));

@@ -19,7 +19,9 @@ describe('a statement over several branches', () => {
   it('joins rows of both, and counts the work of both', async () => {
     const sql =
       "SELECT a.id FROM 'g' a LEFT JOIN (SELECT id FROM 'g' WHERE __branch = 'main') AS b ON a.id = b.id WHERE b.id IS NULL AND __branch = 'dev'";
-    expect(await garden.column(sql.replace("AND __branch = 'dev'", "AND a.__branch = 'dev'"))).toEqual(['d1']);
+    expect(await garden.column(sql.replace("AND __branch = 'dev'", "AND a.__branch = 'dev'"))).toEqual([
+      'd1',
+    ]);
   });
 
   it('reads a branch again after it was deleted and made anew', async () => {

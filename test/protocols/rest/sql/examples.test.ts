@@ -22,11 +22,7 @@ const expressions: readonly Example[] = [
   ['001', 'SELECT 1 + 2 * 3 AS n, 7 / 2 AS q, 7 % 4 AS r', [{ n: 7, q: 3.5, r: 3 }]],
   ['002', 'SELECT 1 / 0 AS x', 'Division by zero'],
   ['003', "SELECT 'a' || NULL AS t, NULL = NULL AS e", [{ t: null, e: null }]],
-  [
-    '004',
-    "SELECT '41.9'::INT AS n, 'yes'::BOOLEAN AS b, LENGTH('Grün') AS l",
-    [{ n: 41, b: true, l: 4 }],
-  ],
+  ['004', "SELECT '41.9'::INT AS n, 'yes'::BOOLEAN AS b, LENGTH('Grün') AS l", [{ n: 41, b: true, l: 4 }]],
   ['005', "SELECT '5'::NUMERIC AS n", 'Unsupported SQL type'],
   ['006', 'SELECT 2 BETWEEN 1 AND 2 AS a, 3 IN (1, 2) AS b', [{ a: true, b: false }]],
   ['007', "SELECT 'Basil' LIKE 'b%' AS a, 'Basil' ILIKE 'b_sil' AS b", [{ a: false, b: true }]],
@@ -186,7 +182,11 @@ describe('an example', () => {
   });
 
   it('answers a name that is no workspace without columns and rows [SQLEX-045]', async () => {
-    expect(await garden.run("SELECT * FROM 'nowhere'")).toMatchObject({ columns: [], rows: [], row_count: 0 });
+    expect(await garden.run("SELECT * FROM 'nowhere'")).toMatchObject({
+      columns: [],
+      rows: [],
+      row_count: 0,
+    });
   });
 
   it('pages by the editorial order [SQLEX-048]', async () => {

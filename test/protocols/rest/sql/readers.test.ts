@@ -62,26 +62,41 @@ describe('rows that a caller may not read', () => {
     expect(await rowsOf(name, "SELECT COUNT(*) AS n, MAX(id) AS last FROM 'g'")).toEqual([
       { n: ids.length, last: [...ids].sort().at(-1) ?? null },
     ]);
-    expect(await idsOf(name, "SELECT a.id FROM 'g' a JOIN 'g' b ON a.id = b.id ORDER BY a.path")).toEqual(ids);
-    const all = "SELECT id FROM 'g' WHERE id IN (SELECT id FROM 'g') OR NOT EXISTS (SELECT 1 FROM 'g') ORDER BY path";
+    expect(await idsOf(name, "SELECT a.id FROM 'g' a JOIN 'g' b ON a.id = b.id ORDER BY a.path")).toEqual(
+      ids,
+    );
+    const all =
+      "SELECT id FROM 'g' WHERE id IN (SELECT id FROM 'g') OR NOT EXISTS (SELECT 1 FROM 'g') ORDER BY path";
     expect(await idsOf(name, all)).toEqual(ids);
     for (const id of ['f0', 'b1', 'p1', 'b2'])
-      expect(await idsOf(name, `SELECT id FROM 'g' WHERE id = '${id}'`)).toEqual(ids.filter((each) => each === id));
-    const numbered = await rowsOf(name, "SELECT id, ROW_NUMBER() OVER (ORDER BY path) AS r FROM 'g' ORDER BY r");
+      expect(await idsOf(name, `SELECT id FROM 'g' WHERE id = '${id}'`)).toEqual(
+        ids.filter((each) => each === id),
+      );
+    const numbered = await rowsOf(
+      name,
+      "SELECT id, ROW_NUMBER() OVER (ORDER BY path) AS r FROM 'g' ORDER BY r",
+    );
     expect(numbered).toEqual(ids.map((id, index) => ({ id, r: index + 1 })));
     const grouped = await rowsOf(name, "SELECT node_type, COUNT(*) AS n FROM 'g' GROUP BY node_type");
     expect(grouped.reduce((sum, { n }) => sum + (n as number), 0)).toBe(ids.length);
   });
 
   it('stay hidden behind conditions on the tree [SQL-058]', async () => {
-    expect(await idsOf('plants', "SELECT id FROM 'g' WHERE CHILD_OF('/beds/north') ORDER BY path")).toEqual(['p1', 'p2']);
-    expect(await idsOf('plants', "SELECT id FROM 'g' WHERE DESCENDANT_OF('/') ORDER BY path")).toEqual(['p1', 'p2']);
+    expect(await idsOf('plants', "SELECT id FROM 'g' WHERE CHILD_OF('/beds/north') ORDER BY path")).toEqual([
+      'p1',
+      'p2',
+    ]);
+    expect(await idsOf('plants', "SELECT id FROM 'g' WHERE DESCENDANT_OF('/') ORDER BY path")).toEqual([
+      'p1',
+      'p2',
+    ]);
     expect(await idsOf('open', "SELECT id FROM 'g' WHERE DESCENDANT_OF('/beds')")).toEqual(['b1']);
     expect(await idsOf('open', "SELECT id FROM 'g' WHERE path LIKE '/%'")).toEqual(['b1']);
   });
 
   it('are hidden on another branch by its own permissions [SQL-058]', async () => {
-    const sql = (branch: string) => `SELECT id FROM 'g' WHERE depth = 1 AND __branch = '${branch}' ORDER BY path`;
+    const sql = (branch: string) =>
+      `SELECT id FROM 'g' WHERE depth = 1 AND __branch = '${branch}' ORDER BY path`;
     expect(await idsOf('side', sql('main'))).toEqual([]);
     expect(await idsOf('side', sql('side'))).toEqual(['f0', 's0']);
     expect(await idsOf('titles', sql('side'))).toEqual(['f0', 's0']);
@@ -94,9 +109,18 @@ describe('rows that a caller may not read', () => {
     const own = await Garden.on(server);
     const access = `/api/repository/${own.client.repository}/main/head/svc:access_control`;
     const permissions = [
-      { path: '**', operations: ['read', 'create'], condition: 'node.created_by == auth.user_id', workspace: 'g' },
+      {
+        path: '**',
+        operations: ['read', 'create'],
+        condition: 'node.created_by == auth.user_id',
+        workspace: 'g',
+      },
     ];
-    const role = { name: 'mine', node_type: 'svc:Role', properties: { role_id: 'mine', name: 'mine', permissions } };
+    const role = {
+      name: 'mine',
+      node_type: 'svc:Role',
+      properties: { role_id: 'mine', name: 'mine', permissions },
+    };
     expectStatus(await server.admin('POST', `${access}/roles`, role), 201);
     const body = { email: 'mine@example.org', password: 'rowing-in-may', display_name: 'Me' };
     const { json } = await server.request('POST', `/auth/${own.client.repository}/register`, { body });
@@ -113,7 +137,12 @@ describe('rows that a caller may not read', () => {
 describe('properties that a caller may not read', () => {
   it('are missing in rows, conditions and orders [ACC-030]', async () => {
     const [row] = await rowsOf('titles', "SELECT * FROM 'g' WHERE id = 'b1'");
-    expect(row).toMatchObject({ id: 'b1', path: '/beds/north', name: 'north', properties: { title: 'North' } });
+    expect(row).toMatchObject({
+      id: 'b1',
+      path: '/beds/north',
+      name: 'north',
+      properties: { title: 'North' },
+    });
     expect(Object.keys(row?.properties as object).filter((key) => !key.startsWith('$'))).toEqual(['title']);
     const read = await server.request('GET', garden.g.url('/beds/north'), asReader('titles'));
     expect(Object.keys(read.json.properties).filter((key) => !key.startsWith('$'))).toEqual(['title']);
@@ -127,13 +156,19 @@ describe('properties that a caller may not read', () => {
       "properties::TEXT LIKE '%loam%'",
       "'sun' = ANY(properties->'tags')",
     ])
-      expect([condition, await idsOf('titles', `SELECT id FROM 'g' WHERE ${condition}`)]).toEqual([condition, []]);
-    expect(await rowsOf('titles', "SELECT MAX(properties->>'area') AS a, COUNT(properties->>'stock') AS n FROM 'g'")).toEqual([
-      { a: null, n: 0 },
-    ]);
-    expect(await idsOf('titles', "SELECT id FROM 'g' ORDER BY properties->>'area' DESC NULLS LAST, id")).toEqual([
-      'b1', 'b2', 'f0', 'p1', 'p2', 's0',
-    ]);
+      expect([condition, await idsOf('titles', `SELECT id FROM 'g' WHERE ${condition}`)]).toEqual([
+        condition,
+        [],
+      ]);
+    expect(
+      await rowsOf(
+        'titles',
+        "SELECT MAX(properties->>'area') AS a, COUNT(properties->>'stock') AS n FROM 'g'",
+      ),
+    ).toEqual([{ a: null, n: 0 }]);
+    expect(
+      await idsOf('titles', "SELECT id FROM 'g' ORDER BY properties->>'area' DESC NULLS LAST, id"),
+    ).toEqual(['b1', 'b2', 'f0', 'p1', 'p2', 's0']);
   });
 });
 

@@ -88,7 +88,7 @@ describe('a statement', () => {
     expect(zero.json.message).toMatch(/^Parameter indices must start at \$1/);
   });
 
-  it('names a workspace as text, quoted or bare, and by an alias [SQL-005]', async () => {
+  it('names a workspace as text, quoted or bare, and by an alias [SQL-061]', async () => {
     for (const name of ["'g'", '"g"', 'g'])
       expect(await garden.column(`SELECT COUNT(*) AS n FROM ${name}`)).toEqual([6]);
     const [count] = await garden.column("SELECT COUNT(*) AS n FROM 'svc:access_control'");
@@ -166,16 +166,22 @@ describe('a statement', () => {
         ['u1', 'u2', 'u3'],
       ],
       ["SELECT COUNT(*) AS n FROM 'g' CROSS JOIN 'p'", [18]],
-      ["SELECT node_type FROM 'g' GROUP BY node_type HAVING COUNT(*) = 2 ORDER BY node_type LIMIT 1", ['grow:Bed']],
+      [
+        "SELECT node_type FROM 'g' GROUP BY node_type HAVING COUNT(*) = 2 ORDER BY node_type LIMIT 1",
+        ['grow:Bed'],
+      ],
       ["SELECT id FROM 'g' UNION ALL SELECT id FROM 'p' ORDER BY id OFFSET 7", ['u2', 'u3']],
       ["SELECT id FROM 'g' INTERSECT SELECT id FROM 'g' WHERE depth = 3 ORDER BY id", ['p1', 'p2']],
       ["SELECT id FROM 'g' EXCEPT SELECT id FROM 'g' WHERE depth > 1 ORDER BY id", ['f0', 's0']],
-      ["WITH x (n) AS (SELECT 1 UNION SELECT 2) SELECT SUM(n) AS s FROM x", [3]],
+      ['WITH x (n) AS (SELECT 1 UNION SELECT 2) SELECT SUM(n) AS s FROM x', [3]],
       [
         'WITH RECURSIVE t (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT COUNT(*) AS c FROM t',
         [5],
       ],
-      ["SELECT id FROM 'g' WHERE version = (SELECT MAX(version) FROM 'g') AND depth = 1 ORDER BY id", ['f0', 's0']],
+      [
+        "SELECT id FROM 'g' WHERE version = (SELECT MAX(version) FROM 'g') AND depth = 1 ORDER BY id",
+        ['f0', 's0'],
+      ],
       ["SELECT n FROM (SELECT name AS n FROM 'p') AS q ORDER BY n DESC LIMIT 2", ['cid', 'ben']],
       ["SELECT ROW_NUMBER() OVER (ORDER BY id DESC) AS r FROM 'p' ORDER BY r", [1, 2, 3]],
     ];
@@ -236,7 +242,9 @@ describe('a statement', () => {
   });
 
   it('gives columns of one name a number [SQL-056]', async () => {
-    const answer = await garden.run("SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a, id, id FROM 'p' WHERE id = 'u1'");
+    const answer = await garden.run(
+      "SELECT 1 AS a, 2 AS a, 3 AS a_2, 4 AS a, id, id FROM 'p' WHERE id = 'u1'",
+    );
     expect(answer.columns).toEqual(['a', 'a_3', 'a_2', 'a_4', 'id', 'id_2']);
     expect(answer.rows).toEqual([{ a: 1, a_3: 2, a_2: 3, a_4: 4, id: 'u1', id_2: 'u1' }]);
   });
@@ -260,7 +268,7 @@ describe('several statements', () => {
   });
 
   it('stop at the first error, which says where it is [SQL-004, SQL-011]', async () => {
-    const failing = await garden.ask("SELECT 1 AS a; SELECT 1 / 0 AS b; SELECT 2 AS c");
+    const failing = await garden.ask('SELECT 1 AS a; SELECT 1 / 0 AS b; SELECT 2 AS c');
     expect(failing.status).toBe(400);
     expect(failing.json.message).toMatch(/^statement 2: Division by zero/);
     const unknown = await garden.ask("SELECT 1 AS a;\n  SELECT bogus FROM 'g'");
@@ -271,8 +279,7 @@ describe('several statements', () => {
   });
 
   it('need a statement among them [SQL-011]', async () => {
-    for (const sql of ['', ' \n\t'])
-      expect((await garden.ask(sql)).json.message).toMatch(/^Empty statement/);
+    for (const sql of ['', ' \n\t']) expect((await garden.ask(sql)).json.message).toMatch(/^Empty statement/);
     for (const sql of ['-- nothing', ';;', '/* a */ ; -- b'])
       expect((await garden.ask(sql)).json.message).toMatch(/^No valid statements to execute/);
   });
@@ -284,9 +291,7 @@ describe('an error in a statement', () => {
     expect(status).toBe(400);
     expect(json).toEqual({
       code: 'VALIDATION_FAILED',
-      message: expect.stringMatching(
-        /^Column not found: nme[^\n]* \(line 2, column 8\)\n {7}nme\n {7}\^/,
-      ),
+      message: expect.stringMatching(/^Column not found: nme[^\n]* \(line 2, column 8\)\n {7}nme\n {7}\^/),
       details: { line: 2, column: 8 },
       timestamp: expect.any(String),
     });
@@ -294,9 +299,9 @@ describe('an error in a statement', () => {
 
   it('names what the parser met [SQL-011]', async () => {
     for (const [sql, column] of [
-      ["SELECT FROM WHERE", 8],
+      ['SELECT FROM WHERE', 8],
       ["SELECT 'open", 8],
-      ["SELECT (1 + 2 AS a", 15],
+      ['SELECT (1 + 2 AS a', 15],
       ['SELEC 1', 1],
     ] as const) {
       const { json, status } = await garden.ask(sql);
@@ -441,7 +446,9 @@ describe('pages of rows', () => {
   });
 
   it('do not compare rows [SQLPAGE-003]', async () => {
-    const answer = await garden.ask("SELECT id FROM 'g' WHERE (path, id) < ($1, $2)", { params: ['/a', 'b'] });
+    const answer = await garden.ask("SELECT id FROM 'g' WHERE (path, id) < ($1, $2)", {
+      params: ['/a', 'b'],
+    });
     expect([answer.status, answer.json.code]).toEqual([400, 'VALIDATION_FAILED']);
   });
 });

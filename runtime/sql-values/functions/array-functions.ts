@@ -3,16 +3,16 @@ import type { ScalarFunction } from '../scalar-function.ts';
 import type { SqlValue } from '../sql-value.ts';
 import { comparatorOf } from '../ordering/comparator.ts';
 import { splitAt } from '../text/find-part.ts';
+import { joined } from '../text/joined.ts';
 import { textLength, textWork, toText } from '../to-text.ts';
 import { arrayOf, intType, textType } from '../types/basic-types.ts';
 import { commonOfTwo } from '../types/common-type.ts';
 import { type FunctionDefinition, nullable, overloaded } from './overload.ts';
-import { joined } from './text-functions.ts';
 
 /** Estimated nanoseconds per UTF-16 unit of a text that is split: each may be an element. */
-const SPLIT_WORK = 40;
+const SPLIT_WORK = 60;
 /** The same per element of an array that is looked at. */
-const ELEMENT_WORK = 30;
+const ELEMENT_WORK = 60;
 
 /** Functions on arrays. */
 export const arrayFunctions: readonly FunctionDefinition[] = [

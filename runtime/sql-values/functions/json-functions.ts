@@ -2,7 +2,7 @@ import { isJsonArray, isJsonObject, type JsonValue, setKey } from '#runtime/cont
 import { invalid } from '#runtime/errors/service-error.ts';
 import { asJsonb, asText, valueAt } from '../json/json-access.ts';
 import { withoutNulls, withPath } from '../json/json-change.ts';
-import { boundedJsonb, jsonBytes } from '../json/json-limits.ts';
+import { boundedJsonb, jsonWork } from '../json/json-limits.ts';
 import { keysOf, keysWork } from '../json/key-path.ts';
 import { parseJson, parseJsonWork } from '../json/parse-json.ts';
 import type { SqlType } from '../sql-type.ts';
@@ -12,9 +12,6 @@ import { textWork, toText } from '../to-text.ts';
 import { booleanType, jsonbType, textType } from '../types/basic-types.ts';
 import { typeText } from '../types/type-names.ts';
 import { type FunctionDefinition, overloaded, strict } from './overload.ts';
-
-/** Estimated nanoseconds per byte of JSON that is copied or measured. */
-const BYTE_WORK = 3;
 
 /** Functions that make, read and change JSON; those with a JSONPath are in `json-path-functions.ts`. */
 export const jsonFunctions: readonly FunctionDefinition[] = [
@@ -38,15 +35,11 @@ export const jsonFunctions: readonly FunctionDefinition[] = [
   ...['JSONB_STRIP_NULLS', 'JSON_STRIP_NULLS'].map((name) =>
     overloaded(
       name,
-      strict(['jsonb'], 'jsonb', ({ value }) => new Jsonb(withoutNulls(value)), changeWork),
+      strict(['jsonb'], 'jsonb', ({ value }) => new Jsonb(withoutNulls(value)), jsonWork),
     ),
   ),
   setter(),
 ];
-
-function changeWork(json: Jsonb): number {
-  return jsonBytes(json) * BYTE_WORK;
-}
 
 function typeOf(value: JsonValue): string {
   if (value === null) return 'null';
@@ -72,7 +65,7 @@ function jsonOf(value: SqlValue, type: SqlType): JsonValue {
 function conversionWork(args: readonly SqlValue[]): number {
   let work = 0;
   for (const value of args)
-    if (value instanceof Jsonb) work += changeWork(value);
+    if (value instanceof Jsonb) work += jsonWork(value);
     else if (value !== null) work += textWork(value);
   return work;
 }
@@ -152,7 +145,7 @@ function extraction(
         parameters: [jsonbType, ...keys.map(() => textType)],
         result,
         isStrict: true,
-        work: ([value]) => (result === textType ? changeWork(value as Jsonb) : 0),
+        work: ([value]) => (result === textType ? jsonWork(value as Jsonb) : 0),
         evaluate: (value, ...path) => give(valueAt((value as Jsonb).value, path as readonly string[])),
       };
     },
@@ -180,7 +173,8 @@ function setter(): FunctionDefinition {
         result: jsonbType,
         isStrict: true,
         work: ([json, keys, replacement]) =>
-          changeWork(json as Jsonb) +
+          // It is copied and measured.
+          2 * jsonWork(json as Jsonb) +
           keysWork(keys!) +
           (typeof replacement === 'string' ? parseJsonWork(replacement) : conversionWork([replacement!])),
         evaluate: (json, keys, replacement, creates = true) =>

@@ -3,17 +3,20 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import type { SqlType } from '../sql-type.ts';
 import type { SqlValue } from '../sql-value.ts';
 import { characterCount, reversed } from '../text/characters.ts';
+import { joined } from '../text/joined.ts';
 import { requireTextLength } from '../text/text-limit.ts';
 import { textLength, textWork, toText } from '../to-text.ts';
 import { textType } from '../types/basic-types.ts';
 import { type FunctionDefinition, overloaded, strict } from './overload.ts';
 
 /** Estimated nanoseconds per UTF-16 unit of functions that look at each one. */
-const UNIT_WORK = 2;
+const UNIT_WORK = 5;
 /** The same of functions that make a string of each. */
-const PIECE_WORK = 30;
+const PIECE_WORK = 100;
+/** The same of a reversal. */
+const REVERSE_WORK = 10;
 /** The same of a change of case outside of ASCII. */
-const CASE_WORK = 10;
+const CASE_WORK = 15;
 /** The same of a digest. */
 const DIGEST_WORK = 5;
 
@@ -42,7 +45,7 @@ export const textFunctions: readonly FunctionDefinition[] = [
   ),
   overloaded(
     'REVERSE',
-    strict(['text'], 'text', reversed, (text) => text.length * PIECE_WORK),
+    strict(['text'], 'text', reversed, (text) => text.length * REVERSE_WORK),
   ),
   overloaded(
     'ASCII',
@@ -156,12 +159,4 @@ function joinedWith([separator, ...texts]: readonly (string | null)[]): string |
     separator,
     'CONCAT_WS result',
   );
-}
-
-/** Joins texts. @param what for the message @throws {ServiceError} `VALIDATION_FAILED` for a result that is too long */
-export function joined(texts: readonly string[], separator: string, what: string): string {
-  let length = Math.max(0, texts.length - 1) * separator.length;
-  for (const text of texts) length += text.length;
-  requireTextLength(length, what);
-  return texts.join(separator);
 }

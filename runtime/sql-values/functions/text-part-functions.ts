@@ -1,13 +1,15 @@
 import { invalid } from '#runtime/errors/service-error.ts';
 import { characterCount, offsetAfter, offsetBeforeLast } from '../text/characters.ts';
-import { findPart, PartFinder, splitAt } from '../text/find-part.ts';
-import { requireTextLength } from '../text/text-limit.ts';
+import { joined } from '../text/joined.ts';
+import { findPart, splitAt } from '../text/find-part.ts';
 import { type FunctionDefinition, overloaded, strict } from './overload.ts';
 
 /** Estimated nanoseconds per UTF-16 unit that is looked at. */
-const UNIT_WORK = 2;
+const UNIT_WORK = 5;
 /** The same for a unit of a search. */
-const SEARCH_WORK = 4;
+const SEARCH_WORK = 20;
+/** The same for a unit that is trimmed. */
+const TRIM_WORK = 25;
 /** The same where each unit may be a piece of its own. */
 const PIECE_WORK = 40;
 
@@ -55,7 +57,7 @@ function unitWork(text: string): number {
 }
 
 function trimWork(text: string, set: string | undefined): number {
-  return text.length * SEARCH_WORK + (set?.length ?? 0) * PIECE_WORK;
+  return text.length * TRIM_WORK + (set?.length ?? 0) * PIECE_WORK;
 }
 
 function searchWork(a: string, b: string): number {
@@ -106,21 +108,9 @@ function trimmed(text: string, set: string | undefined, isLeft: boolean, isRight
   return text.slice(from, to);
 }
 
-/** Counts before it builds: the result may be as long as both texts multiplied. */
 function replaced(text: string, from: string, to: string): string {
   if (from === '' || from.length > text.length) return text;
-  const finder = new PartFinder(from);
-  const places: number[] = [];
-  for (let at = finder.next(text); at >= 0; at = finder.next(text, at + from.length)) places.push(at);
-  requireTextLength(text.length + places.length * (to.length - from.length), 'REPLACE result');
-  const pieces: string[] = [];
-  let copied = 0;
-  for (const place of places) {
-    pieces.push(text.slice(copied, place), to);
-    copied = place + from.length;
-  }
-  pieces.push(text.slice(copied));
-  return pieces.join('');
+  return joined(splitAt(text, from), to, 'REPLACE result');
 }
 
 /** @param field the first is 1; a negative one counts from the end */

@@ -1,12 +1,12 @@
 import { isJsonArray, isJsonObject, type JsonValue, ownValue } from '#runtime/content/values/json-value.ts';
 import type { Jsonb } from '../sql-value.ts';
-import { jsonBytes } from './json-limits.ts';
+import { jsonValues } from './json-limits.ts';
 
 /** Estimated nanoseconds for a pair of values that are compared. */
-const PAIR_WORK = 20;
+const PAIR_WORK = 40;
 
-/** Estimated bytes of a value, as `jsonBytes` counts a small one. */
-const VALUE_BYTES = 8;
+/** The same for a value that is put into a set, or looked up in it. */
+const LOOKUP_WORK = 200;
 
 /** From this many items on an array of scalars is looked up in a set. */
 const SET_FROM = 8;
@@ -49,18 +49,27 @@ function scalarKey(value: Scalar): string {
   return typeof value === 'string' ? `s${value}` : `v${value}`;
 }
 
-/** Whether an array of a value has arrays or objects as items: these are compared with every item of the other side. */
-function hasNestedItems(value: JsonValue): boolean {
-  if (isScalar(value)) return false;
-  if (isJsonArray(value)) return value.some((item) => !isScalar(item));
-  return Object.values(value).some(hasNestedItems);
+/** Arrays in a value. `nested`: one has arrays or objects as items, which are compared with every item of the other side. */
+function arraysIn(value: JsonValue): 'none' | 'flat' | 'nested' {
+  if (isScalar(value)) return 'none';
+  if (isJsonArray(value)) return value.some((item) => !isScalar(item)) ? 'nested' : 'flat';
+  let found: 'none' | 'flat' = 'none';
+  for (const member of Object.values(value)) {
+    const inMember = arraysIn(member);
+    if (inMember === 'nested') return inMember;
+    if (inMember === 'flat') found = inMember;
+  }
+  return found;
 }
 
 /** Estimated nanoseconds of {@link jsonContains}. Each pair of values is compared once at most. */
 export function containsWork(left: Jsonb, right: Jsonb): number {
-  const [a, b] = [jsonBytes(left) / VALUE_BYTES, jsonBytes(right) / VALUE_BYTES];
-  const pairs = hasNestedItems(right.value) ? a * b : a + b;
-  return pairs * PAIR_WORK;
+  const wanted = jsonValues(right);
+  const arrays = arraysIn(right.value);
+  // Of an object only the keys that are wanted are looked at.
+  if (arrays === 'none') return wanted * PAIR_WORK;
+  const values = jsonValues(left);
+  return (values + wanted) * LOOKUP_WORK + (arrays === 'nested' ? values * wanted * PAIR_WORK : 0);
 }
 
 /** Whether a text is a key of an object, an item of an array, or the value itself. */

@@ -11,46 +11,96 @@ export const JSON_LEVELS_MAX = 500;
 /** Estimated bytes of a scalar, and of what an array or object keeps for each member. */
 const VALUE_BYTES = 8;
 
-const TOO_LARGE = -1;
-const TOO_DEEP = -2;
+/** From this many keys on an object of the engine is a hash table, which takes much longer to copy and to list. */
+const MANY_KEYS = 128;
 
-/** Sizes that were measured: a value is often an argument of several calls. */
-const sizes = new WeakMap<object, number>();
+/** Estimated nanoseconds per value, per character of text, per key, and per key of an object with many. */
+const VALUE_WORK = 40;
+const CHARACTER_WORK = 3;
+const KEY_WORK = 60;
+const HASHED_KEY_WORK = 1_200;
 
-/** @returns estimated bytes, or one of the negative results above */
-function measure(value: JsonValue, levels: number): number {
-  if (typeof value === 'string') return VALUE_BYTES + value.length;
-  if (typeof value !== 'object' || value === null) return VALUE_BYTES;
-  if (levels >= JSON_LEVELS_MAX) return TOO_DEEP;
-  let bytes = VALUE_BYTES;
-  if (isJsonArray(value)) {
-    for (const item of value) {
-      const measured = measure(item, levels + 1);
-      if (measured < 0) return measured;
-      bytes += measured;
-      if (bytes > JSON_BYTES_MAX) return TOO_LARGE;
-    }
-    return bytes;
-  }
-  for (const key of Object.keys(value)) {
-    const measured = measure(value[key]!, levels + 1);
-    if (measured < 0) return measured;
-    bytes += measured + VALUE_BYTES + key.length;
-    if (bytes > JSON_BYTES_MAX) return TOO_LARGE;
-  }
-  return bytes;
+/** How large a value is. */
+interface JsonSize {
+  /** Estimated bytes: of its texts, and 8 for each value and key. */
+  readonly bytes: number;
+  /** Values in it, with itself. */
+  readonly values: number;
+  /** Estimated nanoseconds for copying or writing it once. */
+  readonly work: number;
+  /** Which limit is exceeded; then the rest was not measured. */
+  readonly excess: 'bytes' | 'levels' | undefined;
 }
 
-/** Estimated bytes of a value: its texts, and 8 for each value and key. The result is remembered. */
-export function jsonBytes(json: Jsonb): number {
-  const { value } = json;
-  if (typeof value !== 'object' || value === null) return Math.abs(measure(value, 0));
-  let bytes = sizes.get(value);
-  if (bytes === undefined) {
-    bytes = measure(value, 0);
-    sizes.set(value, bytes);
+/** Sizes that were measured: a value is often an argument of several calls. */
+const sizes = new WeakMap<object, JsonSize>();
+
+class Measuring {
+  bytes = 0;
+  values = 0;
+  work = 0;
+  excess: JsonSize['excess'];
+
+  add(value: JsonValue, levels: number): void {
+    this.bytes += VALUE_BYTES;
+    this.values += 1;
+    this.work += VALUE_WORK;
+    if (typeof value === 'string') this.#addText(value);
+    if (typeof value !== 'object' || value === null) return;
+    if (levels >= JSON_LEVELS_MAX) {
+      this.excess = 'levels';
+      return;
+    }
+    if (isJsonArray(value)) {
+      for (let index = 0; index < value.length && this.#isWithin(); index += 1)
+        this.add(value[index]!, levels + 1);
+      return;
+    }
+    const keys = Object.keys(value);
+    this.work += keys.length * (keys.length < MANY_KEYS ? KEY_WORK : HASHED_KEY_WORK);
+    for (let index = 0; index < keys.length && this.#isWithin(); index += 1) {
+      const key = keys[index]!;
+      this.bytes += VALUE_BYTES;
+      this.#addText(key);
+      this.add(value[key]!, levels + 1);
+    }
   }
-  return bytes < 0 ? JSON_BYTES_MAX : bytes;
+
+  #addText(text: string): void {
+    this.bytes += text.length;
+    this.work += text.length * CHARACTER_WORK;
+  }
+
+  #isWithin(): boolean {
+    if (this.bytes > JSON_BYTES_MAX) this.excess = 'bytes';
+    return this.excess === undefined;
+  }
+}
+
+function sizeOf(value: JsonValue): JsonSize {
+  const isContainer = typeof value === 'object' && value !== null;
+  const known = isContainer ? sizes.get(value) : undefined;
+  if (known !== undefined) return known;
+  const measuring = new Measuring();
+  measuring.add(value, 0);
+  if (measuring.bytes > JSON_BYTES_MAX) measuring.excess ??= 'bytes';
+  if (isContainer) sizes.set(value, measuring);
+  return measuring;
+}
+
+/** Estimated bytes of a value: of its texts, and 8 for each value and key. The result is remembered. */
+export function jsonBytes(json: Jsonb): number {
+  return sizeOf(json.value).bytes;
+}
+
+/** Number of values in a value, with itself. */
+export function jsonValues(json: Jsonb): number {
+  return sizeOf(json.value).values;
+}
+
+/** Estimated nanoseconds for copying a value as a whole, measuring it or writing it as text. */
+export function jsonWork(json: Jsonb): number {
+  return sizeOf(json.value).work;
 }
 
 /**
@@ -61,9 +111,8 @@ export function jsonBytes(json: Jsonb): number {
  * @throws {ServiceError} `VALIDATION_FAILED` for one that is too large or too deep
  */
 export function boundedJsonb(value: JsonValue, what: string): Jsonb {
-  const bytes = measure(value, 0);
-  if (bytes === TOO_LARGE) throw invalid(`${what} is longer than 16 MiB`);
-  if (bytes === TOO_DEEP) throw invalid(`${what} is nested deeper than ${JSON_LEVELS_MAX} levels`);
-  if (typeof value === 'object' && value !== null) sizes.set(value, bytes);
+  const { excess } = sizeOf(value);
+  if (excess === 'bytes') throw invalid(`${what} is longer than 16 MiB`);
+  if (excess === 'levels') throw invalid(`${what} is nested deeper than ${JSON_LEVELS_MAX} levels`);
   return new Jsonb(value);
 }

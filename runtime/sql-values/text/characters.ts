@@ -42,14 +42,20 @@ export function offsetBeforeLast(text: string, count: number): number {
   return offset;
 }
 
-/** The characters in reverse order. */
+/** The characters in reverse order. Takes some nanoseconds per unit, a string for each of them would take a hundred. */
 export function reversed(text: string): string {
-  const pieces: string[] = [];
-  let offset = text.length;
-  while (offset > 0) {
-    const from = offset - (offset > 1 && isPairAt(text, offset - 2) ? 2 : 1);
-    pieces.push(text.slice(from, offset));
-    offset = from;
+  const units = new Uint16Array(text.length);
+  let to = text.length;
+  for (let offset = 0; offset < text.length; offset += 1) {
+    const isPair = isPairAt(text, offset);
+    if (isPair) {
+      units[to - 2] = text.charCodeAt(offset);
+      units[to - 1] = text.charCodeAt(offset + 1);
+      offset += 1;
+    } else {
+      units[to - 1] = text.charCodeAt(offset);
+    }
+    to -= isPair ? 2 : 1;
   }
-  return pieces.join('');
+  return Buffer.from(units.buffer).toString('utf16le');
 }

@@ -1,5 +1,5 @@
 import type { Jsonb } from '../../sql-value.ts';
-import { jsonBytes } from '../json-limits.ts';
+import { jsonValues, jsonWork } from '../json-limits.ts';
 import { PATH_VISITS_MAX } from './evaluate-json-path.ts';
 import type { JsonPath } from './json-path-nodes.ts';
 import { parseJsonPath } from './parse-json-path.ts';
@@ -7,11 +7,8 @@ import { parseJsonPath } from './parse-json-path.ts';
 /** Estimated nanoseconds for a character of a path that is parsed. */
 const CHARACTER_WORK = 30;
 
-/** Estimated nanoseconds for a visit to a value. */
-const VISIT_WORK = 40;
-
-/** Estimated bytes of a value, as `jsonBytes` counts a small one. */
-const VALUE_BYTES = 8;
+/** Estimated nanoseconds for a visit to a value, if those for copying one are not more. */
+const VISIT_WORK = 100;
 
 /** Characters of a path for each step, at least. */
 const STEP_LENGTH = 2;
@@ -37,8 +34,11 @@ export class PathMemo {
  */
 export function jsonPathWork(json: Jsonb, path: string): number {
   const steps = Math.min(path.length / STEP_LENGTH, PATH_VISITS_MAX);
-  const values = jsonBytes(json) / VALUE_BYTES;
+  const values = jsonValues(json);
   const visits =
     path.includes('..') || path.includes('**') || path.includes('?') ? PATH_VISITS_MAX : steps * values;
-  return path.length * CHARACTER_WORK + Math.min(visits, PATH_VISITS_MAX) * VISIT_WORK;
+  return (
+    path.length * CHARACTER_WORK +
+    Math.min(visits, PATH_VISITS_MAX) * Math.max(VISIT_WORK, jsonWork(json) / values)
+  );
 }

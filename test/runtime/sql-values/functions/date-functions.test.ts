@@ -76,8 +76,8 @@ describe('DATE_PART', () => {
     ['epoch', 1723727655.678901, -283910400.5],
     ['timezone', 0, 0],
   ])('%s', (field, later, earlier) => {
-    expect(part.evaluate(field, parseTimestamp('2024-08-15T13:14:15.678901Z'))).toBe(later);
-    expect(part.evaluate(field, parseTimestamp('1961-01-01T23:59:59.5Z'))).toBe(earlier);
+    expect(part.evaluate(field, parseTimestamp('2024-08-15T13:14:15.678901Z')!)).toBe(later);
+    expect(part.evaluate(field, parseTimestamp('1961-01-01T23:59:59.5Z')!)).toBe(earlier);
   });
 
   it('takes intervals and dates apart', () => {
@@ -104,6 +104,6 @@ describe('conversions', () => {
 
   it('makes days of instants', () => {
     const date = resolveFunction('DATE', [timestamptzType]);
-    expect(date.evaluate(parseTimestamp('1969-12-31T23:00:00Z'))).toBe(-1);
+    expect(date.evaluate(parseTimestamp('1969-12-31T23:00:00Z')!)).toBe(-1);
   });
 });

@@ -102,7 +102,7 @@ export class RowReader {
   #prepared(expression: BoundExpression): Evaluate<NodeRow> | undefined {
     if (isReferences(expression)) {
       const target = this.#targetOf(expression);
-      return target && ((row) => row.refersTo(target));
+      return target === undefined ? undefined : (row) => row.refersTo(target);
     }
     const column = this.#columnOf(expression);
     return column !== undefined && isPrepared(column) ? preparedColumn(column) : undefined;

@@ -43,13 +43,14 @@ export function schemaAccess(
   requireLogin(caller.principal);
   if (plan.table === 'Workspaces') requireAdministrator(caller.policy, caller.principal);
   const rows = definitionsOf(tables, plan.table, at);
+  const { name: branch } = tables.state;
   return {
     description: `TableScan: ${plan.table}`,
     rows: rows.length,
     cost: rows.length * ROW_WORK,
     indexed: [],
     isOrdered: false,
-    open: () => new SchemaScan(plan, read, execution, rows),
+    open: () => new SchemaScan(plan, branch, read, execution, rows),
   };
 }
 
@@ -74,12 +75,14 @@ class SchemaScan implements Operator {
 
   constructor(
     plan: SchemaPlan,
+    branch: string,
     { conditions, wanted }: TableRead,
     execution: Execution,
     rows: readonly JsonObject[],
   ) {
     const columnAt = (index: number): ((row: JsonObject) => SqlValue) => {
       const { name, type } = plan.columns[index] as SchemaPlan['columns'][number];
+      if (name === '__branch') return () => branch;
       return (row) => sqlValueOf(ownValue(row, name), type);
     };
     this.#execution = execution;

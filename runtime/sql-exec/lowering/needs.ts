@@ -12,7 +12,7 @@ export class Needs {
   readonly #properties = new Map<number, Map<string, PropertyAccess>>();
 
   add(expressions: readonly BoundExpression[]): void {
-    const rest = [...expressions];
+    const rest = [...expressions].reverse();
     for (let part = rest.pop(); part !== undefined; part = rest.pop()) {
       const access = propertyAccess(part);
       if (access !== undefined) this.#addProperty(access);

@@ -157,6 +157,11 @@ describe('parameters', () => {
     expect(where('properties @> $1', [{ a: 1 }])).toBe('@>(r0.c5, {"a":1})');
     expect(where('name = $1', [null])).toBe('=(r0.c2, null)');
     expect(where('name IN ($1, $2)', ['a', 2])).toBe('in(r0.c2, a, 2)');
+    // The same operator for the same types, once for a parameter and once for a literal.
+    expect(where('name = $1 OR name = $1', [7])).toBe('or(=(r0.c2, 7), =(r0.c2, 7))');
+    expect(errorOf(`SELECT id ${g} WHERE name = $1 OR name = 7`, [7])).toMatch(
+      /^Type mismatch: expected TEXT, got INT \(line 1, column 39\)/,
+    );
     expect(errorOf(`SELECT id ${g} WHERE version = $1`, ['x'])).toMatch(/^Cannot cast 'x' to INT/);
     expect(errorOf(`SELECT id ${g} WHERE created_at > $1`, ['soon'])).toMatch(/^Cannot cast 'soon'/);
   });

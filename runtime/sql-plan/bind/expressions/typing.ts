@@ -28,8 +28,8 @@ export interface Resolved<T> {
 /** Brings expressions to the types that are wanted of them. Errors have the place that they are about. */
 export class Typing {
   readonly #binding: StatementBinding;
-  /** Operators and types of operands that are only found when open operands take the type of the other side. */
-  readonly #refused = new Set<string>();
+  /** Which attempt found an operator, by the operator and the types of its operands. */
+  readonly #attempts = new Map<string, number>();
 
   constructor(binding: StatementBinding) {
     this.#binding = binding;
@@ -56,20 +56,32 @@ export class Typing {
   findOperator(operator: string, args: readonly BoundExpression[], span: Span): Resolved<ScalarFunction> {
     const find = (types: readonly SqlType[]): ScalarFunction => resolveOperator(operator, types);
     if (!args.some(isOpen)) return this.resolve(args, span, find);
-    // A refusal costs more than all else here, and a long list of conditions repeats it.
-    const key = `${operator} ${args.map(({ type }) => typeText(type)).join(' ')}`;
     const open = args.map(reopened);
     const known = open.find((argument) => !isOpen(argument))?.type ?? doubleType;
-    const types = open.map((argument) => (isOpen(argument) ? known : argument.type));
-    const findOpen = (): Resolved<ScalarFunction> => ({ scalar: find(types), args: open });
-    if (this.#refused.has(key)) return this.#binding.at(span, findOpen);
-    try {
-      return this.resolve(args, span, find);
-    } catch (error) {
-      const found = foundOr(error, findOpen);
-      this.#refused.add(key);
-      return found;
-    }
+    const attempts = [
+      { args, types: typesOf(args) },
+      { args: open, types: typesOf(open) },
+      { args: open, types: open.map((argument) => (isOpen(argument) ? known : argument.type)) },
+    ];
+    // A refusal costs more than all else here, and a long list of conditions would repeat it.
+    const shape = args.map((argument) => `${isOpen(argument) ? 'open ' : ''}${typeText(argument.type)}`);
+    const key = `${operator} ${shape.join(' ')}`;
+    const start = this.#attempts.get(key) ?? 0;
+    return this.#binding.at(span, () => {
+      let refusal: unknown;
+      for (const [index, attempt] of attempts.entries()) {
+        if (index < start) continue;
+        try {
+          const scalar = find(attempt.types);
+          this.#attempts.set(key, index);
+          return { scalar, args: attempt.args };
+        } catch (error) {
+          // The first one is about what was written.
+          refusal ??= error;
+        }
+      }
+      throw refusal;
+    });
   }
 
   /**
@@ -87,7 +99,12 @@ export class Typing {
       } catch (error) {
         const open = args.map(reopened);
         if (open.every((argument, index) => argument === args[index])) throw error;
-        return { scalar: foundOr(error, () => find(open.map(({ type }) => type))), args: open };
+        try {
+          return { scalar: find(typesOf(open)), args: open };
+        } catch {
+          // The first error is about what was written.
+          throw error;
+        }
       }
     });
   }
@@ -177,13 +194,8 @@ function isOpen(expression: BoundExpression): boolean {
     : expression !== reopened(expression);
 }
 
-/** A second attempt; when it fails too, the error is that of the first, which is about what was written. */
-function foundOr<T>(first: unknown, find: () => T): T {
-  try {
-    return find();
-  } catch {
-    throw first;
-  }
+function typesOf(expressions: readonly BoundExpression[]): readonly SqlType[] {
+  return expressions.map(({ type }) => type);
 }
 
 /** A parameter with a type of its own as one whose type is open; everything else as it is. */

@@ -100,7 +100,7 @@ export abstract class ExpressionGrammar extends CallGrammar {
           ]);
           this.ACTION(() => {
             const name = operator.tokenType === keywords.AND ? 'AND' : 'OR';
-            if (!chain.binary(name)) throw this.expectedAnd(operator);
+            if (!chain.binary(name)) throw this.expectedAnd(operator.startOffset);
           });
           this.SUBRULE(this.operand, { ARGS: [chain] });
         },
@@ -589,8 +589,7 @@ export abstract class ExpressionGrammar extends CallGrammar {
     return { kind: 'column', table: undefined, name, span };
   }
 
-  private expectedAnd(token: IToken = this.LA(1)): Error {
-    const at = Number.isNaN(token.startOffset) ? this.lastEnd : token.startOffset;
-    return this.failAt('Syntax error: expected AND behind BETWEEN', { start: at });
+  private expectedAnd(start = this.nextStart): Error {
+    return this.failAt('Syntax error: expected AND behind BETWEEN', { start });
   }
 }

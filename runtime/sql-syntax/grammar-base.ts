@@ -32,7 +32,7 @@ function expected(types: readonly TokenType[]): string {
   );
   if (beginsExpression) return 'an expression';
   const list = [...names];
-  if (list.length > EXPECTED_MAX) return '';
+  if (list.length === 0 || list.length > EXPECTED_MAX) return '';
   const last = list.pop();
   return list.length === 0 ? String(last) : `${list.join(', ')} or ${last}`;
 }
@@ -113,14 +113,15 @@ export abstract class GrammarBase extends EmbeddedActionsParser {
     const [first] = this.errors;
     if (first === undefined) return undefined;
     const { token, previousToken } = first as { token: IToken; previousToken?: IToken };
-    const isEnd = token.tokenType === EOF;
-    const start = isEnd && previousToken !== undefined ? endOf(previousToken) : token.startOffset;
-    return this.failAt(first.message, { start: Number.isNaN(start) ? this.#source.length : start });
+    const start =
+      token.tokenType === EOF && previousToken !== undefined ? endOf(previousToken) : token.startOffset;
+    return this.failAt(first.message, { start });
   }
 
-  /** The offset of the next token. */
+  /** The offset of the next token; behind the last one, that of its end. */
   protected get nextStart(): number {
-    return this.LA(1).startOffset;
+    const next = this.LA(1);
+    return next.tokenType === EOF ? this.lastEnd : next.startOffset;
   }
 
   /** The offset behind the token that was read last. */

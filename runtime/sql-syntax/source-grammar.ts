@@ -78,37 +78,38 @@ export abstract class SourceGrammar extends ExpressionGrammar {
 
   private readonly joinType = this.RULE('joinType', (): JoinNode['type'] => {
     let type: JoinNode['type'] = 'inner';
-    this.OR([
-      {
-        ALT: () => {
-          this.CONSUME(keywords.CROSS);
-          type = 'cross';
+    this.OPTION(() => {
+      this.OR([
+        {
+          ALT: () => {
+            this.CONSUME(keywords.CROSS);
+            type = 'cross';
+          },
         },
-      },
-      { ALT: () => this.CONSUME(keywords.INNER) },
-      {
-        ALT: () => {
-          const word = this.CONSUME(keywords.NATURAL);
-          this.ACTION(() => {
-            throw this.failAt('NATURAL JOIN is not supported; write JOIN … ON', spanOf(word));
-          });
+        { ALT: () => this.CONSUME(keywords.INNER) },
+        {
+          ALT: () => {
+            const word = this.CONSUME(keywords.NATURAL);
+            this.ACTION(() => {
+              throw this.failAt('NATURAL JOIN is not supported; write JOIN … ON', spanOf(word));
+            });
+          },
         },
-      },
-      {
-        ALT: () => {
-          const side = this.OR2([
-            { ALT: () => this.CONSUME(keywords.LEFT) },
-            { ALT: () => this.CONSUME(keywords.RIGHT) },
-            { ALT: () => this.CONSUME(keywords.FULL) },
-          ]);
-          this.OPTION(() => this.CONSUME(keywords.OUTER));
-          this.ACTION(() => {
-            type = side.image.toLowerCase() as JoinNode['type'];
-          });
+        {
+          ALT: () => {
+            const side = this.OR2([
+              { ALT: () => this.CONSUME(keywords.LEFT) },
+              { ALT: () => this.CONSUME(keywords.RIGHT) },
+              { ALT: () => this.CONSUME(keywords.FULL) },
+            ]);
+            this.OPTION2(() => this.CONSUME(keywords.OUTER));
+            this.ACTION(() => {
+              type = side.image.toLowerCase() as JoinNode['type'];
+            });
+          },
         },
-      },
-      { ALT: () => {} },
-    ]);
+      ]);
+    });
     this.CONSUME(keywords.JOIN);
     return type;
   });

@@ -31,14 +31,12 @@ describe('search for a part', () => {
   });
 
   it('takes time proportional to the lengths', () => {
-    // The built-in search compares about 6 * 10^9 characters here, which takes some seconds.
-    const text = 'a'.repeat(250_000);
-    const wanted = `${'a'.repeat(125_000)}b`;
-    const started = performance.now();
+    // The built-in search compares about 6 * 10^10 characters here, so this test would not end in time.
+    const text = 'a'.repeat(500_000);
+    const wanted = `${'a'.repeat(250_000)}b`;
     expect(findPart(text, wanted)).toBe(-1);
     expect(findPart(`${text}b`, `${text.slice(1)}b`)).toBe(1);
-    // About 10 ms on an idle machine.
-    expect(performance.now() - started).toBeLessThan(2_000);
+    expect(splitAt(text, wanted)).toEqual([text]);
   });
 });
 

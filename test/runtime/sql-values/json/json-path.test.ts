@@ -92,11 +92,9 @@ describe('bounds of work', () => {
     ].map((path) => [path.slice(0, 30), path] as const),
   )('%s', (_, path) => {
     const wide = Array.from({ length: 1_000 }, () => 1);
-    const started = performance.now();
     expect(() => found(path, path.startsWith('$[') ? wide : tree(9))).toThrow(
       `A JSONPath may look at ${PATH_VISITS_MAX} values`,
     );
-    expect(performance.now() - started).toBeLessThan(1_000);
   });
 });
 

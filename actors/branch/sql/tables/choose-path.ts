@@ -39,16 +39,21 @@ export function* choosePath(
     return { path, rows: UNTOLD_ROWS, cost: UNTOLD_COST };
   }
   let best: ChosenPath | undefined;
+  // The paths have the same rows: what one is found to have is the most for those behind it.
+  let most = Number.POSITIVE_INFINITY;
   for (const path of paths) {
-    const share = table.conditions.length > path.exact.length ? REST_SHARE : 1;
+    const isRest = table.conditions.length > path.exact.length;
     const isEarly = limit !== undefined && (order.length === 0 || path.isOrdered);
-    const size = yield* path.rows(countedFor(path, isEarly ? limit / share : undefined, best?.cost));
+    const counted = countedFor(path, isEarly ? limit / (isRest ? REST_SHARE : 1) : undefined, best?.cost);
+    const size = yield* path.rows(counted);
     table.moment.rest();
     yield undefined;
-    const rows = size * share;
+    const rows = Math.min(isRest ? size * REST_SHARE : size, most);
+    if (size < counted) most = Math.min(most, size);
     const made = isEarly ? Math.min(rows, limit) : rows;
+    const read = rows === 0 ? size : (size * made) / rows;
     const sorting = order.length === 0 || path.isOrdered ? 0 : rows * Math.log2(rows + 1) * COMPARE_WORK;
-    const cost = (path.handicap ?? 0) + (made / share) * path.nodeWork + made * ROW_WORK + sorting;
+    const cost = (path.handicap ?? 0) + read * path.nodeWork + made * ROW_WORK + sorting;
     if (best === undefined || cost < best.cost) best = { path, rows: Math.ceil(rows), cost };
   }
   return best as ChosenPath;

@@ -51,8 +51,9 @@ async function open({ hidden, secrets }: (typeof worlds)[number]): Promise<Branc
     });
   for (const [at, id] of ids.entries()) {
     const secret = secrets[at] as string;
+    const other = at === 0 ? { other: { 'svc:ref': 'hidden-0', 'svc:workspace': WORKSPACE } } : {};
     const link = { 'svc:ref': secret === 'apple' ? 'one' : 'two', 'svc:workspace': WORKSPACE };
-    await create(`/${id}`, id, { title: `Title ${id}`, secret, code: `code of ${secret}`, link });
+    await create(`/${id}`, id, { title: `Title ${id}`, secret, code: `code of ${secret}`, link, ...other });
     await branch.command({
       type: 'TranslateNode',
       workspace: WORKSPACE,
@@ -88,7 +89,34 @@ afterAll(async () => {
   for (const branch of branches) await branch.close();
 });
 
-const callers: readonly (readonly [string, Caller])[] = [
+/** As the caller of a role, where a row in place never tells what may be read of it. */
+function undecided(caller: Caller): Caller {
+  const { policy } = caller;
+  return {
+    ...caller,
+    policy: {
+      ...policy,
+      unrestricted: false,
+      administers: false,
+      locks: false,
+      needs: (operation, workspace) => policy.needs(operation, workspace),
+      allows: (operation, subject) => policy.allows(operation, subject),
+      fields: (operation, subject) => policy.fields(operation, subject),
+      readScope: (workspace) => {
+        const { hides } = policy.readScope(workspace);
+        return {
+          isAll: false,
+          isNone: false,
+          allows: () => undefined,
+          fields: () => undefined,
+          ...(hides && { hides }),
+        };
+      },
+    },
+  };
+}
+
+const decided: readonly (readonly [string, Caller])[] = [
   [
     'a caller with hidden properties and hidden nodes',
     roleCaller([
@@ -109,6 +137,11 @@ const callers: readonly (readonly [string, Caller])[] = [
   ],
 ];
 
+const callers: readonly (readonly [string, Caller])[] = [
+  ...decided,
+  ['a caller of whom rows in place do not tell', undecided((decided[1] as (typeof decided)[number])[1])],
+];
+
 const secretText = property('secret');
 const asNumber = cast(property('title'), intType);
 /** Fails for a node whose title is that of the hidden ones; nodes that may be read are left out before. */
@@ -118,6 +151,7 @@ const questions: readonly Asked[] = [
   {},
   { conditions: [op('=', secretText, constant('apple'))] },
   { conditions: [isNull(secretText)] },
+  { conditions: [isNull(secretText), compare('node_type', '=', 'test:Document')] },
   { conditions: [not(isNull(op('->', column('properties'), constant('secret'))))] },
   {
     conditions: [

@@ -94,6 +94,33 @@ describe('rows that a caller may not read', () => {
     expect(await idsOf('open', "SELECT id FROM 'g' WHERE path LIKE '/%'")).toEqual(['b1']);
   });
 
+  it.each(['open', 'plants', 'nobody'])('do not show in plans: role %s [SQL-058]', async (name) => {
+    const plan = async (sql: string): Promise<string> =>
+      ((await garden.run(sql, asReader(name))).explain_plan as string)
+        .replaceAll(/b2|no|\/beds\/south|\/beds\/nothing|grow:Bed|grow:Not/g, '')
+        .replaceAll(/time=[\d.]+/g, '');
+    for (const verb of ['EXPLAIN', 'EXPLAIN ANALYZE', 'EXPLAIN VERBOSE'])
+      for (const [hidden, missing] of [
+        ["id = 'b2'", "id = 'no'"],
+        ["path = '/beds/south'", "path = '/beds/nothing'"],
+        ["CHILD_OF('/beds/south')", "CHILD_OF('/beds/nothing')"],
+        ["REFERENCES('g:/beds/south')", "REFERENCES('g:/beds/nothing')"],
+      ] as const)
+        expect([hidden, await plan(`${verb} SELECT id FROM 'g' WHERE ${hidden}`)]).toEqual([
+          hidden,
+          await plan(`${verb} SELECT id FROM 'g' WHERE ${missing}`),
+        ]);
+    // As many as there are, or none of them: what is hidden is not counted.
+    const [some] = ((await garden.run("EXPLAIN SELECT id FROM 'g'", asReader(name))).explain_plan as string).match(
+      /rows=\d+/,
+    ) ?? [''];
+    expect(some).toMatch(/rows=/);
+    await garden.g.add('/sheds', `more-${name}`);
+    const more = (await garden.run("EXPLAIN SELECT id FROM 'g'", asReader(name))).explain_plan;
+    expect(more).toContain(some);
+    expectStatus(await garden.g.delete(`/sheds/more-${name}`), 200, 204);
+  });
+
   it('are hidden on another branch by its own permissions [SQL-058]', async () => {
     const sql = (branch: string) =>
       `SELECT id FROM 'g' WHERE depth = 1 AND __branch = '${branch}' ORDER BY path`;

@@ -1,4 +1,4 @@
-import type { SortItem } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { SortItem } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { BoundExpression, BoundSort } from '../bound/bound-expression.ts';
 import type { ExpressionContext } from './expressions/expression-context.ts';
 

@@ -1,5 +1,5 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { Span } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
 import { fromParameter } from '#runtime/sql-values/from-parameter.ts';
 import type { BoundConstant, BoundExpression } from '../bound/bound-expression.ts';

@@ -1,17 +1,17 @@
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import type { CallNode } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { CallNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { aggregateNames, isAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
 import { functionNames, resolveFunction } from '#runtime/sql-values/functions/function-catalog.ts';
 import type { BoundExpression } from '../../bound/bound-expression.ts';
 import { suggestion } from '../scopes/name-suggestions.ts';
-import { bindAggregate } from './aggregate-calls.ts';
+import { bindAggregate } from './aggregate-binder.ts';
 import type { ExpressionContext } from './expression-context.ts';
 import { bindHierarchy, isHierarchyPredicate } from './hierarchy-predicates.ts';
 import { nullIf } from './null-if.ts';
 import { rowAsJson } from './row-as-json.ts';
 import { sessionValue } from './session-values.ts';
 import { wrongArgumentCount } from './typing.ts';
-import { bindWindow, isWindowFunction } from './window-calls.ts';
+import { bindWindow, isWindowFunction } from './window-binder.ts';
 
 /**
  * Binds a call: of an aggregate, a window function, a predicate of the hierarchy, or any other function.

@@ -14,7 +14,7 @@ import type {
   PropertyPathNode,
   QuantifiedNode,
   SubscriptNode,
-} from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+} from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import {
   bigintType,

@@ -1,5 +1,4 @@
-import type { Expression, Span } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
-import type { Query } from '#runtime/sql-syntax/nodes/query-nodes.ts';
+import type { Expression, Query, Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { BoundExpression } from '../../bound/bound-expression.ts';
 import type { BoundQuery } from '../../bound/logical-plan.ts';
 import type { NameScope } from '../scopes/name-scope.ts';

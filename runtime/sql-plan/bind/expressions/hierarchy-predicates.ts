@@ -1,4 +1,4 @@
-import type { CallNode, Expression } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { CallNode, Expression } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { childOf, descendantOf, references } from '#runtime/sql-values/functions/hierarchy-functions.ts';
 import { intType, pathType, textType } from '#runtime/sql-values/types/basic-types.ts';
 import type { BoundConstant, BoundExpression } from '../../bound/bound-expression.ts';

@@ -4,7 +4,7 @@ import type {
   InListNode,
   InQueryNode,
   QuantifiedNode,
-} from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+} from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { resolveOperator } from '#runtime/sql-values/operators/resolve-operator.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import { Jsonb } from '#runtime/sql-values/sql-value.ts';

@@ -1,5 +1,5 @@
 import { setKey, type JsonValue } from '#runtime/content/values/json-value.ts';
-import type { CallNode } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { CallNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import { Jsonb } from '#runtime/sql-values/sql-value.ts';
 import { toJson } from '#runtime/sql-values/to-json.ts';

@@ -1,4 +1,4 @@
-import type { CallNode } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { CallNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { dateType, textType, timestamptzType } from '#runtime/sql-values/types/basic-types.ts';
 import type { BoundConstant } from '../../bound/bound-expression.ts';
 import type { StatementScope } from '../../ports.ts';

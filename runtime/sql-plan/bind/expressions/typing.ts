@@ -4,7 +4,7 @@ import { resolveOperator } from '#runtime/sql-values/operators/resolve-operator.
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
-import type { Span } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { toText } from '#runtime/sql-values/to-text.ts';
 import {
   booleanType,

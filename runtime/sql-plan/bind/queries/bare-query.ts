@@ -1,4 +1,4 @@
-import type { Query, QueryBody } from '#runtime/sql-syntax/nodes/query-nodes.ts';
+import type { Query, QueryBody } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 
 /** What is in parentheses that have nothing else around it. */
 export function unwrapped(body: QueryBody): QueryBody {

@@ -3,7 +3,7 @@ import type {
   Query,
   QueryBody,
   SetOperationNode,
-} from '#runtime/sql-syntax/nodes/query-nodes.ts';
+} from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { sameType } from '#runtime/sql-values/types/common-type.ts';
 import type { BoundQuery, CommonTablePlan, RelationColumn } from '../../bound/logical-plan.ts';
 import type { CommonTableEntry, CommonTableScope } from '../scopes/common-table-scope.ts';

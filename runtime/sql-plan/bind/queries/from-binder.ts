@@ -1,6 +1,11 @@
 import { unreachable } from '#runtime/base/assert.ts';
-import type { Span } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
-import type { DerivedTableNode, JoinNode, Source, TableNode } from '#runtime/sql-syntax/nodes/query-nodes.ts';
+import type {
+  DerivedTableNode,
+  JoinNode,
+  Source,
+  Span,
+  TableNode,
+} from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { CommonTablePlan, JoinPlan, LogicalPlan, RelationColumn } from '../../bound/logical-plan.ts';
 import { nodeColumns } from '../../node-columns.ts';
 import { isSchemaTable, schemaColumns } from '../../schema-columns.ts';

@@ -1,4 +1,4 @@
-import type { Span } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type {
   BoundAggregate,
   BoundExpression,

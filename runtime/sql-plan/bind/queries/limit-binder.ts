@@ -1,5 +1,4 @@
-import type { Expression } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
-import type { Query } from '#runtime/sql-syntax/nodes/query-nodes.ts';
+import type { Expression, Query } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { LimitPlan } from '../../bound/logical-plan.ts';
 import type { StatementBinding } from '../statement-binding.ts';

@@ -1,4 +1,4 @@
-import type { Expression, SortItem } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { Expression, SortItem } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { BoundExpression } from '../../bound/bound-expression.ts';
 import type { BoundQuery } from '../../bound/logical-plan.ts';
 import { KEYS_MAX } from '../limits.ts';

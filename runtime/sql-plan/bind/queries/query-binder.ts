@@ -1,5 +1,4 @@
-import type { SortItem } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
-import type { Query, QueryBody, Source } from '#runtime/sql-syntax/nodes/query-nodes.ts';
+import type { Query, QueryBody, SortItem, Source } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { BoundQuery, LogicalPlan } from '../../bound/logical-plan.ts';
 import { isSchemaTable } from '../../schema-columns.ts';
 import { unwrapped } from './bare-query.ts';

@@ -1,6 +1,6 @@
 import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { ColumnNode, Expression, Span } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { ColumnNode, Expression, Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { NamedRelation, NameScope, RoutedTable } from '../scopes/name-scope.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 

@@ -1,5 +1,4 @@
-import type { Expression, SortItem } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
-import type { SelectNode } from '#runtime/sql-syntax/nodes/query-nodes.ts';
+import type { Expression, SelectNode, SortItem } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { booleanType } from '#runtime/sql-values/types/basic-types.ts';
 import type { BoundExpression, BoundSort } from '../../bound/bound-expression.ts';
 import type { BoundQuery, LogicalPlan, OutputColumn } from '../../bound/logical-plan.ts';

@@ -1,5 +1,4 @@
-import type { Expression } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
-import type { SelectItem, SelectNode } from '#runtime/sql-syntax/nodes/query-nodes.ts';
+import type { Expression, SelectItem, SelectNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { BoundExpression } from '../../bound/bound-expression.ts';
 import type { ExpressionContext } from '../expressions/expression-context.ts';
 import { OUTPUT_COLUMNS_MAX } from '../limits.ts';

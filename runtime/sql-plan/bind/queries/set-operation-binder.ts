@@ -1,4 +1,4 @@
-import type { QueryBody, SetOperationNode } from '#runtime/sql-syntax/nodes/query-nodes.ts';
+import type { QueryBody, SetOperationNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { BoundQuery, OutputColumn, RelationColumn } from '../../bound/logical-plan.ts';
 import type { QueryContext } from './query-context.ts';
 

@@ -1,4 +1,4 @@
-import type { Span } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { references } from '#runtime/sql-values/functions/hierarchy-functions.ts';
 import type { BoundExpression } from '../../bound/bound-expression.ts';
 import { visitExpression } from '../expression-walk.ts';

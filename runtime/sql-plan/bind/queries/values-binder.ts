@@ -1,4 +1,4 @@
-import type { ValuesNode } from '#runtime/sql-syntax/nodes/query-nodes.ts';
+import type { ValuesNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { BoundExpression } from '../../bound/bound-expression.ts';
 import type { BoundQuery, RelationColumn } from '../../bound/logical-plan.ts';
 import { OUTPUT_COLUMNS_MAX, VALUES_FIELDS_MAX } from '../limits.ts';

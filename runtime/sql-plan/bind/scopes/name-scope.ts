@@ -1,4 +1,4 @@
-import type { Span } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { BoundColumn } from '../../bound/bound-expression.ts';
 import type { NodesPlan, RelationColumn, SchemaPlan } from '../../bound/logical-plan.ts';

@@ -1,6 +1,6 @@
 import type { IToken, ParserMethod } from 'chevrotain';
 import { GrammarBase, nameOf, spanOf, textOf } from './grammar-base.ts';
-import type { CallNode, Expression, FrameBound, SortItem, WindowClause } from './nodes/expression-nodes.ts';
+import type { CallNode, Expression, FrameBound, SortItem, WindowClause } from './nodes/syntax-nodes.ts';
 import { comma, dot, identifier, keywords, leftParenthesis, rightParenthesis, star, text } from './tokens.ts';
 
 /** The rules for calls: their arguments, the order of these, filters and windows. */

@@ -2,8 +2,7 @@ import type { IToken, ParserMethod } from 'chevrotain';
 import { CallGrammar, callNode } from './call-grammar.ts';
 import { endOf, nameOf, spanOf, textOf } from './grammar-base.ts';
 import { literalNumber } from './literal-number.ts';
-import type { Expression, LiteralNode, TypeName } from './nodes/expression-nodes.ts';
-import type { Query } from './nodes/query-nodes.ts';
+import type { Expression, LiteralNode, Query, TypeName } from './nodes/syntax-nodes.ts';
 import { OperatorChain } from './operator-chain.ts';
 import { comparisons, Precedence } from './precedence.ts';
 import {

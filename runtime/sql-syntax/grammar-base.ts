@@ -7,7 +7,7 @@ import {
   type TokenType,
 } from 'chevrotain';
 import { sqlError } from './sql-error.ts';
-import type { Span } from './nodes/expression-nodes.ts';
+import type { Span } from './nodes/syntax-nodes.ts';
 import { identifier, leftParenthesis, number, parameter, quotedName, text, vocabulary } from './tokens.ts';
 import type { TokenizedStatement } from './tokenize.ts';
 

@@ -1,4 +1,4 @@
-import type { LiteralNode } from './nodes/expression-nodes.ts';
+import type { LiteralNode } from './nodes/syntax-nodes.ts';
 
 const INT_MAX = 2_147_483_647;
 const BIGINT_MAX = 9_223_372_036_854_775_807n;

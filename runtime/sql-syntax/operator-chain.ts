@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { BinaryNode, CastNode, Expression, Span, UnaryNode } from './nodes/expression-nodes.ts';
+import type { BinaryNode, CastNode, Expression, Span, UnaryNode } from './nodes/syntax-nodes.ts';
 import { binaryPrecedence, Precedence } from './precedence.ts';
 
 /**

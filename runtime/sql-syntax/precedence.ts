@@ -1,4 +1,4 @@
-import type { BinaryNode } from './nodes/expression-nodes.ts';
+import type { BinaryNode } from './nodes/syntax-nodes.ts';
 
 /** How tightly operators bind: the higher the tighter. The levels are those of the dialect's documentation. */
 export const Precedence = {

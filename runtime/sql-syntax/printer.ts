@@ -1,13 +1,18 @@
 import type {
   BinaryNode,
   CallNode,
+  CommonTable,
   Expression,
   FrameBound,
   LiteralNode,
+  Query,
+  QueryBody,
+  SelectItem,
+  SelectNode,
   SortItem,
+  Source,
   WindowClause,
-} from './nodes/expression-nodes.ts';
-import type { CommonTable, Query, QueryBody, SelectItem, SelectNode, Source } from './nodes/query-nodes.ts';
+} from './nodes/syntax-nodes.ts';
 import type { Statement } from './nodes/statement-nodes.ts';
 import { binaryPrecedence, Precedence } from './precedence.ts';
 import { isBareCall, needsQuotes } from './tokens.ts';

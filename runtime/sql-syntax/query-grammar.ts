@@ -1,14 +1,14 @@
 import type { IToken, ParserMethod } from 'chevrotain';
 import { nameOf, spanOf } from './grammar-base.ts';
-import type { Expression } from './nodes/expression-nodes.ts';
 import type {
   CommonTable,
+  Expression,
   Query,
   QueryBody,
   SelectItem,
   SelectNode,
   ValuesNode,
-} from './nodes/query-nodes.ts';
+} from './nodes/syntax-nodes.ts';
 import type { Statement } from './nodes/statement-nodes.ts';
 import { SourceGrammar } from './source-grammar.ts';
 import { type SetOperator, setOperations } from './set-operations.ts';

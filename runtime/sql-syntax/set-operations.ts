@@ -1,4 +1,4 @@
-import type { QueryBody, SetOperationNode } from './nodes/query-nodes.ts';
+import type { QueryBody, SetOperationNode } from './nodes/syntax-nodes.ts';
 
 /** A set operator between two operands. */
 export type SetOperator = Pick<SetOperationNode, 'operator' | 'isAll'>;

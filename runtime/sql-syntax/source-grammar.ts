@@ -1,7 +1,6 @@
 import { ExpressionGrammar } from './expression-grammar.ts';
 import { nameOf, spanOf, textOf } from './grammar-base.ts';
-import type { Expression } from './nodes/expression-nodes.ts';
-import type { JoinNode, Source } from './nodes/query-nodes.ts';
+import type { Expression, JoinNode, Source } from './nodes/syntax-nodes.ts';
 import { comma, identifier, keywords, leftParenthesis, rightParenthesis, text } from './tokens.ts';
 
 /** What follows the name or the query of a source. */

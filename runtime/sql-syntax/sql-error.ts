@@ -1,5 +1,5 @@
 import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
-import type { Span } from './nodes/expression-nodes.ts';
+import type { Span } from './nodes/syntax-nodes.ts';
 
 /** Longest part of a source line that an error shows, in UTF-16 units. */
 const EXCERPT_LENGTH_MAX = 80;

@@ -1,5 +1,14 @@
-import type { CallNode, Expression, FrameBound, SortItem, WindowClause } from './nodes/expression-nodes.ts';
-import type { Query, QueryBody, SelectItem, Source } from './nodes/query-nodes.ts';
+import type {
+  CallNode,
+  Expression,
+  FrameBound,
+  Query,
+  QueryBody,
+  SelectItem,
+  SortItem,
+  Source,
+  WindowClause,
+} from './nodes/syntax-nodes.ts';
 import type { Statement } from './nodes/statement-nodes.ts';
 
 /** Anything in a tree that has a kind. */

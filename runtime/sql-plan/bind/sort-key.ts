@@ -1,5 +1,5 @@
 import type { SortItem } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
-import type { BoundExpression, BoundSort } from '../bound/bound-expression.ts';
+import type { BoundExpression, BoundSort } from '../bound/bound-statement.ts';
 import type { ExpressionContext } from './expressions/expression-context.ts';
 
 /** Binds a key of an order whose expression is read as it is: in a window or an aggregate. */

@@ -2,8 +2,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
 import { fromParameter } from '#runtime/sql-values/from-parameter.ts';
-import type { BoundConstant, BoundExpression } from '../bound/bound-expression.ts';
-import type { BoundCommonTable } from '../bound/logical-plan.ts';
+import type { BoundCommonTable, BoundConstant, BoundExpression } from '../bound/bound-statement.ts';
 import type { StatementScope } from '../ports.ts';
 import { ExpressionNumbers, expressionSize } from './expression-walk.ts';
 import {

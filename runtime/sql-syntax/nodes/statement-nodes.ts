@@ -1,6 +1,6 @@
-import type { Span } from './expression-nodes.ts';
-import type { Query } from './query-nodes.ts';
+import type { Query, Span } from './syntax-nodes.ts';
 
+/** A query as a statement. */
 export interface QueryStatement {
   readonly kind: 'query-statement';
   readonly query: Query;

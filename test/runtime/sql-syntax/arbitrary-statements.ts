@@ -2,10 +2,13 @@ import fc from 'fast-check';
 import type {
   Expression,
   FrameBound,
+  Query,
+  QueryBody,
+  SelectItem,
   SortItem,
+  Source,
   WindowClause,
-} from '#runtime/sql-syntax/nodes/expression-nodes.ts';
-import type { Query, QueryBody, SelectItem, Source } from '#runtime/sql-syntax/nodes/query-nodes.ts';
+} from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 
 /** Trees as the parser makes them, of every kind of node, without meaningful places. */

@@ -1,4 +1,4 @@
-import type { Expression } from '#runtime/sql-syntax/nodes/expression-nodes.ts';
+import type { Expression } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 import { parseStatement } from '#runtime/sql-syntax/parse-statements.ts';
 

@@ -2,7 +2,7 @@ import type { CallNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { resolveAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
 import type { AggregateFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
-import type { BoundAggregate, BoundExpression, BoundSort } from '../../bound/bound-expression.ts';
+import type { BoundAggregate, BoundExpression, BoundSort } from '../../bound/bound-statement.ts';
 import { AGGREGATES_MAX } from '../limits.ts';
 import { bindSortKey } from '../sort-key.ts';
 import type { StatementBinding } from '../statement-binding.ts';

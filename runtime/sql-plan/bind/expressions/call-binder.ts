@@ -2,7 +2,7 @@ import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { CallNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { aggregateNames, isAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
 import { functionNames, resolveFunction } from '#runtime/sql-values/functions/function-catalog.ts';
-import type { BoundExpression } from '../../bound/bound-expression.ts';
+import type { BoundExpression } from '../../bound/bound-statement.ts';
 import { suggestion } from '../scopes/name-suggestions.ts';
 import { bindAggregate } from './aggregate-binder.ts';
 import type { ExpressionContext } from './expression-context.ts';

@@ -25,7 +25,7 @@ import {
   unknownType,
 } from '#runtime/sql-values/types/basic-types.ts';
 import { typeNamed } from '#runtime/sql-values/types/type-names.ts';
-import type { BoundExpression, BoundLogic } from '../../bound/bound-expression.ts';
+import type { BoundExpression, BoundLogic } from '../../bound/bound-statement.ts';
 import { caseBranch } from '../expression-walk.ts';
 import { bindCall } from './call-binder.ts';
 import type { ExpressionContext } from './expression-context.ts';

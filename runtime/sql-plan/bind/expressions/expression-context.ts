@@ -1,6 +1,5 @@
 import type { Expression, Query, Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
-import type { BoundExpression } from '../../bound/bound-expression.ts';
-import type { BoundQuery } from '../../bound/logical-plan.ts';
+import type { BoundExpression, BoundQuery } from '../../bound/bound-statement.ts';
 import type { NameScope } from '../scopes/name-scope.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 import type { AggregateCalls } from './aggregate-calls.ts';

@@ -1,7 +1,7 @@
 import type { CallNode, Expression } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { childOf, descendantOf, references } from '#runtime/sql-values/functions/hierarchy-functions.ts';
 import { intType, pathType, textType } from '#runtime/sql-values/types/basic-types.ts';
-import type { BoundConstant, BoundExpression } from '../../bound/bound-expression.ts';
+import type { BoundConstant, BoundExpression } from '../../bound/bound-statement.ts';
 import { columnOf } from '../scopes/name-scope.ts';
 import type { ExpressionContext } from './expression-context.ts';
 import { constantOf, wrongArgumentCount } from './typing.ts';

@@ -1,6 +1,6 @@
 import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
-import type { BoundExpression } from '../../bound/bound-expression.ts';
+import type { BoundExpression } from '../../bound/bound-statement.ts';
 import type { Typing } from './typing.ts';
 
 /**

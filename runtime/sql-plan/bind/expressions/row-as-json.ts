@@ -4,7 +4,7 @@ import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import { Jsonb } from '#runtime/sql-values/sql-value.ts';
 import { toJson } from '#runtime/sql-values/to-json.ts';
 import { jsonbType } from '#runtime/sql-values/types/basic-types.ts';
-import type { BoundExpression } from '../../bound/bound-expression.ts';
+import type { BoundExpression } from '../../bound/bound-statement.ts';
 import { columnOf, type NamedRelation } from '../scopes/name-scope.ts';
 import type { ExpressionContext } from './expression-context.ts';
 

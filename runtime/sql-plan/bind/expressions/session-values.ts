@@ -1,6 +1,6 @@
 import type { CallNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { dateType, textType, timestamptzType } from '#runtime/sql-values/types/basic-types.ts';
-import type { BoundConstant } from '../../bound/bound-expression.ts';
+import type { BoundConstant } from '../../bound/bound-statement.ts';
 import type { StatementScope } from '../../ports.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 import { constantOf, wrongArgumentCount } from './typing.ts';

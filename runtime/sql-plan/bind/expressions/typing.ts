@@ -15,7 +15,7 @@ import {
 } from '#runtime/sql-values/types/basic-types.ts';
 import { commonType, sameType } from '#runtime/sql-values/types/common-type.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
-import type { BoundConstant, BoundExpression } from '../../bound/bound-expression.ts';
+import type { BoundConstant, BoundExpression } from '../../bound/bound-statement.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 import { evaluated, folded, isCheap } from './folding.ts';
 

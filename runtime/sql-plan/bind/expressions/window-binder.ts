@@ -7,7 +7,7 @@ import type {
 import { isAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import { bigintType, doubleType, intType } from '#runtime/sql-values/types/basic-types.ts';
-import type { BoundExpression, BoundFrameEdge, BoundWindow } from '../../bound/bound-expression.ts';
+import type { BoundExpression, BoundFrameEdge, BoundWindow } from '../../bound/bound-statement.ts';
 import { AGGREGATES_MAX, KEYS_MAX } from '../limits.ts';
 import { bindSortKey } from '../sort-key.ts';
 import { bindAggregateCall } from './aggregate-binder.ts';

@@ -5,7 +5,7 @@ import type {
   SetOperationNode,
 } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { sameType } from '#runtime/sql-values/types/common-type.ts';
-import type { BoundQuery, CommonTablePlan, RelationColumn } from '../../bound/logical-plan.ts';
+import type { BoundQuery, CommonTablePlan, RelationColumn } from '../../bound/bound-statement.ts';
 import type { CommonTableEntry, CommonTableScope } from '../scopes/common-table-scope.ts';
 import { unwrapped } from './bare-query.ts';
 import { type QueryContext, settledQuery } from './query-context.ts';

@@ -6,7 +6,7 @@ import type {
   Span,
   TableNode,
 } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
-import type { CommonTablePlan, JoinPlan, LogicalPlan, RelationColumn } from '../../bound/logical-plan.ts';
+import type { CommonTablePlan, JoinPlan, LogicalPlan, RelationColumn } from '../../bound/bound-statement.ts';
 import { nodeColumns } from '../../node-columns.ts';
 import { isSchemaTable, schemaColumns } from '../../schema-columns.ts';
 import { OUTPUT_COLUMNS_MAX, RELATIONS_MAX } from '../limits.ts';

@@ -1,6 +1,6 @@
 import type { Expression, Query } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
-import type { LimitPlan } from '../../bound/logical-plan.ts';
+import type { LimitPlan } from '../../bound/bound-statement.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 import type { QueryContext } from './query-context.ts';
 

@@ -1,6 +1,5 @@
 import type { Expression, SortItem } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
-import type { BoundExpression } from '../../bound/bound-expression.ts';
-import type { BoundQuery } from '../../bound/logical-plan.ts';
+import type { BoundExpression, BoundQuery } from '../../bound/bound-statement.ts';
 import { KEYS_MAX } from '../limits.ts';
 import { sortKey } from '../sort-key.ts';
 import type { StatementBinding } from '../statement-binding.ts';

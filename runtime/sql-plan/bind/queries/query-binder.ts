@@ -1,5 +1,5 @@
 import type { Query, QueryBody, SortItem, Source } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
-import type { BoundQuery, LogicalPlan } from '../../bound/logical-plan.ts';
+import type { BoundQuery, LogicalPlan } from '../../bound/bound-statement.ts';
 import { isSchemaTable } from '../../schema-columns.ts';
 import { unwrapped } from './bare-query.ts';
 import { bindCommonTables } from './common-table-binder.ts';

@@ -1,6 +1,5 @@
 import type { Expression, Query, Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
-import type { BoundExpression } from '../../bound/bound-expression.ts';
-import type { BoundQuery } from '../../bound/logical-plan.ts';
+import type { BoundExpression, BoundQuery } from '../../bound/bound-statement.ts';
 import type { ExpressionContext } from '../expressions/expression-context.ts';
 import type { Typing } from '../expressions/typing.ts';
 import type { CommonTableScope } from '../scopes/common-table-scope.ts';

@@ -1,5 +1,5 @@
 import type { Expression, SelectItem, SelectNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
-import type { BoundExpression } from '../../bound/bound-expression.ts';
+import type { BoundExpression } from '../../bound/bound-statement.ts';
 import type { ExpressionContext } from '../expressions/expression-context.ts';
 import { OUTPUT_COLUMNS_MAX } from '../limits.ts';
 import { suggestion } from '../scopes/name-suggestions.ts';

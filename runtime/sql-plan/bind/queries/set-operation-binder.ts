@@ -1,5 +1,5 @@
 import type { QueryBody, SetOperationNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
-import type { BoundQuery, OutputColumn, RelationColumn } from '../../bound/logical-plan.ts';
+import type { BoundQuery, OutputColumn, RelationColumn } from '../../bound/bound-statement.ts';
 import type { QueryContext } from './query-context.ts';
 
 /**

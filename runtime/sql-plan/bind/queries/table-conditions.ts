@@ -1,6 +1,6 @@
 import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { references } from '#runtime/sql-values/functions/hierarchy-functions.ts';
-import type { BoundExpression } from '../../bound/bound-expression.ts';
+import type { BoundExpression } from '../../bound/bound-statement.ts';
 import { visitExpression } from '../expression-walk.ts';
 import type { NamedRelation } from '../scopes/name-scope.ts';
 import type { StatementBinding } from '../statement-binding.ts';

@@ -1,6 +1,5 @@
 import type { ValuesNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
-import type { BoundExpression } from '../../bound/bound-expression.ts';
-import type { BoundQuery, RelationColumn } from '../../bound/logical-plan.ts';
+import type { BoundExpression, BoundQuery, RelationColumn } from '../../bound/bound-statement.ts';
 import { OUTPUT_COLUMNS_MAX, VALUES_FIELDS_MAX } from '../limits.ts';
 import { NameScope } from '../scopes/name-scope.ts';
 import { expressionContext, type QueryContext } from './query-context.ts';

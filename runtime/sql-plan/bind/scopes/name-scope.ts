@@ -1,7 +1,6 @@
 import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
-import type { BoundColumn } from '../../bound/bound-expression.ts';
-import type { NodesPlan, RelationColumn, SchemaPlan } from '../../bound/logical-plan.ts';
+import type { BoundColumn, NodesPlan, RelationColumn, SchemaPlan } from '../../bound/bound-statement.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 import { suggestion } from './name-suggestions.ts';
 

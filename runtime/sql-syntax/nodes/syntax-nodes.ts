@@ -1,4 +1,6 @@
-import type { Query } from './query-nodes.ts';
+/**
+ * The nodes of syntax trees: expressions, then queries. They are in one file, because each contains the other.
+ */
 
 /** The part of the text of a statement that a node was read from: offsets in UTF-16 units, `end` behind it. */
 export interface Span {
@@ -69,13 +71,14 @@ export interface PropertyPathNode {
   readonly steps: readonly (string | number)[];
   readonly span: Span;
 }
+/** A sign or NOT. */
 export interface UnaryNode {
   readonly kind: 'unary';
   readonly operator: '-' | '+' | 'NOT';
   readonly operand: Expression;
   readonly span: Span;
 }
-/** A binary operator, as in spec section 1.7; `!=` is read as `<>`. */
+/** A binary operator; `!=` is read as `<>`. */
 export interface BinaryNode {
   readonly kind: 'binary';
   readonly operator:
@@ -109,6 +112,7 @@ export interface BinaryNode {
   readonly right: Expression;
   readonly span: Span;
 }
+/** `x [NOT] LIKE pattern`, `x [NOT] ILIKE pattern`. */
 export interface LikeNode {
   readonly kind: 'like';
   readonly operand: Expression;
@@ -117,6 +121,7 @@ export interface LikeNode {
   readonly isNegated: boolean;
   readonly span: Span;
 }
+/** `x [NOT] BETWEEN low AND high`; both are included. */
 export interface BetweenNode {
   readonly kind: 'between';
   readonly operand: Expression;
@@ -125,6 +130,7 @@ export interface BetweenNode {
   readonly isNegated: boolean;
   readonly span: Span;
 }
+/** `x [NOT] IN (a, b)`. */
 export interface InListNode {
   readonly kind: 'in-list';
   readonly operand: Expression;
@@ -132,6 +138,7 @@ export interface InListNode {
   readonly isNegated: boolean;
   readonly span: Span;
 }
+/** `x [NOT] IN (SELECT …)`. */
 export interface InQueryNode {
   readonly kind: 'in-query';
   readonly operand: Expression;
@@ -171,6 +178,7 @@ export interface CastNode {
   readonly type: TypeName;
   readonly span: Span;
 }
+/** `CASE [x] WHEN a THEN b … [ELSE c] END`. */
 export interface CaseNode {
   readonly kind: 'case';
   /** Of a simple CASE. */
@@ -249,3 +257,103 @@ export type Expression =
   | RowNode
   | SubqueryNode
   | ExistsNode;
+
+/** One entry of a select list. */
+export type SelectItem =
+  | { readonly kind: 'star'; readonly table: string | undefined; readonly span: Span }
+  | { readonly kind: 'item'; readonly expression: Expression; readonly alias: string | undefined };
+
+/** The name of a workspace, of a table of the schema or of a CTE; quoted in any way, or bare. */
+export interface TableNode {
+  readonly kind: 'table';
+  readonly name: string;
+  /** Whether it was written bare, so that it may be the alias of a workspace in CamelCase. */
+  readonly isBare: boolean;
+  readonly alias: string | undefined;
+  readonly columnAliases: readonly string[];
+  readonly span: Span;
+}
+/** `(query) AS a`. Without an alias the binder refuses it. */
+export interface DerivedTableNode {
+  readonly kind: 'derived-table';
+  readonly query: Query;
+  readonly alias: string | undefined;
+  readonly columnAliases: readonly string[];
+  readonly isLateral: boolean;
+  readonly span: Span;
+}
+/** A function in FROM. */
+export interface FunctionTableNode {
+  readonly kind: 'function-table';
+  /** In upper case. */
+  readonly name: string;
+  readonly args: readonly Expression[];
+  readonly alias: string | undefined;
+  readonly columnAliases: readonly string[];
+  readonly isLateral: boolean;
+  readonly span: Span;
+}
+/** Two sources joined; several are joined from the left. */
+export interface JoinNode {
+  readonly kind: 'join';
+  readonly type: 'inner' | 'left' | 'right' | 'full' | 'cross';
+  readonly left: Source;
+  readonly right: Source;
+  /** Absent for a cross join only. */
+  readonly on: Expression | undefined;
+  readonly span: Span;
+}
+/** An entry of FROM. */
+export type Source = TableNode | DerivedTableNode | FunctionTableNode | JoinNode;
+
+/** `SELECT …` without ORDER BY and LIMIT. */
+export interface SelectNode {
+  readonly kind: 'select';
+  /** `DISTINCT`; a list: `DISTINCT ON (…)`. */
+  readonly distinct: 'all' | readonly Expression[] | undefined;
+  readonly items: readonly SelectItem[];
+  /** Several are joined crosswise. */
+  readonly from: readonly Source[];
+  readonly where: Expression | undefined;
+  readonly groupBy: readonly Expression[];
+  readonly having: Expression | undefined;
+  readonly span: Span;
+}
+/** `VALUES (…), (…)`. */
+export interface ValuesNode {
+  readonly kind: 'values';
+  readonly rows: readonly (readonly Expression[])[];
+  readonly span: Span;
+}
+/** `a UNION b`, `a INTERSECT b`, `a EXCEPT b`, with or without ALL. */
+export interface SetOperationNode {
+  readonly kind: 'set-operation';
+  readonly operator: 'union' | 'intersect' | 'except';
+  readonly isAll: boolean;
+  readonly left: QueryBody;
+  readonly right: QueryBody;
+  readonly span: Span;
+}
+/** What a query is made of; a query in parentheses is one too. */
+export type QueryBody = SelectNode | ValuesNode | SetOperationNode | Query;
+
+/** `name [(columns)] AS (query)`. */
+export interface CommonTable {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly query: Query;
+  readonly span: Span;
+}
+
+/** A whole query. */
+export interface Query {
+  readonly kind: 'query';
+  readonly isRecursive: boolean;
+  readonly commonTables: readonly CommonTable[];
+  readonly body: QueryBody;
+  readonly orderBy: readonly SortItem[];
+  /** A literal or parameter is asked for by the binder; `LIMIT ALL` is no limit. */
+  readonly limit: Expression | undefined;
+  readonly offset: Expression | undefined;
+  readonly span: Span;
+}

@@ -1,5 +1,4 @@
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
-import type { NodesPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { BoundExpression, NodesPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { type NodeColumn, nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import { resolveCast } from '#runtime/sql-values/casts/resolve-cast.ts';
 import { childOf, descendantOf, references } from '#runtime/sql-values/functions/hierarchy-functions.ts';

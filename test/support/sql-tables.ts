@@ -14,7 +14,7 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import type { TableAccess, TableRead, WantedColumn } from '#runtime/sql-exec/ports.ts';
-import type { NodesPlan, SchemaPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { NodesPlan, SchemaPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { type NodeColumn, nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import { columnAt, nodesPlan } from './bound-expressions.ts';
 import { administrator, type BranchFixture, WORKSPACE } from './branch-fixture.ts';

@@ -1,7 +1,7 @@
 import { exactNumber } from '#runtime/base/text/exact-number.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Comparison } from '#runtime/index/key-range.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { SqlTypeName } from '#runtime/sql-values/sql-type.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { comparisonOf, constantText, type KnownComparison, propertyOf } from './known-conditions.ts';
@@ -47,6 +47,9 @@ export function both(a: ValueSet, b: ValueSet): ValueSet {
   }
   return found;
 }
+
+/** Values that an index looks up: a node may be compared with each of them. */
+const VALUES_MAX = 256;
 
 /** Values from which doubles may be apart from the numbers that they stand for. */
 const EXACT_MAX = 2 ** 53;
@@ -141,7 +144,7 @@ function valuesOf(
 
 /** Where the values of the text of a property are compared. */
 function textValues({ operator, values }: KnownComparison): ValueSet | undefined {
-  if (!values.every((value) => typeof value === 'string')) return undefined;
+  if (values.length > VALUES_MAX || !values.every((value) => typeof value === 'string')) return undefined;
   const texts: readonly string[] = values;
   if (operator === '=') return valuesWithTexts(texts);
   const [text] = texts as [string];
@@ -167,11 +170,14 @@ export function valuesWithTexts(texts: readonly string[]): ValueSet | undefined 
 function jsonValues({ operator, values }: KnownComparison): ValueSet | undefined {
   // JSON is ordered by its text.
   if (operator !== '=') return undefined;
+  if (values.length > VALUES_MAX) return undefined;
   const byKind = new Map<Kind, JsonValue[]>();
   for (const value of values) {
     if (!(value instanceof Jsonb)) return undefined;
     const kind = kindOf(value.value);
-    byKind.set(kind, [...(byKind.get(kind) ?? []), value.value]);
+    const found = byKind.get(kind);
+    if (found === undefined) byKind.set(kind, [value.value]);
+    else found.push(value.value);
   }
   return new Map(
     [...byKind].map(([kind, found]) => [kind, kind === 'none' ? [] : [{ operator: 'in', values: found }]]),
@@ -196,6 +202,7 @@ function numberValues(
   { operator, values }: KnownComparison,
   casts: readonly SqlTypeName[],
 ): ValueSet | undefined {
+  if (values.length > VALUES_MAX) return undefined;
   const numbers = values.map(asNumber);
   if (!numbers.every((value) => value !== undefined)) return undefined;
   // A cast to a whole number cuts off less than 1.

@@ -8,7 +8,7 @@ import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { compileExpression } from '#runtime/sql-exec/expressions/compile-expression.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import type { TableRead, WantedColumn } from '#runtime/sql-exec/ports.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import { comparatorOf } from '#runtime/sql-values/ordering/comparator.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
@@ -49,7 +49,7 @@ import { by, wanted, withTables } from '#test/support/sql-tables.ts';
 const every: readonly WantedColumn[] = nodeColumns.map(({ name }) => wanted(name));
 
 /** Texts are so long that an index cuts them, and differ behind the cut. */
-const long = 'm'.repeat(700);
+const long = 'm'.repeat(1_300);
 const values: readonly JsonValue[] = [
   'a',
   'b',

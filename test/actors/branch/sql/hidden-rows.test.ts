@@ -200,6 +200,11 @@ describe.each(callers)('to %s', (_name, caller) => {
     const seen = answers(first, caller) as readonly { readonly found: readonly unknown[] }[];
     expect(seen[0]?.found).toHaveLength(3);
     expect(answers(second, caller)).toEqual(seen);
+    // What is hidden is absent from every node, whatever an index of it has.
+    const isAbsent = questions.findIndex(
+      ({ conditions }) => conditions?.length === 2 && conditions[0]?.kind === 'is',
+    );
+    expect(seen[isAbsent]?.found).toHaveLength(3);
   });
 
   it('conditions do not look at hidden nodes', () => {

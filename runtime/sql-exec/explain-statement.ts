@@ -1,4 +1,4 @@
-import type { BoundStatement } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { BoundStatement } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { Execution } from './execution.ts';
 import { Measurements } from './explain/measurements.ts';
 import { printQuery } from './explain/print-logical-plan.ts';
@@ -29,7 +29,7 @@ export function* explainStatement(
   clock: () => number,
 ): Generator<undefined, string> {
   const measurements = options.isAnalyze ? new Measurements(clock) : undefined;
-  const observe = measurements && measurements.measured.bind(measurements);
+  const observe = measurements?.measured.bind(measurements);
   const lowered = new LoweredStatement(statement, tables, execution, observe);
   try {
     const plan = yield* lowered.plan();

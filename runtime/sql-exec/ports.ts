@@ -1,5 +1,4 @@
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
-import type { NodesPlan, SchemaPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { BoundExpression, NodesPlan, SchemaPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { Operator } from './operator.ts';
 

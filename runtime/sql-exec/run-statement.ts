@@ -1,4 +1,4 @@
-import type { BoundStatement } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { BoundStatement } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { Execution } from './execution.ts';
 import { LoweredStatement } from './lowering/lower-statement.ts';

@@ -1,5 +1,5 @@
 import type { SqlTypeName } from '#runtime/sql-values/sql-type.ts';
-import type { RelationColumn } from './bound/logical-plan.ts';
+import type { RelationColumn } from './bound/bound-statement.ts';
 
 const columns = {
   id: 'text',

@@ -1,5 +1,5 @@
 import type { SqlTypeName } from '#runtime/sql-values/sql-type.ts';
-import type { RelationColumn, SchemaPlan } from './bound/logical-plan.ts';
+import type { RelationColumn, SchemaPlan } from './bound/bound-statement.ts';
 
 /** The name of a table of the schema. */
 export type SchemaTable = SchemaPlan['table'];

@@ -3,15 +3,17 @@ import { assert } from '#runtime/base/assert.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
 import { compileExpression } from '#runtime/sql-exec/expressions/compile-expression.ts';
 import type { Evaluate } from '#runtime/sql-exec/expressions/evaluate.ts';
-import type { BoundAggregate, BoundExpression, BoundSort } from '#runtime/sql-plan/bound/bound-expression.ts';
 import type {
   AggregatePlan,
+  BoundAggregate,
+  BoundExpression,
   BoundQuery,
+  BoundSort,
   BoundStatement,
   JoinPlan,
   LogicalPlan,
   SetOperationPlan,
-} from '#runtime/sql-plan/bound/logical-plan.ts';
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import { comparatorOf } from '#runtime/sql-values/ordering/comparator.ts';
 import { rowKey } from '#runtime/sql-values/ordering/hash-key.ts';

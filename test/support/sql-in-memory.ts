@@ -5,7 +5,7 @@ import { explainStatement, type ExplainOptions } from '#runtime/sql-exec/explain
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import { type OpenStatement, openStatement } from '#runtime/sql-exec/run-statement.ts';
 import { bindStatement } from '#runtime/sql-plan/bind/bind-statement.ts';
-import type { BoundStatement } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { BoundStatement } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { parseStatement } from '#runtime/sql-syntax/parse-statements.ts';
 import { toJson } from '#runtime/sql-values/to-json.ts';
 import { MemoryTables, type NodeRow } from './memory-tables.ts';

@@ -1,7 +1,7 @@
 import { isLargeJson, jsonPieces } from '#runtime/base/text/sliced-json.ts';
 import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
-import type { RelationColumn } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { RelationColumn } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import { toJson } from '#runtime/sql-values/to-json.ts';
 

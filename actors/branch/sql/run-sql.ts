@@ -6,7 +6,7 @@ import { explainStatement } from '#runtime/sql-exec/explain-statement.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import { openStatement } from '#runtime/sql-exec/run-statement.ts';
 import { bindStatement } from '#runtime/sql-plan/bind/bind-statement.ts';
-import type { RelationColumn } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { RelationColumn } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { StatementScope } from '#runtime/sql-plan/ports.ts';
 import { type ParsedStatement, parseStatementsInSteps } from '#runtime/sql-syntax/parse-statements.ts';
 import { textType } from '#runtime/sql-values/types/basic-types.ts';

@@ -1,4 +1,4 @@
-import type { BoundStatement, LogicalPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { BoundStatement, LogicalPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { plansIn } from '../lowering/plan-parts.ts';
 
 /** How the columns of a statement are called in explanations. */

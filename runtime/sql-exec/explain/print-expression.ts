@@ -1,4 +1,4 @@
-import type { BoundExpression, BoundSort } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression, BoundSort } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { toText } from '#runtime/sql-values/to-text.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
 import type { Names } from './names.ts';

@@ -1,4 +1,4 @@
-import type { BoundQuery, LogicalPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { BoundQuery, LogicalPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { inputsOf } from '../lowering/plan-parts.ts';
 import type { Names } from './names.ts';
 import { printExpression, printExpressions, printSort } from './print-expression.ts';

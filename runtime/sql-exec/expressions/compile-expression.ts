@@ -1,6 +1,6 @@
 import { InvariantError, unreachable } from '#runtime/base/assert.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { BoundExpression, BoundQuantified } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression, BoundQuantified } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { Execution } from '../execution.ts';
 import { compileCall } from './call.ts';
 import type { Evaluate } from './evaluate.ts';
@@ -79,6 +79,7 @@ class Compiler<R> {
         return compileIs(expression.test, compile(expression.operand));
       case 'case':
         return compileCase(
+          // biome-ignore lint/suspicious/noThenProperty: the result of a branch, as in CASE
           expression.branches.map(({ when, then }) => ({ when: compile(when), then: compile(then) })),
           compile(expression.otherwise),
         );

@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';

@@ -4,7 +4,7 @@ import type {
   CommonTablePlan,
   LogicalPlan,
   ProjectPlan,
-} from '#runtime/sql-plan/bound/logical-plan.ts';
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import { queriesIn } from './expression-parts.ts';
 import { expressionsOf, inputsOf, plansIn } from './plan-parts.ts';
 

@@ -1,5 +1,9 @@
-import type { BoundExpression, BoundSort } from '#runtime/sql-plan/bound/bound-expression.ts';
-import type { BoundQuery, LogicalPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type {
+  BoundExpression,
+  BoundQuery,
+  BoundSort,
+  LogicalPlan,
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import { comparatorOf } from '#runtime/sql-values/ordering/comparator.ts';
 import type { Execution } from '../execution.ts';
 import type { Names } from '../explain/names.ts';

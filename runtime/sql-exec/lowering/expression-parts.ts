@@ -1,10 +1,10 @@
 import type {
   BoundAggregate,
   BoundExpression,
+  BoundQuery,
   BoundSort,
   BoundWindow,
-} from '#runtime/sql-plan/bound/bound-expression.ts';
-import type { BoundQuery } from '#runtime/sql-plan/bound/logical-plan.ts';
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 
 const none: readonly BoundExpression[] = [];
 
@@ -61,6 +61,7 @@ export function withParts(
     case 'case':
       return {
         ...expression,
+        // biome-ignore lint/suspicious/noThenProperty: the result of a branch, as in CASE
         branches: expression.branches.map(({ when, then }) => ({ when: change(when), then: change(then) })),
         otherwise: change(expression.otherwise),
       };

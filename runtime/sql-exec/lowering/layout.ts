@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { propertyAccess } from './property-access.ts';
 
 /** The name of a slot that has a column of a relation. */

@@ -1,5 +1,9 @@
-import type { BoundAggregate, BoundWindow } from '#runtime/sql-plan/bound/bound-expression.ts';
-import type { AggregatePlan, WindowPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type {
+  AggregatePlan,
+  BoundAggregate,
+  BoundWindow,
+  WindowPlan,
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import { printExpressions } from '../explain/print-expression.ts';
 import { AggregateOperator } from '../operators/aggregate-operator.ts';
 import type { CompiledAggregate } from '../operators/compiled-aggregate.ts';

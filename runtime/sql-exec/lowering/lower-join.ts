@@ -1,5 +1,4 @@
-import type { BoundCall, BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
-import type { JoinPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { BoundCall, BoundExpression, JoinPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { sameType } from '#runtime/sql-values/types/common-type.ts';
 import { printExpressions } from '../explain/print-expression.ts';

@@ -1,6 +1,6 @@
 import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
 import type {
+  BoundExpression,
   DistinctPlan,
   FilterPlan,
   LimitPlan,
@@ -9,13 +9,14 @@ import type {
   SetOperationPlan,
   SortPlan,
   ValuesPlan,
-} from '#runtime/sql-plan/bound/logical-plan.ts';
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import { printExpressions, printSort } from '../explain/print-expression.ts';
 import { keyWork } from '../expressions/key-work.ts';
 import type { Row } from '../operator.ts';
 import { DistinctOperator } from '../operators/distinct-operator.ts';
 import { FilterOperator } from '../operators/filter-operator.ts';
 import { LimitOperator } from '../operators/limit-operator.ts';
+import type { RowExpression } from '../operators/row-expression.ts';
 import { SetOperationOperator } from '../operators/set-operation-operator.ts';
 import { SortOperator } from '../operators/sort-operator.ts';
 import { TopNOperator } from '../operators/top-n-operator.ts';
@@ -41,6 +42,9 @@ import { isCheap, substitute } from './substitute.ts';
 
 /** Of the rows, the part that is assumed to meet the conditions of a filter. */
 const SELECTIVITY = 1 / 3;
+
+/** Estimated nanoseconds of compiling a value. */
+const COMPILE_WORK = 1_000;
 
 /** A plan other than a common table, which its statement knows. */
 export type LoweredPlan = Exclude<LogicalPlan, { readonly kind: 'common-table' }>;
@@ -83,7 +87,14 @@ function* lowerValues(context: LoweringContext, plan: ValuesPlan): Generator<und
   const noColumns = new Layout([]);
   const rows = plan.rows.map((row) => columns.map((column) => row[column]!));
   const inputs = yield* context.subqueries.lower(context, rows.flat());
-  const compiled = rows.map((row) => compileRows(context, row, noColumns));
+  const compiled: (readonly RowExpression[])[] = [];
+  for (const row of rows) {
+    compiled.push(compileRows(context, row, noColumns));
+    context.execution.spend(COMPILE_WORK * row.length);
+    if (!context.execution.isDue) continue;
+    context.execution.pausing();
+    yield undefined;
+  }
   const values = makeStep(context, {
     describe: () => `Values: rows=${rows.length}`,
     inputs,

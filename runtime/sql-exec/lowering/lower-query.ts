@@ -1,5 +1,4 @@
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
-import type { BoundQuery } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { BoundExpression, BoundQuery } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { printExpressions } from '../explain/print-expression.ts';
 import { ProjectOperator } from '../operators/project-operator.ts';
 import { compileRows, type LoweringContext, makeStep, type Wish, withSubqueries } from './context.ts';

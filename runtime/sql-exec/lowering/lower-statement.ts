@@ -5,7 +5,7 @@ import type {
   BoundStatement,
   CommonTablePlan,
   LogicalPlan,
-} from '#runtime/sql-plan/bound/logical-plan.ts';
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { Execution } from '../execution.ts';
@@ -76,12 +76,15 @@ export class LoweredStatement implements LoweringContext {
     return pushDownQuery(query, (plan) => this.#uses.inlined(plan));
   }
 
-  /** Lowers the whole statement. */
+  /** Lowers the whole statement. It pauses between its parts: each looks at all expressions of the statement. */
   *plan(): Generator<undefined, PhysicalPlan> {
+    yield undefined;
     for (const [table, commonTable] of this.#statement.commonTables.entries()) {
       if (this.#uses.isKept(table)) this.#kept.set(table, yield* this.#keep(table, commonTable));
     }
-    return yield* lowerQuery(this, this.optimized(this.#statement.query), anyRows);
+    const query = this.optimized(this.#statement.query);
+    yield undefined;
+    return yield* lowerQuery(this, query, anyRows);
   }
 
   *lower(plan: LogicalPlan, wish: Wish): Generator<undefined, PhysicalPlan> {

@@ -1,5 +1,9 @@
-import type { BoundExpression, BoundSort } from '#runtime/sql-plan/bound/bound-expression.ts';
-import type { NodesPlan, SchemaPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type {
+  BoundExpression,
+  BoundSort,
+  NodesPlan,
+  SchemaPlan,
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import { printExpressions } from '../explain/print-expression.ts';
 import type { TableAccess, TableRead, WantedColumn } from '../ports.ts';
 import { type LoweringContext, makeStep, type Wish } from './context.ts';

@@ -1,4 +1,4 @@
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { partsOf } from './expression-parts.ts';
 import { slotName } from './layout.ts';
 import { type PropertyAccess, propertyAccess } from './property-access.ts';

@@ -1,4 +1,4 @@
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 
 /**
  * Whether a condition is never TRUE for a row in which all columns of certain relations are NULL: so a row that an outer join

@@ -1,11 +1,11 @@
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
 import type {
+  BoundExpression,
   BoundQuery,
   BoundStatement,
   LogicalPlan,
   RelationColumn,
-} from '#runtime/sql-plan/bound/logical-plan.ts';
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import {
   aggregateExpressions,
   partsOf,

@@ -1,4 +1,4 @@
-import type { BoundCall, BoundColumn, BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundCall, BoundColumn, BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 
 /** `column -> 'key'` or `column ->> 'key'` with a constant key. */
 export interface PropertyAccess {

@@ -1,6 +1,6 @@
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
 import type {
   AggregatePlan,
+  BoundExpression,
   BoundQuery,
   CommonTablePlan,
   DistinctPlan,
@@ -9,7 +9,7 @@ import type {
   LogicalPlan,
   ProjectPlan,
   SetOperationPlan,
-} from '#runtime/sql-plan/bound/logical-plan.ts';
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import { conjunction, conjunctsOf, isVolatile, relationsIn } from './expression-parts.ts';
 import { rejectsNulls } from './null-rejection.ts';
 import { relationsOf } from './plan-parts.ts';

@@ -2,9 +2,9 @@ import { assert } from '#runtime/base/assert.ts';
 import type {
   BoundExpression,
   BoundQuantifiedQuery,
+  BoundQuery,
   BoundSubquery,
-} from '#runtime/sql-plan/bound/bound-expression.ts';
-import type { BoundQuery } from '#runtime/sql-plan/bound/logical-plan.ts';
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import {
   ExistsResult,
   QuantifiedResult,

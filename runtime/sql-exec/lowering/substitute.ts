@@ -1,4 +1,4 @@
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { isVolatileOrQuery, walk, withParts } from './expression-parts.ts';
 
 /** Most parts of an expression that may be computed twice: where it is used, and in a condition that was moved below it. */

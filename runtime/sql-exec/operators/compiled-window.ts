@@ -1,4 +1,4 @@
-import type { BoundWindow } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundWindow } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { CompiledAggregate } from './compiled-aggregate.ts';
 import type { RowExpression } from './row-expression.ts';

@@ -1,5 +1,5 @@
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { BoundQuantifiedQuery } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundQuantifiedQuery } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { type Comparator, comparatorOf } from '#runtime/sql-values/ordering/comparator.ts';
 import { valueBytes } from '#runtime/sql-values/ordering/value-bytes.ts';
 import { sameType } from '#runtime/sql-values/types/common-type.ts';

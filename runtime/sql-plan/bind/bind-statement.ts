@@ -1,5 +1,5 @@
 import type { ExplainStatement, QueryStatement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
-import type { BoundStatement } from '../bound/logical-plan.ts';
+import type { BoundStatement } from '../bound/bound-statement.ts';
 import type { StatementScope } from '../ports.ts';
 import { bindExpression } from './expressions/expression-binder.ts';
 import { Typing } from './expressions/typing.ts';

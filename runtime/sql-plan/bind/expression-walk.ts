@@ -1,7 +1,7 @@
 import { unreachable } from '#runtime/base/assert.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
-import type { BoundCase, BoundExpression } from '../bound/bound-expression.ts';
+import type { BoundCase, BoundExpression } from '../bound/bound-statement.ts';
 
 /** The expressions that an expression is made of, in order; those of its queries are not among them. */
 export function partsOf(expression: BoundExpression): readonly BoundExpression[] {

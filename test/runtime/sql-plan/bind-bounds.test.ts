@@ -6,7 +6,7 @@ import {
   rewriteExpression,
 } from '#runtime/sql-plan/bind/expression-walk.ts';
 import { suggestion } from '#runtime/sql-plan/bind/scopes/name-suggestions.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { booleanType, intType } from '#runtime/sql-values/types/basic-types.ts';
 import { bound, columns, errorOf, step } from './binding.ts';
 

@@ -3,8 +3,11 @@ import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { bindStatement } from '#runtime/sql-plan/bind/bind-statement.ts';
 import { partsOf } from '#runtime/sql-plan/bind/expression-walk.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
-import type { BoundStatement, LogicalPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type {
+  BoundExpression,
+  BoundStatement,
+  LogicalPlan,
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { StatementScope } from '#runtime/sql-plan/ports.ts';
 import { parseStatements } from '#runtime/sql-syntax/parse-statements.ts';
 import { Jsonb } from '#runtime/sql-values/sql-value.ts';

@@ -1,4 +1,4 @@
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { RowSource } from './row-source.ts';
 
 /** A way to find the nodes of a table. */

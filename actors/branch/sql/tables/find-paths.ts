@@ -5,7 +5,7 @@ import { nodesIn } from '#runtime/scan/changed-nodes.ts';
 import { changedFor, countPlaces, type ScanSource } from '#runtime/scan/scan.ts';
 import { END } from '#runtime/shard/binary-key.ts';
 import type { TableRead } from '#runtime/sql-exec/ports.ts';
-import type { BoundCall, BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundCall, BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { type NodeColumn, nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { readTypeCount } from '#runtime/tree/index-catalog.ts';

@@ -4,7 +4,7 @@ import type { Comparison } from '#runtime/index/key-range.ts';
 import { nodesIn } from '#runtime/scan/changed-nodes.ts';
 import { changedFor, countPlaces, type ScanSource } from '#runtime/scan/scan.ts';
 import type { TableRead } from '#runtime/sql-exec/ports.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import { type IndexFields, readTypeCount, wantedFields } from '#runtime/tree/index-catalog.ts';
 import { compoundColumns, type IndexColumn } from '#runtime/tree/index-name.ts';

@@ -1,4 +1,4 @@
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { type NodeColumn, nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 

@@ -2,7 +2,7 @@ import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { Evaluate } from '#runtime/sql-exec/expressions/evaluate.ts';
 import type { Operator, Row } from '#runtime/sql-exec/operator.ts';
 import type { WantedColumn } from '#runtime/sql-exec/ports.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { isHidden } from '../../reads/localize.ts';
 import { type FoundNode, NodeFinder, type StoredConditions } from './node-finder.ts';
 import { NodeRow, type RowNeeds } from './node-row.ts';

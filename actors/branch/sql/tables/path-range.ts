@@ -1,6 +1,6 @@
 import { compareTexts } from '#runtime/base/text/text-order.ts';
 import { AFTER_END, END, LONG_PART_BYTES, textBytes } from '#runtime/shard/binary-key.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { comparedColumn, comparisonOf, constantText } from './known-conditions.ts';
 import type { RowSource, ScanPart } from './row-source.ts';
 

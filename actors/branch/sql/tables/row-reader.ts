@@ -4,8 +4,7 @@ import { compileExpression } from '#runtime/sql-exec/expressions/compile-express
 import type { Evaluate } from '#runtime/sql-exec/expressions/evaluate.ts';
 import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { WantedColumn } from '#runtime/sql-exec/ports.ts';
-import type { BoundCall, BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
-import type { NodesPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { BoundCall, BoundExpression, NodesPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { type NodeColumn, nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { NodeRow, RowNeeds } from './node-row.ts';

@@ -11,7 +11,7 @@ import type { Execution } from '#runtime/sql-exec/execution.ts';
 import { compileExpression } from '#runtime/sql-exec/expressions/compile-expression.ts';
 import type { Operator, Row } from '#runtime/sql-exec/operator.ts';
 import type { TableAccess, TableRead } from '#runtime/sql-exec/ports.ts';
-import type { SchemaPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { SchemaPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import { listDefinitions } from '#runtime/tree/schema-store.ts';

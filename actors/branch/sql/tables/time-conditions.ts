@@ -1,5 +1,5 @@
 import type { Comparison } from '#runtime/index/key-range.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { CREATED_AT_INDEX, UPDATED_AT_INDEX } from '#runtime/tree/index-name.ts';
 import { comparedColumn, comparisonOf } from './known-conditions.ts';
 

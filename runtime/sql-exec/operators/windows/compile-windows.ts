@@ -3,7 +3,7 @@ import type {
   BoundExpression,
   BoundSort,
   BoundWindow,
-} from '#runtime/sql-plan/bound/bound-expression.ts';
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { CompiledAggregate } from '../compiled-aggregate.ts';
 import type { CompiledWindow, WindowPartitioning } from '../compiled-window.ts';

@@ -1,4 +1,4 @@
-import type { BoundConstant, BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundConstant, BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 

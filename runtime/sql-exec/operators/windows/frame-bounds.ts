@@ -1,5 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { BoundFrameEdge, BoundWindow } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundFrameEdge, BoundWindow } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { WindowPartition } from './window-partition.ts';
 
 /**

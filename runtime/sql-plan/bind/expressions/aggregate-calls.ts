@@ -1,4 +1,4 @@
-import type { BoundAggregate, BoundColumn } from '../../bound/bound-expression.ts';
+import type { BoundAggregate, BoundColumn } from '../../bound/bound-statement.ts';
 import type { ExpressionNumbers } from '../expression-walk.ts';
 
 /** The aggregates of a query while it is bound. They are columns of the relation of its groups, behind the keys. */

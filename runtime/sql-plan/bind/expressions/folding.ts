@@ -1,6 +1,6 @@
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
-import type { BoundCall, BoundConstant, BoundExpression } from '../../bound/bound-expression.ts';
+import type { BoundCall, BoundConstant, BoundExpression } from '../../bound/bound-statement.ts';
 import { FOLDED_LENGTH_MAX, FOLDED_WORK_MAX } from '../limits.ts';
 
 /**

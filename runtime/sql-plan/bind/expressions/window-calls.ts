@@ -1,4 +1,4 @@
-import type { BoundColumn, BoundWindow } from '../../bound/bound-expression.ts';
+import type { BoundColumn, BoundWindow } from '../../bound/bound-statement.ts';
 
 /** The windows of a query while it is bound. They are columns of a relation of their own. */
 export class WindowCalls {

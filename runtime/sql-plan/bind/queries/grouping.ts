@@ -1,5 +1,11 @@
 import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
-import type { BoundAggregate, BoundExpression, BoundSort, BoundWindow, LogicalPlan } from '../../bound/bound-statement.ts';
+import type {
+  BoundAggregate,
+  BoundExpression,
+  BoundSort,
+  BoundWindow,
+  LogicalPlan,
+} from '../../bound/bound-statement.ts';
 import type { AggregateCalls } from '../expressions/aggregate-calls.ts';
 import { rewriteExpression } from '../expression-walk.ts';
 import type { NameScope } from '../scopes/name-scope.ts';

@@ -1,6 +1,12 @@
 import type { Expression, SelectNode, SortItem } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { booleanType } from '#runtime/sql-values/types/basic-types.ts';
-import type { BoundExpression, BoundQuery, BoundSort, LogicalPlan, OutputColumn } from '../../bound/bound-statement.ts';
+import type {
+  BoundExpression,
+  BoundQuery,
+  BoundSort,
+  LogicalPlan,
+  OutputColumn,
+} from '../../bound/bound-statement.ts';
 import { AggregateCalls } from '../expressions/aggregate-calls.ts';
 import { WindowCalls } from '../expressions/window-calls.ts';
 import { NameScope } from '../scopes/name-scope.ts';

@@ -1,4 +1,4 @@
-import type { CommonTablePlan, RelationColumn } from '../../bound/logical-plan.ts';
+import type { CommonTablePlan, RelationColumn } from '../../bound/bound-statement.ts';
 
 /** What a name of a WITH clause means. */
 export type CommonTableEntry =

@@ -5,7 +5,7 @@ import { Jsonb } from '#runtime/sql-values/sql-value.ts';
 import { column, compare, constant, isIn, op, path, property } from '#test/support/bound-expressions.ts';
 import { type BranchFixture, callerWith, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
 import { schemaColumns } from '#runtime/sql-plan/schema-columns.ts';
-import type { SchemaPlan } from '#runtime/sql-plan/bound/logical-plan.ts';
+import type { SchemaPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { by, wanted, withTables, type Asked, type TableSetup } from '#test/support/sql-tables.ts';
 import { roleCaller } from '#test/support/role-caller.ts';
 

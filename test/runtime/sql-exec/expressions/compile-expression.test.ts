@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { defaultRequestLimits, RequestBudget } from '#runtime/budget/request-budget.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
 import { compileExpression } from '#runtime/sql-exec/expressions/compile-expression.ts';
-import type { BoundExpression } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundCase, BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
@@ -28,6 +28,11 @@ function scalar(over: Partial<ScalarFunction>): ScalarFunction {
 
 function call(called: ScalarFunction, ...args: BoundExpression[]): BoundExpression {
   return { kind: 'call', type: called.result, function: called, args };
+}
+
+function branch(when: BoundExpression, result: BoundExpression): BoundCase['branches'][number] {
+  // biome-ignore lint/suspicious/noThenProperty: the name of a branch's result, as in CASE
+  return { when, then: result };
 }
 
 /** A function whose call fails the test. */
@@ -96,10 +101,10 @@ describe('logic', () => {
 
   test('CASE evaluates the branch that it takes, and no other', () => {
     const branches = [
-      { when: constant(null), then: never },
-      { when: constant(false), then: never },
-      { when: column(0), then: constant(1, intType) },
-      { when: never, then: never },
+      branch(constant(null), never),
+      branch(constant(false), never),
+      branch(column(0), constant(1, intType)),
+      branch(never, never),
     ];
     const choice: BoundExpression = { kind: 'case', type: intType, branches, otherwise: never };
     expect(value(choice, [true])).toBe(1);

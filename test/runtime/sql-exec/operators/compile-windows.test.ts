@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { compileWindows, type WindowCompiler } from '#runtime/sql-exec/operators/windows/compile-windows.ts';
 import { ExpressionKeys } from '#runtime/sql-exec/operators/windows/expression-key.ts';
-import type { BoundExpression, BoundSort, BoundWindow } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundExpression, BoundSort, BoundWindow } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { resolveAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';

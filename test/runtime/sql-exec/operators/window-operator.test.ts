@@ -9,7 +9,7 @@ import type {
 } from '#runtime/sql-exec/operators/compiled-window.ts';
 import type { SortKey } from '#runtime/sql-exec/operators/sort-key.ts';
 import { WindowOperator } from '#runtime/sql-exec/operators/window-operator.ts';
-import type { BoundFrameEdge } from '#runtime/sql-plan/bound/bound-expression.ts';
+import type { BoundFrameEdge } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { resolveAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';

@@ -56,7 +56,7 @@ export class MemoryTables implements Tables {
     const conditions = read.conditions.map((condition) =>
       compileExpression<NodeRow>(condition, readColumn, this.#execution),
     );
-    const wanted = read.wanted.map(valueOf);
+    const wanted = read.wanted.map(readerOf);
     const { batchRows = 1_000 } = this.#options;
     const execution = this.#execution;
     const tables = this;
@@ -97,7 +97,7 @@ const readColumn: Parameters<typeof compileExpression<NodeRow>>[1] = (expression
   return (row) => row[name] ?? null;
 };
 
-function valueOf(wanted: WantedColumn): Evaluate<NodeRow> {
+function readerOf(wanted: WantedColumn): Evaluate<NodeRow> {
   if (wanted.kind === 'column') {
     const { name } = nodeColumns[wanted.column]!;
     return (row) => row[name] ?? null;
@@ -115,7 +115,7 @@ function valueOf(wanted: WantedColumn): Evaluate<NodeRow> {
 
 function compareRows(a: NodeRow, b: NodeRow, order: TableRead['order']): number {
   for (const { wanted, isDescending, nullsFirst } of order) {
-    const [x, y] = [valueOf(wanted)(a), valueOf(wanted)(b)];
+    const [x, y] = [readerOf(wanted)(a), readerOf(wanted)(b)];
     if (x === null && y === null) continue;
     if (x === null || y === null) return (x === null) === nullsFirst ? -1 : 1;
     const type =

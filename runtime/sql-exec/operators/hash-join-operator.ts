@@ -19,6 +19,9 @@ export interface JoinKeys {
 /** Estimated bytes of a list of positions. */
 const LIST_BYTES = 40;
 
+/** Estimated nanoseconds of looking a key up, or of adding it. */
+const LOOKUP_WORK = 300;
+
 const none: readonly number[] = [];
 
 /** A join on equality, that looks partners up in a hash table of the side that is kept. NULL equals nothing. */
@@ -60,6 +63,7 @@ export class HashJoinOperator extends JoinOperator {
   /** @returns undefined: a value is NULL, so the row has no partner */
   #keyOf(row: Row, expressions: readonly RowExpression[]): string | undefined {
     const values: SqlValue[] = [];
+    this.execution.spend(LOOKUP_WORK);
     for (const expression of expressions) {
       const value = expression(row);
       if (value === null) return undefined;

@@ -29,6 +29,9 @@ export interface JoinShape {
 
 /** Estimated nanoseconds for a pair that is looked at. */
 const PAIR_WORK = 40;
+/** Estimated nanoseconds of making a row of two, and of each of its slots. */
+const JOINED_WORK = 500;
+const SLOT_WORK = 5;
 
 /**
  * A join that keeps one side in memory, and looks for the partners of each row of the other side in it. A row that comes out
@@ -177,6 +180,9 @@ export abstract class JoinOperator implements Operator {
   }
 
   #joined(read: Row, kept: Row): Row {
-    return this.shape.keepsLeft ? [...kept, ...read] : [...read, ...kept];
+    const [left, right] = this.shape.keepsLeft ? [kept, read] : [read, kept];
+    this.execution.spend(JOINED_WORK + SLOT_WORK * (left.length + right.length));
+    // twice as fast as spreading both into a new array
+    return left.concat(right);
   }
 }

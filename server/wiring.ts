@@ -1,6 +1,7 @@
 import { tenantOf } from '#runtime/actor/actor-id.ts';
 import type { HttpServer } from '#protocols/http/uws-server.ts';
 import type { MemberState, MemberStatus } from '#protocols/rest/management/system.ts';
+import { parseStatement } from '#runtime/sql-syntax/parse-statements.ts';
 import { within } from '#runtime/base/time/within.ts';
 import type { Bus } from '#runtime/bus/ports.ts';
 import { openClusterEngine } from '#server/engine/open-cluster-engine.ts';
@@ -92,6 +93,8 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
       backupFolder: backupFolder(environment.options.server),
     }),
   );
+  // Makes the parser of SQL, which takes some hundred milliseconds at once: nobody waits for an answer yet.
+  parseStatement('SELECT 1');
   const { port, url } = await start(environment, resources, engine, services, http);
   parts.state = 'ready';
   let draining: Promise<void> | undefined;

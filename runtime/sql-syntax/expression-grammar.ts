@@ -1,7 +1,7 @@
 import type { IToken, ParserMethod } from 'chevrotain';
 import { CallGrammar, callNode } from './call-grammar.ts';
 import { endOf, nameOf, spanOf, textOf } from './grammar-base.ts';
-import { literalNumber } from './literal-number.ts';
+import { isBigintLimit, literalNumber } from './literal-number.ts';
 import type { Expression, LiteralNode, Query, TypeName } from './nodes/syntax-nodes.ts';
 import { OperatorChain } from './operator-chain.ts';
 import { comparisons, Precedence } from './precedence.ts';
@@ -62,7 +62,7 @@ export abstract class ExpressionGrammar extends CallGrammar {
       ]);
       this.ACTION(() => {
         const operator = sign.tokenType === minus ? '-' : sign.tokenType === plus ? '+' : 'NOT';
-        chain.prefix(operator, sign.startOffset);
+        chain.prefix(operator, sign.startOffset, isBigintLimit(this.LA(1).image));
       });
     });
     this.OR2([

@@ -22,3 +22,11 @@ export function literalNumber(image: string): Pick<LiteralNode, 'type' | 'value'
   const value = Number(image);
   return Number.isFinite(value) ? { type: 'double', value } : undefined;
 }
+
+/** The least BIGINT. It can be written only as a sign and a number that is too large for a BIGINT. */
+export const BIGINT_MIN = -9_223_372_036_854_775_808n;
+
+/** Whether a number, with a minus before it, is the least BIGINT. */
+export function isBigintLimit(image: string): boolean {
+  return image.endsWith('9223372036854775808') && /^0*9223372036854775808$/.test(image);
+}

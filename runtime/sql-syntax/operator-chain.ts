@@ -1,4 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
+import { BIGINT_MIN } from './literal-number.ts';
 import type { BinaryNode, CastNode, Expression, Span, UnaryNode } from './nodes/syntax-nodes.ts';
 import { binaryPrecedence, Precedence } from './precedence.ts';
 
@@ -24,6 +25,7 @@ type Pending =
       readonly precedence: number;
       readonly operator: UnaryNode['operator'];
       readonly start: number;
+      readonly isBeforeLimit: boolean;
     }
   | { readonly kind: 'binary'; readonly precedence: number; readonly operator: BinaryNode['operator'] }
   /** LIKE and IS DISTINCT FROM: a binary operator with a node of its own. */
@@ -43,13 +45,15 @@ export class OperatorChain {
   readonly #operands: Operand[] = [];
   readonly #pending: Pending[] = [];
 
+  /** An operand; `place` is that of its parentheses, if it stands in some. */
   operand(node: Expression, isParenthesised = false, place: Span = node.span): void {
     this.#operands.push({ node, isParenthesised, start: place.start, end: place.end });
   }
 
-  prefix(operator: UnaryNode['operator'], start: number): void {
+  /** A sign or NOT before an operand, which may be the number that makes the least BIGINT with a minus. */
+  prefix(operator: UnaryNode['operator'], start: number, isBeforeLimit = false): void {
     const precedence = operator === 'NOT' ? Precedence.not : Precedence.sign;
-    this.#pending.push({ kind: 'prefix', precedence, operator, start });
+    this.#pending.push({ kind: 'prefix', precedence, operator, start, isBeforeLimit });
   }
 
   /** @returns false when AND is needed first, because BETWEEN waits for it */
@@ -67,11 +71,13 @@ export class OperatorChain {
     return true;
   }
 
+  /** A binary operator whose node is not that of others: LIKE, ILIKE, IS DISTINCT FROM. */
   special(precedence: number, make: MakeSpecial): void {
     this.#reduce(precedence);
     this.#pending.push({ kind: 'special', precedence, make });
   }
 
+  /** BETWEEN; the AND that belongs to it comes as a binary operator. */
   between(isNegated: boolean): void {
     this.#reduce(Precedence.predicate);
     this.#pending.push({ kind: 'low', precedence: 0, isNegated });
@@ -118,7 +124,10 @@ export class OperatorChain {
     const right = this.#popOperand();
     if (top.kind === 'prefix') {
       const span = { start: top.start, end: right.end };
-      const node: Expression = { kind: 'unary', operator: top.operator, operand: right.node, span };
+      const node: Expression =
+        top.isBeforeLimit && top.operator === '-' && right.node.kind === 'literal'
+          ? { kind: 'literal', type: 'bigint', value: BIGINT_MIN, span }
+          : { kind: 'unary', operator: top.operator, operand: right.node, span };
       this.#operands.push({ node, isParenthesised: false, ...span });
       return;
     }

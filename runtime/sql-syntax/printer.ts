@@ -109,6 +109,9 @@ function precedenceOf(node: Expression): number {
       return Precedence.cast;
     case 'subscript':
       return Precedence.subscript;
+    case 'literal':
+      // The least BIGINT has a sign.
+      return typeof node.value === 'bigint' && node.value < 0n ? Precedence.sign : Precedence.primary;
     default:
       return Precedence.primary;
   }

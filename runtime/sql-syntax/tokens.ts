@@ -29,6 +29,7 @@ function pattern(endOf: (text: string, start: number) => number) {
   };
 }
 
+/** A name in quotation marks. */
 export const quotedName = createToken({
   name: 'QuotedName',
   label: 'a name',
@@ -37,6 +38,7 @@ export const quotedName = createToken({
   line_breaks: true,
   categories: [identifier, anyLabel],
 });
+/** A string `'…'`. */
 export const text = createToken({
   name: 'Text',
   label: 'a string',
@@ -44,6 +46,7 @@ export const text = createToken({
   start_chars_hint: ["'"],
   line_breaks: true,
 });
+/** A string `$$…$$` or `$tag$…$tag$`. */
 export const dollarText = createToken({
   name: 'DollarText',
   label: 'a string',
@@ -54,11 +57,13 @@ export const dollarText = createToken({
   start_chars_hint: ['$'],
   line_breaks: true,
 });
+/** A number without a sign. */
 export const number = createToken({
   name: 'Number',
   label: 'a number',
   pattern: /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/,
 });
+/** `$1`. */
 export const parameter = createToken({ name: 'Parameter', label: 'a parameter', pattern: /\$\d+/ });
 /** The beginning of `$.properties.a`. */
 export const pathStart = createToken({ name: 'PathStart', label: '$.', pattern: /\$\./ });
@@ -114,16 +119,27 @@ export const strange = createToken({
   line_breaks: true,
 });
 
+/** `+` */
 export const plus = symbol('Plus', '+', binaryOperator);
+/** `-` */
 export const minus = symbol('Minus', '-', binaryOperator);
+/** `*` */
 export const star = symbol('Star', '*', binaryOperator);
+/** `::` */
 export const doubleColon = symbol('DoubleColon', '::');
+/** `(` */
 export const leftParenthesis = symbol('LeftParenthesis', '(');
+/** `)` */
 export const rightParenthesis = symbol('RightParenthesis', ')');
+/** `[` */
 export const leftBracket = symbol('LeftBracket', '[');
+/** `]` */
 export const rightBracket = symbol('RightBracket', ']');
+/** `,` */
 export const comma = symbol('Comma', ',');
+/** `.` */
 export const dot = symbol('Dot', '.');
+/** `;` */
 export const semicolon = symbol('Semicolon', ';');
 
 /** Longest first, because the lexer takes the first that fits. */

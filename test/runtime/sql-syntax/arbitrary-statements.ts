@@ -55,7 +55,10 @@ const leaf: fc.Arbitrary<Expression> = fc.oneof(
     .map((value): Expression => ({ kind: 'literal', type: 'double', value, span })),
   text.map((value): Expression => ({ kind: 'literal', type: 'text', value, span })),
   fc.boolean().map((value): Expression => ({ kind: 'literal', type: 'boolean', value, span })),
-  fc.constant<Expression>({ kind: 'literal', type: 'null', value: null, span }),
+  fc.constantFrom<Expression>(
+    { kind: 'literal', type: 'null', value: null, span },
+    { kind: 'literal', type: 'bigint', value: -(2n ** 63n), span },
+  ),
   text.map((value): Expression => ({ kind: 'interval', text: value, span })),
   fc.nat({ max: 20 }).map((index): Expression => ({ kind: 'parameter', index, span })),
   fc

@@ -137,7 +137,7 @@ beforeAll(async () => {
   for (const top of ['/a', '/b', '/ab', '/a/c']) await branch.create(top, { t: 'a' }, 'test:Text');
   const homes = ['/a', '/b', '/a/c', ''];
   for (const [at, k] of values.entries()) {
-    const t = ['a', 'b', `${long}${at % 3}`][at % 3] as string;
+    const t = ['a', 'b', `${long}${at % 4}`][at % 3] as string;
     const unique = at % 2 === 0 ? { u: at } : {};
     const properties = { ...(k === null ? {} : { k }), t, secret: k, ...unique };
     await branch.create(`${homes[at % 4]}/n${at}`, properties, typeFor(k));

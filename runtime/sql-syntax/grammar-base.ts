@@ -64,9 +64,10 @@ export abstract class GrammarBase extends EmbeddedActionsParser {
   #source = '';
   #queryParentheses: ReadonlySet<IToken> = new Set();
 
-  constructor() {
+  /** @param validates whether the grammar is checked for ambiguities, which doubles the time; a test does so */
+  constructor(validates: boolean) {
     // One token ahead decides nearly everywhere; the rest is told by gates, which cost less than a longer look.
-    super(vocabulary, { maxLookahead: 1, errorMessageProvider: messages });
+    super(vocabulary, { maxLookahead: 1, skipValidations: !validates, errorMessageProvider: messages });
   }
 
   /** Makes a statement the one to be read. */

@@ -11,8 +11,18 @@ export interface ParsedStatement {
   readonly statement: Statement;
 }
 
-/** Made once, when it is needed first: it analyses the grammar, which takes some ten milliseconds. */
 let grammar: QueryGrammar | undefined;
+
+/** One parser reads everything: making it analyses the grammar, which takes some 50 ms. */
+function theGrammar(): QueryGrammar {
+  grammar ??= new QueryGrammar();
+  return grammar;
+}
+
+/** Makes the parser, so that the first statement need not wait for it. Called while a process starts. */
+export function prepareParser(): void {
+  parseStatements('SELECT 1');
+}
 
 /**
  * Reads a text of one or several statements with `;` between them. Empty ones are left out. It gives way between two
@@ -23,11 +33,11 @@ let grammar: QueryGrammar | undefined;
  */
 export function* parseStatementsInSteps(text: string): Generator<undefined, readonly ParsedStatement[]> {
   if (text.trim() === '') throw invalid('Empty statement');
-  grammar ??= new QueryGrammar();
+  const parser = theGrammar();
   const statements: ParsedStatement[] = [];
   for (const piece of tokenize(text)) {
     if (statements.length > 0) yield;
-    const statement = grammar.read(piece, text);
+    const statement = parser.read(piece, text);
     checkTreeDepth(statement, text);
     statements.push({ text, statement });
   }

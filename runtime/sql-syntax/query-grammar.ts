@@ -30,8 +30,8 @@ const GROUPINGS: ReadonlySet<string> = new Set(['ROLLUP', 'CUBE']);
 
 /** The rules for queries and statements. One instance reads one statement after the other. */
 export class QueryGrammar extends SourceGrammar {
-  constructor() {
-    super();
+  constructor(validates = false) {
+    super(validates);
     this.performSelfAnalysis();
   }
 

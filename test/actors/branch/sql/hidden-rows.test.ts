@@ -27,6 +27,7 @@ const definition = {
     { name: 'title', type: 'String', index: ['Property'], is_translatable: true },
     { name: 'secret', type: 'String', index: ['Property'], is_translatable: true },
     { name: 'code', type: 'String', unique: true },
+    { name: 'count', type: 'Number', index: ['Property'] },
   ],
 };
 
@@ -66,7 +67,7 @@ async function open({ hidden, secrets }: (typeof worlds)[number]): Promise<Branc
     await create(
       each,
       `hidden-${at}`,
-      { title: 'no number', secret: 'no number', code: each, link: 1 },
+      { title: 'no number', secret: 'no number', code: each, link: 1, ...(at === 0 ? { count: 5 } : {}) },
       at === 0 ? 'test:Document' : 'test:Other',
     );
   if (hidden.length > 0)
@@ -162,6 +163,13 @@ const questions: readonly Asked[] = [
   {
     conditions: [op('@>', column('properties'), constant(new Jsonb({ secret: 'apple' }), { name: 'jsonb' }))],
   },
+  { wanted: [wanted('name'), { kind: 'property', key: 'secret', isText: true }] },
+  { conditions: [op('=', property('title'), constant('Title one'))] },
+  {
+    conditions: [compare('node_type', '=', 'test:Document')],
+    order: [by({ kind: 'property', key: 'count', isText: true })],
+    limit: 2,
+  },
   { order: [by({ kind: 'property', key: 'secret', isText: true })], limit: 2 },
   { order: [by({ kind: 'property', key: 'title', isText: true })], limit: 2 },
   { conditions: [op('>', secretText, constant('a'))], plan: { locales: ['de'] } },
@@ -207,6 +215,20 @@ describe.each(callers)('to %s', (_name, caller) => {
     expect(seen[isAbsent]?.found).toHaveLength(3);
   });
 
+  it('indexes of hidden properties are not used', () => {
+    const [first] = branches as [BranchFixture, BranchFixture];
+    const ofType = compare('node_type', '=', 'test:Document');
+    const plans = (setup: { readonly caller?: Caller }): readonly string[] =>
+      withTables(first, setup, (tables) =>
+        ['secret', 'code', 'title'].map((name) => {
+          const paths = tables.every({ conditions: [ofType, op('=', property(name), constant('apple'))] });
+          return `${name}: ${paths.some(({ path: { facts } }) => facts === name)}`;
+        }),
+      );
+    expect(plans({})).toEqual(['secret: true', 'code: true', 'title: true']);
+    expect(plans({ caller })).toEqual(['secret: false', 'code: false', expect.stringContaining('title')]);
+  });
+
   it('conditions do not look at hidden nodes', () => {
     const [first] = branches as [BranchFixture, BranchFixture];
     withTables(first, { caller }, (tables) => {
@@ -218,6 +240,13 @@ describe.each(callers)('to %s', (_name, caller) => {
         conditions: [op('=', column('name'), constant('hidden')), failing],
       }))
         expect({ how: how.name, rows }).toEqual({ how: how.name, rows: [] });
+      // Rows behind one that does not tell in place are asked about again, and conditions still decide about them.
+      const found = {
+        conditions: [op('=', property('title'), constant('Title two'))],
+        wanted: [wanted('id')],
+      };
+      for (const { path: how, rows } of tables.every(found))
+        expect({ how: how.name, rows }).toEqual({ how: how.name, rows: [['two']] });
     });
   });
 });

@@ -3,9 +3,9 @@ import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { sameType } from '#runtime/sql-values/types/common-type.ts';
 import { printExpressions } from '../explain/print-expression.ts';
 import type { Operator } from '../operator.ts';
-import { HashJoinOperator, type JoinKeys } from '../operators/hash-join-operator.ts';
-import type { JoinPair, JoinShape } from '../operators/join-operator.ts';
-import { NestedLoopJoinOperator } from '../operators/nested-loop-join-operator.ts';
+import { HashJoinOperator, type JoinKeys } from '../operators/joins/hash-join-operator.ts';
+import type { JoinPair, JoinShape } from '../operators/joins/join-operator.ts';
+import { NestedLoopJoinOperator } from '../operators/joins/nested-loop-join-operator.ts';
 import {
   anyRows,
   compileFor,

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
-import { NaiveQuery } from '../../support/naive-query.ts';
-import { SqlInMemory } from '../../support/sql-in-memory.ts';
+import { NaiveQuery } from '#test/support/naive-query.ts';
+import { SqlInMemory } from '#test/support/sql-in-memory.ts';
 import { randomStatement, randomWorkspaces } from './random-statements.ts';
 
 function sorted(rows: readonly Row[]): readonly string[] {

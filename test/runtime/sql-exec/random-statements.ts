@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Jsonb } from '#runtime/sql-values/sql-value.ts';
-import type { NodeRow } from '../../support/memory-tables.ts';
+import type { NodeRow } from '#test/support/memory-tables.ts';
 
 /** The workspaces of random statements. */
 export const workspaceNames = ['a', 'b', 'c'] as const;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { Jsonb } from '#runtime/sql-values/sql-value.ts';
-import type { NodeRow } from '../../support/memory-tables.ts';
-import { SqlInMemory, sqlRows } from '../../support/sql-in-memory.ts';
+import type { NodeRow } from '#test/support/memory-tables.ts';
+import { SqlInMemory, sqlRows } from '#test/support/sql-in-memory.ts';
 
 function node(id: string, name: string | null, version: number | null, properties = {}): NodeRow {
   return { id, name, version, properties: new Jsonb(properties) };

@@ -1,8 +1,8 @@
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
-import type { Execution } from '../execution.ts';
-import type { Operator, Row } from '../operator.ts';
-import { BATCH_ROWS } from './generated-operator.ts';
-import { ROW_WORK } from './row-memory.ts';
+import type { Execution } from '../../execution.ts';
+import type { Operator, Row } from '../../operator.ts';
+import { BATCH_ROWS } from '../generated-operator.ts';
+import { ROW_WORK } from '../row-memory.ts';
 import { JoinSide } from './join-side.ts';
 
 /** Two rows that may belong together. There is one object for all pairs of a join, because most pairs are no rows. */

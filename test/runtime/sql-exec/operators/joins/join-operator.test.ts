@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { Operator, Row } from '#runtime/sql-exec/operator.ts';
-import { HashJoinOperator } from '#runtime/sql-exec/operators/hash-join-operator.ts';
-import type { JoinPair, JoinShape } from '#runtime/sql-exec/operators/join-operator.ts';
-import { NestedLoopJoinOperator } from '#runtime/sql-exec/operators/nested-loop-join-operator.ts';
+import { HashJoinOperator } from '#runtime/sql-exec/operators/joins/hash-join-operator.ts';
+import type { JoinPair, JoinShape } from '#runtime/sql-exec/operators/joins/join-operator.ts';
+import { NestedLoopJoinOperator } from '#runtime/sql-exec/operators/joins/nested-loop-join-operator.ts';
 import { intType } from '#runtime/sql-values/types/basic-types.ts';
-import { batchesOf, executionWith, RowsInput } from './operator-fixture.ts';
+import { batchesOf, executionWith, RowsInput } from '../operator-fixture.ts';
 
 type JoinType = 'inner' | 'left' | 'right' | 'full';
 const types: readonly JoinType[] = ['inner', 'left', 'right', 'full'];

@@ -1,6 +1,6 @@
-import type { Execution } from '../execution.ts';
-import type { Operator, Row } from '../operator.ts';
-import { ROW_WORK, rowBytes } from './row-memory.ts';
+import type { Execution } from '../../execution.ts';
+import type { Operator, Row } from '../../operator.ts';
+import { ROW_WORK, rowBytes } from '../row-memory.ts';
 
 /** The rows of one side of a join, kept in memory, with a mark at those that have found a partner. */
 export class JoinSide {

@@ -1,12 +1,12 @@
 import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
-import type { Execution } from '../execution.ts';
-import { keyWork } from '../expressions/key-work.ts';
-import type { Row } from '../operator.ts';
+import type { Execution } from '../../execution.ts';
+import { keyWork } from '../../expressions/key-work.ts';
+import type { Row } from '../../operator.ts';
 import { JoinOperator, type JoinShape } from './join-operator.ts';
-import type { RowExpression } from './row-expression.ts';
-import { keyBytes } from './row-memory.ts';
+import type { RowExpression } from '../row-expression.ts';
+import { keyBytes } from '../row-memory.ts';
 
 /** What must be equal of both sides. */
 export interface JoinKeys {

@@ -90,6 +90,32 @@ describe('joins', () => {
     expect(rows(sql)).toEqual([]);
   });
 
+  test('OR keeps the rows that an outer join has filled, where one side of it may hold for them', () => {
+    const sql = `SELECT b.id FROM 'beds' b LEFT JOIN 'plants' p ON p.name = b.name WHERE p.id = 'p1' OR b.id = 'b2'`;
+    expect(rows(sql).flat()).toEqual(['b1', 'b2']);
+  });
+
+  test('so does what is not NULL for NULL', () => {
+    const sql = `SELECT b.id FROM 'beds' b LEFT JOIN 'plants' p ON p.name = b.name WHERE p.name IS DISTINCT FROM 'north'`;
+    expect(rows(sql).flat()).toEqual(['b2', 'b3']);
+  });
+
+  test('a condition leaves out the row of a group without keys', () => {
+    expect(rows(`SELECT n FROM (SELECT COUNT(*) AS n FROM 'beds') AS t WHERE FALSE`)).toEqual([]);
+    expect(rows(`SELECT COUNT(*) AS n FROM 'beds' HAVING FALSE`)).toEqual([]);
+  });
+
+  test('a condition above a limit, and one above a window, chooses among what they have seen', () => {
+    expect(rows(`SELECT id FROM (SELECT id FROM 'beds' ORDER BY id LIMIT 1) AS t WHERE id = 'b2'`)).toEqual(
+      [],
+    );
+    expect(
+      rows(
+        `SELECT r FROM (SELECT id, ROW_NUMBER() OVER (ORDER BY id) AS r FROM 'beds') AS t WHERE id = 'b2'`,
+      ),
+    ).toEqual([[2]]);
+  });
+
   test('= ALL of an empty list keeps the rows that a LEFT JOIN has filled', () => {
     const sql = `SELECT b.id FROM 'beds' b LEFT JOIN 'plants' p ON b.name = p.name WHERE p.version = ALL (SELECT version FROM 'beds' WHERE FALSE) ORDER BY b.id`;
     expect(rows(sql)).toEqual([['b1'], ['b1'], ['b2'], ['b3']]);
@@ -282,6 +308,28 @@ describe('common tables', () => {
     expect(() => run.json(sql)).toThrow(expect.objectContaining({ code: 'REQUEST_TOO_EXPENSIVE' }));
     expect(run.longestStep).toBeLessThan(2_000_000);
     expect(run.execution.budget.memory).toBe(0);
+  });
+});
+
+describe('memory', () => {
+  const long = `REPEAT('x', 1000)`;
+  const numbers = (union: string): string =>
+    `WITH RECURSIVE t AS (SELECT 1 AS n, ${long} AS x ${union} SELECT n + 1, x FROM t WHERE n < 500) SELECT MAX(n) AS m FROM t`;
+
+  test('of the rows that a recursive table knows is counted', () => {
+    const limits = { memoryMax: 1_500_000 };
+    expect(sqlRows(numbers('UNION ALL'), { limits })).toEqual([[500]]);
+    expect(() => sqlRows(numbers('UNION'), { limits })).toThrow(
+      expect.objectContaining({ code: 'REQUEST_TOO_EXPENSIVE' }),
+    );
+  });
+
+  test('of the values that a subquery gives is counted', () => {
+    const sql = `SELECT 'x' IN (SELECT id FROM 'many') AS e`;
+    expect(sqlRows(sql, { workspaces: garden })).toEqual([[false]]);
+    expect(() => sqlRows(sql, { workspaces: garden, limits: { memoryMax: 100_000 } })).toThrow(
+      expect.objectContaining({ code: 'REQUEST_TOO_EXPENSIVE' }),
+    );
   });
 });
 

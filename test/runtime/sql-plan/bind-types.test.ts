@@ -30,12 +30,19 @@ describe('literals', () => {
     expect(expression('1 / 0')).toBe('/(1, 0)');
   });
 
-  it('are not folded when they are long or the function is volatile', () => {
+  it('are not folded when they are long', () => {
     const long = 'x'.repeat(1_001);
     expect(expression(`UPPER('${long}')`)).toMatch(/^UPPER\(x/);
     expect(expression(`UPPER('${'x'.repeat(100)}')`)).toBe('X'.repeat(100));
     expect(expression(`REPEAT('${'x'.repeat(600)}', 2)`)).toMatch(/^REPEAT\(/);
     expect(expression(`'${long}' || 'a'`)).toMatch(/^\|\|\(/);
+  });
+
+  it('are not folded when the call takes long, or doubles JSON', () => {
+    expect(expression(`JSON_EXISTS('[1]'::jsonb, '$[0]')`)).toBe('true');
+    expect(expression(`JSON_EXISTS('[1]'::jsonb, '$..*')`)).toMatch(/^JSON_EXISTS\(/);
+    expect(expression(`'[1]'::jsonb || '[2]'::jsonb`)).toMatch(/^\|\|\(/);
+    expect(expression(`JSONB_ARRAY_LENGTH($1)`, [[1, 2]])).toMatch(/^JSONB_ARRAY_LENGTH\(/);
   });
 });
 

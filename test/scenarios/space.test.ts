@@ -8,8 +8,11 @@ import { ADMIN_PASSWORD, startServer, type TestServer } from '#test/support/serv
 import { canMount, SmallVolume } from '#test/support/small-volume.ts';
 import { until } from '#test/support/until.ts';
 
-/** Size of the volume. */
-const VOLUME_BYTES = 48 * 1024 * 1024;
+/**
+ * Size of the volume. Between the marks there have to be many times what members write by themselves while a test
+ * waits: a log allocates a mebibyte ahead, for each of three members.
+ */
+const VOLUME_BYTES = 256 * 1024 * 1024;
 
 /** Where nothing can be mounted, the file system tells of such a volume; everything else is real. */
 class ToldVolume {

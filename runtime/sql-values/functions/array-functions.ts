@@ -4,6 +4,7 @@ import type { SqlValue } from '../sql-value.ts';
 import { comparatorOf } from '../ordering/comparator.ts';
 import { splitAt } from '../text/find-part.ts';
 import { joined } from '../text/joined.ts';
+import { ownText } from '../text/own-text.ts';
 import { textLength, textWork, toText } from '../to-text.ts';
 import { arrayOf, intType, textType } from '../types/basic-types.ts';
 import { commonOfTwo } from '../types/common-type.ts';
@@ -46,9 +47,7 @@ export const arrayFunctions: readonly FunctionDefinition[] = [
     parameters: [array],
     result: intType,
     isStrict: true,
-    work: ([items]) =>
-      array.element?.name === 'array' ? (items as readonly SqlValue[]).length * ELEMENT_WORK : 0,
-    evaluate: (items) => cardinality(items as readonly SqlValue[], array),
+    evaluate: (items) => (items as readonly SqlValue[]).length,
   })),
   ofArray('ARRAY_POSITION', 2, 3, (array, [wanted, start]) => {
     const element = commonOfTwo(array.element ?? textType, wanted!);
@@ -90,8 +89,13 @@ function ofArray(
 function split(text: string | null, delimiter: string | null, nullText?: string | null): SqlValue {
   if (text === null) return null;
   if (text === '') return [];
-  const pieces = delimiter === null ? [...text] : delimiter === '' ? [text] : splitAt(text, delimiter);
+  const pieces = piecesOf(text, delimiter);
   return typeof nullText === 'string' ? pieces.map((piece) => (piece === nullText ? null : piece)) : pieces;
+}
+
+function piecesOf(text: string, delimiter: string | null): readonly string[] {
+  if (delimiter === null) return [...text];
+  return delimiter === '' ? [text] : splitAt(text, delimiter).map((piece) => ownText(piece, text));
 }
 
 function textsOf(items: readonly SqlValue[], array: SqlType, nullText: string | null): string[] {
@@ -100,8 +104,6 @@ function textsOf(items: readonly SqlValue[], array: SqlType, nullText: string | 
   for (const item of items) {
     if (item === null) {
       if (nullText !== null) texts.push(nullText);
-    } else if (element.name === 'array') {
-      for (const text of textsOf(item as readonly SqlValue[], element, nullText)) texts.push(text);
     } else {
       texts.push(toText(item, element));
     }
@@ -109,21 +111,9 @@ function textsOf(items: readonly SqlValue[], array: SqlType, nullText: string | 
   return texts;
 }
 
-/** @returns NULL for an empty array, and for a dimension that it has not */
+/** @returns NULL for an empty array, and for a second dimension, which no array has */
 function lengthOf(items: readonly SqlValue[], dimension: number): SqlValue {
-  if (dimension < 1 || items.length === 0) return null;
-  if (dimension === 1) return items.length;
-  const [first] = items;
-  return Array.isArray(first) ? lengthOf(first, dimension - 1) : null;
-}
-
-function cardinality(items: readonly SqlValue[], array: SqlType): number {
-  const element = array.element;
-  if (element?.name !== 'array') return items.length;
-  return items.reduce(
-    (sum: number, item) => sum + (item === null ? 0 : cardinality(item as readonly SqlValue[], element)),
-    0,
-  );
+  return dimension === 1 && items.length > 0 ? items.length : null;
 }
 
 /** @param from the place at which the search begins, from 1 @returns the place, or NULL */

@@ -3,6 +3,7 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import type { ScalarFunction } from '../scalar-function.ts';
 import { booleanType, intType, jsonbType, pathType, textType } from '../types/basic-types.ts';
 import { type FunctionDefinition, overloaded, strict } from './overload.ts';
+import { ownText } from '../text/own-text.ts';
 
 /** Estimated nanoseconds per UTF-16 unit of a path. */
 const UNIT_WORK = 2;
@@ -92,7 +93,7 @@ function ancestorAt(path: string, depth: number): string | null {
   if (depth === 0) return '/';
   let end = 0;
   for (let left = depth; left > 0 && end >= 0; left -= 1) end = path.indexOf('/', end + 1);
-  return end < 0 ? path : path.slice(0, end);
+  return end < 0 ? path : ownText(path.slice(0, end), path);
 }
 
 /** By whole segments: `/a` is no beginning of `/ab`. */

@@ -1,6 +1,7 @@
 import { characterCount, offsetAfter } from '../text/characters.ts';
 import { requireTextLength, TEXT_LENGTH_MAX } from '../text/text-limit.ts';
 import { type FunctionDefinition, overloaded, strict } from './overload.ts';
+import { ownText } from '../text/own-text.ts';
 
 /** Estimated nanoseconds per UTF-16 unit of the result. */
 const RESULT_WORK = 1;
@@ -53,11 +54,11 @@ function padWork(text: string, length: number, fill: string | undefined): number
 function padded(text: string, length: number, fill: string = ' ', isLeft: boolean): string {
   if (length <= 0) return '';
   const missing = length - characterCount(text);
-  if (missing <= 0) return text.slice(0, offsetAfter(text, length));
+  if (missing <= 0) return ownText(text.slice(0, offsetAfter(text, length)), text);
   if (fill === '') return text;
   const fillCharacters = characterCount(fill);
   const times = Math.floor(missing / fillCharacters);
-  const rest = fill.slice(0, offsetAfter(fill, missing % fillCharacters));
+  const rest = ownText(fill.slice(0, offsetAfter(fill, missing % fillCharacters)), fill);
   requireTextLength(text.length + times * fill.length + rest.length, isLeft ? 'LPAD result' : 'RPAD result');
   const filling = fill.repeat(times) + rest;
   return isLeft ? filling + text : text + filling;

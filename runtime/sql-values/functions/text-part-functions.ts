@@ -3,6 +3,7 @@ import { characterCount, offsetAfter, offsetBeforeLast } from '../text/character
 import { joined } from '../text/joined.ts';
 import { findPart, splitAt } from '../text/find-part.ts';
 import { type FunctionDefinition, overloaded, strict } from './overload.ts';
+import { ownText } from '../text/own-text.ts';
 
 /** Estimated nanoseconds per UTF-16 unit that is looked at. */
 const UNIT_WORK = 5;
@@ -77,18 +78,20 @@ function substring(text: string, start: number, count: number | undefined): stri
   if (count !== undefined && count < 0) throw invalid('SUBSTRING: the length is negative');
   const first = Math.max(start, 1) - 1;
   const from = offsetAfter(text, first);
-  if (count === undefined) return text.slice(from);
+  if (count === undefined) return ownText(text.slice(from), text);
   const last = start - 1 + count;
   const rest = text.slice(from);
-  return last <= first ? '' : rest.slice(0, offsetAfter(rest, last - first));
+  return last <= first ? '' : ownText(rest.slice(0, offsetAfter(rest, last - first)), text);
 }
 
 function left(text: string, count: number): string {
-  return text.slice(0, count >= 0 ? offsetAfter(text, count) : offsetBeforeLast(text, -count));
+  const end = count >= 0 ? offsetAfter(text, count) : offsetBeforeLast(text, -count);
+  return ownText(text.slice(0, end), text);
 }
 
 function right(text: string, count: number): string {
-  return text.slice(count >= 0 ? offsetBeforeLast(text, count) : offsetAfter(text, -count));
+  const start = count >= 0 ? offsetBeforeLast(text, count) : offsetAfter(text, -count);
+  return ownText(text.slice(start), text);
 }
 
 function trimmed(text: string, set: string | undefined, isLeft: boolean, isRight: boolean): string {
@@ -105,7 +108,7 @@ function trimmed(text: string, set: string | undefined, isLeft: boolean, isRight
     if (!removed.has(text.slice(start, to))) break;
     to = start;
   }
-  return text.slice(from, to);
+  return ownText(text.slice(from, to), text);
 }
 
 function replaced(text: string, from: string, to: string): string {
@@ -118,7 +121,7 @@ function splitPart(text: string, delimiter: string, field: number): string {
   if (field === 0) throw invalid('SPLIT_PART: the number of a field must not be zero');
   if (delimiter === '') return field === 1 || field === -1 ? text : '';
   const pieces = splitAt(text, delimiter);
-  return pieces[field > 0 ? field - 1 : pieces.length + field] ?? '';
+  return ownText(pieces[field > 0 ? field - 1 : pieces.length + field] ?? '', text);
 }
 
 /** Number of the character at which a part begins, from 1; 0 when it is not there. */

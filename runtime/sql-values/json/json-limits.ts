@@ -28,6 +28,8 @@ interface JsonSize {
   readonly values: number;
   /** Estimated nanoseconds for copying or writing it once. */
   readonly work: number;
+  /** Levels of nesting; 0 for a scalar. */
+  readonly levels: number;
   /** Which limit is exceeded; then the rest was not measured. */
   readonly excess: 'bytes' | 'levels' | undefined;
 }
@@ -39,15 +41,24 @@ class Measuring {
   bytes = 0;
   values = 0;
   work = 0;
+  levels = 0;
   excess: JsonSize['excess'];
 
+  /** @param levels of nesting around the value */
   add(value: JsonValue, levels: number): void {
+    // A value that was put together from others has them as members: what was measured is not measured again.
+    const known = levels === 1 ? measured(value) : undefined;
+    if (known !== undefined) {
+      this.#addMeasured(known, levels);
+      return;
+    }
     this.bytes += VALUE_BYTES;
     this.values += 1;
     this.work += VALUE_WORK;
     if (typeof value === 'string') this.#addText(value);
     if (typeof value !== 'object' || value === null) return;
-    if (levels >= JSON_LEVELS_MAX) {
+    this.levels = Math.max(this.levels, levels + 1);
+    if (this.levels > JSON_LEVELS_MAX) {
       this.excess = 'levels';
       return;
     }
@@ -66,25 +77,36 @@ class Measuring {
     }
   }
 
+  #addMeasured(size: JsonSize, levels: number): void {
+    this.bytes += size.bytes;
+    this.values += size.values;
+    this.work += size.work;
+    this.levels = Math.max(this.levels, levels + size.levels);
+    this.excess ??= size.excess ?? (this.levels > JSON_LEVELS_MAX ? 'levels' : undefined);
+  }
+
   #addText(text: string): void {
     this.bytes += text.length;
     this.work += text.length * CHARACTER_WORK;
   }
 
   #isWithin(): boolean {
-    if (this.bytes > JSON_BYTES_MAX) this.excess = 'bytes';
+    if (this.bytes > JSON_BYTES_MAX) this.excess ??= 'bytes';
     return this.excess === undefined;
   }
 }
 
+function measured(value: JsonValue): JsonSize | undefined {
+  return typeof value === 'object' && value !== null ? sizes.get(value) : undefined;
+}
+
 function sizeOf(value: JsonValue): JsonSize {
-  const isContainer = typeof value === 'object' && value !== null;
-  const known = isContainer ? sizes.get(value) : undefined;
+  const known = measured(value);
   if (known !== undefined) return known;
   const measuring = new Measuring();
   measuring.add(value, 0);
   if (measuring.bytes > JSON_BYTES_MAX) measuring.excess ??= 'bytes';
-  if (isContainer) sizes.set(value, measuring);
+  if (typeof value === 'object' && value !== null) sizes.set(value, measuring);
   return measuring;
 }
 

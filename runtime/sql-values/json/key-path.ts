@@ -2,6 +2,7 @@ import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
 import { isJsonArray, type JsonValue } from '#runtime/content/values/json-value.ts';
 import { Jsonb, type SqlValue } from '../sql-value.ts';
 import { parseJson } from './parse-json.ts';
+import { ownText } from '../text/own-text.ts';
 
 /** Most keys of a path. */
 const KEYS_MAX = 1_000;
@@ -97,7 +98,7 @@ function elementAt(text: string, from: number, end: number): Element {
   }
   if (at > end) throw badPath('text ends after a backslash');
   pieces.push(text.slice(copied, at));
-  const value = pieces.join('').trimEnd();
+  const value = ownText(pieces.join('').trimEnd(), text);
   if (value === '') throw badPath('a key is empty; write it as ""');
   return { value: value.toUpperCase() === 'NULL' && pieces.length === 1 ? null : value, end: at };
 }
@@ -119,7 +120,7 @@ function quotedAt(text: string, quote: number, end: number): Element {
   at += 1;
   while (at < end && text[at] === ' ') at += 1;
   if (at < end && text[at] !== ',') throw badPath(`unexpected '${text[at]}'`);
-  return { value: pieces.join(''), end: at };
+  return { value: ownText(pieces.join(''), text), end: at };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
 import type { SqlType } from '../sql-type.ts';
 
 /** Type of an untyped NULL, and of a literal text before its context is known. */
@@ -34,7 +35,13 @@ export function elementOf(type: SqlType): SqlType {
   return type.element;
 }
 
-/** The type of arrays of a type. */
+/**
+ * The type of arrays of a type.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for arrays of arrays: forty of the form `ARRAY[x, x]`, each of the one before,
+ *   would be a value of 2^40 elements that share their memory
+ */
 export function arrayOf(element: SqlType): SqlType {
+  if (element.name === 'array') throw invalid('Arrays of arrays are not supported; use JSONB');
   return { name: 'array', element };
 }

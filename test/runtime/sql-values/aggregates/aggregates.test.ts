@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isAggregate, resolveAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
+import { sqlRows } from '#test/support/sql-in-memory.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
 import {
@@ -175,6 +176,13 @@ describe('errors', () => {
     ['MEDIAN', [intType], 'Function not found: MEDIAN'],
   ])('%s of %j: %s', (name, types, message) => {
     expect(() => resolveAggregate(name, types)).toThrow(message);
+  });
+
+  it('refuses arrays of arrays, which a few steps could make as large as they like', () => {
+    const message = 'Arrays of arrays are not supported; use JSONB';
+    expect(() => resolveAggregate('ARRAY_AGG', [arrayOf(intType)])).toThrow(message);
+    expect(() => sqlRows('SELECT ARRAY[ARRAY[1], ARRAY[2]]')).toThrow(message);
+    expect(() => sqlRows('SELECT ARRAY[x] FROM (SELECT ARRAY[1] AS x) AS t')).toThrow(message);
   });
 
   it('knows the names of aggregates in any case', () => {

@@ -42,6 +42,14 @@ describe('values that are put together', () => {
     }).toThrow('JSONB_BUILD_ARRAY result is longer than 16 MiB');
   });
 
+  it('does not measure again what it has measured', () => {
+    const large = new Jsonb(Array.from({ length: 200_000 }, () => 1));
+    jsonBytes(large);
+    // Each would take milliseconds otherwise, and this test would not end in time.
+    for (let count = 0; count < 20_000; count += 1) boundedJsonb([large.value], 'It');
+    expect(jsonBytes(boundedJsonb({ a: large.value }, 'It'))).toBe(jsonBytes(large) + 8 + 8 + 1);
+  });
+
   it('bounds the depth', () => {
     let json: SqlValue = new Jsonb(1);
     expect(() => {

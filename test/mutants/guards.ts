@@ -21,6 +21,7 @@ import { openingGuards } from './opening-guards.ts';
 import { recordGuards } from './record-guards.ts';
 import { sealGuards } from './seal-guards.ts';
 import { snapshotGuards } from './snapshot-guards.ts';
+import { sqlGuards } from './sql-guards.ts';
 import { storageGuards } from './storage-guards.ts';
 
 const flushQuorumTest = ['test/cluster/replica-durability/flush-quorum.test.ts'];
@@ -677,4 +678,5 @@ export const guardMutants: readonly GuardMutant[] = [
   ...keyGuards,
   ...identityGuards,
   ...peopleGuards,
+  ...sqlGuards,
 ];

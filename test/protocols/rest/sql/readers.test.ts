@@ -111,9 +111,9 @@ describe('rows that a caller may not read', () => {
           await plan(`${verb} SELECT id FROM 'g' WHERE ${missing}`),
         ]);
     // As many as there are, or none of them: what is hidden is not counted.
-    const [some] = ((await garden.run("EXPLAIN SELECT id FROM 'g'", asReader(name))).explain_plan as string).match(
-      /rows=\d+/,
-    ) ?? [''];
+    const [some] = (
+      (await garden.run("EXPLAIN SELECT id FROM 'g'", asReader(name))).explain_plan as string
+    ).match(/rows=\d+/) ?? [''];
     expect(some).toMatch(/rows=/);
     await garden.g.add('/sheds', `more-${name}`);
     const more = (await garden.run("EXPLAIN SELECT id FROM 'g'", asReader(name))).explain_plan;

@@ -377,6 +377,9 @@ describe('a condition on the branch or the revision', () => {
     expect((await own.run(sql)).row_count).toBe(1);
     const tagged = await own.ask(sql, { branch: 'v1' });
     expect(tagged.json.rows).toEqual([]);
+    expect(await own.rows(`${sql} AND __branch = 'v1'`)).toEqual([]);
+    const late = await own.ask(`${sql} AND __branch = 'v1' AND __revision = '${later}'`);
+    expect([late.status, late.json.code]).toEqual([404, 'REVISION_NOT_FOUND']);
     const beyond = await own.ask(`${sql} AND __revision = '${later}'`, { branch: 'v1' });
     expect([beyond.status, beyond.json.code]).toEqual([404, 'REVISION_NOT_FOUND']);
   });

@@ -34,7 +34,7 @@ interface Natives {
 }
 
 /** The name of a type that functions are written for. */
-export type NativeName = keyof Natives;
+type NativeName = keyof Natives;
 
 /** The type of a parameter; with `?`: the argument, and those after it, may be left out. */
 type Parameter = NativeName | `${NativeName}?`;
@@ -49,7 +49,7 @@ type NativesOf<P extends readonly Parameter[]> = { [K in keyof P]: NativeOf<P[K]
 type NullableOf<P extends readonly Parameter[]> = { [K in keyof P]: NativeOf<P[K]> | null };
 
 /** The types of {@link NativeName}. */
-export const nativeTypes: Readonly<Record<NativeName, SqlType>> = {
+const nativeTypes: Readonly<Record<NativeName, SqlType>> = {
   int: intType,
   bigint: bigintType,
   double: doubleType,

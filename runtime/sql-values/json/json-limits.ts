@@ -3,7 +3,7 @@ import { invalid } from '#runtime/errors/service-error.ts';
 import { Jsonb } from '../sql-value.ts';
 
 /** Largest JSON value that an expression may give, in bytes as {@link jsonBytes} estimates them. */
-export const JSON_BYTES_MAX = 16 * 1024 * 1024;
+const JSON_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Most levels of nesting of a JSON value. Deeper ones would exhaust the stack of whoever writes or compares them. */
 export const JSON_LEVELS_MAX = 500;

@@ -12,6 +12,7 @@ import { loadOptions, optionWarnings } from '#runtime/config/load-options.ts';
 import { OptionError } from '#runtime/config/option.ts';
 import type { Options } from '#runtime/config/options.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { prepareParser } from '#runtime/sql-syntax/parse-statements.ts';
 import { createLog, type RootLog } from '#runtime/telemetry/log-context.ts';
 import { ProcessOutput } from '#runtime/telemetry/process-output.ts';
 import { readableLine } from '#runtime/telemetry/readable-line.ts';
@@ -167,6 +168,8 @@ async function main(): Promise<void> {
   const heapWarning = smallHeapWarning(getHeapStatistics().heap_size_limit);
   if (heapWarning !== undefined) warnings.push(heapWarning);
   for (const warning of [...warnings, ...optionWarnings(options, process.env)]) log.warn(warning);
+  // Here nobody waits for the event loop yet; otherwise everybody would at the first statement.
+  prepareParser();
   let member: Member;
   try {
     member = await startMember({

@@ -2,11 +2,9 @@ import type {
   BoundQuery,
   BoundStatement,
   CommonTablePlan,
-  LogicalPlan,
   ProjectPlan,
 } from '#runtime/sql-plan/bound/bound-statement.ts';
-import { queriesIn } from './expression-parts.ts';
-import { expressionsOf, inputsOf, plansIn } from './plan-parts.ts';
+import { plansIn } from './plan-parts.ts';
 
 /** Which common tables of a statement are read, and which of them need not be kept. */
 export class CommonTableUses {
@@ -58,34 +56,4 @@ function countUses({ query, commonTables }: BoundStatement): readonly number[] {
     if (step !== undefined) add(step, 2);
   }
   return counts;
-}
-
-/** Subqueries of a query that read a common table, themselves or in subqueries of theirs. */
-export function subqueriesReading(query: BoundQuery, table: number): ReadonlySet<BoundQuery> {
-  return new Set([...subqueriesOf(query)].filter((inner) => readsTable(inner, table)));
-}
-
-function readsTable(query: BoundQuery, table: number): boolean {
-  for (const plan of plansIn([query])) {
-    if (plan.kind === 'common-table' && plan.table === table) return true;
-  }
-  return false;
-}
-
-function subqueriesOf(query: BoundQuery): ReadonlySet<BoundQuery> {
-  const found = new Set<BoundQuery>();
-  const plans: LogicalPlan[] = [query.plan];
-  const enter = (queries: readonly BoundQuery[]): void => {
-    for (const inner of queries) {
-      found.add(inner);
-      plans.push(inner.plan);
-      enter(queriesIn(inner.output.map(({ expression }) => expression)));
-    }
-  };
-  enter(queriesIn(query.output.map(({ expression }) => expression)));
-  for (let plan = plans.pop(); plan !== undefined; plan = plans.pop()) {
-    for (const input of inputsOf(plan)) plans.push(input);
-    enter(queriesIn(expressionsOf(plan)));
-  }
-  return found;
 }

@@ -17,7 +17,7 @@ import { RoundOperator } from '../operators/round-operator.ts';
 import type { Tables } from '../ports.ts';
 import { CommonTableRun, QuerySource } from '../runs/common-table-run.ts';
 import { RecursiveSource } from '../runs/recursive-source.ts';
-import { CommonTableUses, subqueriesReading } from './common-tables.ts';
+import { CommonTableUses } from './common-tables.ts';
 import { anyRows, type LoweringContext, makeStep, type Observer, type Wish } from './context.ts';
 import { columnSlot, Layout } from './layout.ts';
 import { lowerPlan } from './lower-plan.ts';
@@ -120,12 +120,10 @@ export class LoweredStatement implements LoweringContext {
     this.#step = { table, source: sourceOf, rows: base.rows };
     const lowered = yield* lowerQuery(this, this.optimized(step), anyRows);
     this.#step = undefined;
-    const dependent = subqueriesReading(step, table);
     source = new RecursiveSource(this.execution, {
       openBase: base.open,
       openStep: lowered.open,
       key: isDistinct ? this.#keyOf(types) : undefined,
-      forget: () => this.subqueries.reset(dependent),
     });
     const plan = {
       ...base,

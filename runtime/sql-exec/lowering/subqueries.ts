@@ -63,13 +63,8 @@ export class Subqueries implements SubqueryRuns {
     return steps;
   }
 
-  /** Forgets the results of some subqueries. */
-  reset(queries: ReadonlySet<BoundQuery>): void {
-    for (const [query, run] of this.#runs) if (queries.has(query)) run.reset();
-  }
-
   close(): void {
-    for (const run of this.#runs.values()) run.reset();
+    for (const run of this.#runs.values()) run.close();
   }
 
   *#lowerOne(context: LoweringContext, expression: SubqueryExpression): Generator<undefined, PhysicalPlan> {

@@ -11,8 +11,6 @@ export interface RecursiveParts {
   readonly openStep: () => Operator;
   /** The key of a row, where rows that were there before are left out. */
   readonly key: ((row: Row) => string) | undefined;
-  /** Is called before each round: results that depend on the round before are no longer valid. */
-  readonly forget: () => void;
 }
 
 /**
@@ -55,7 +53,6 @@ export class RecursiveSource implements RowSource {
       operator.close();
       if (made.length === 0) return;
       this.#round = made;
-      this.#parts.forget();
       open = this.#parts.openStep;
     }
   }

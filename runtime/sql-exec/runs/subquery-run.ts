@@ -50,8 +50,8 @@ export class SubqueryRun {
     return this.#result.value(left);
   }
 
-  /** Forgets the result; it is run again when its value is wanted. */
-  reset(): void {
+  /** Frees the result, also while it is being made. */
+  close(): void {
     this.#operator?.close();
     this.#operator = undefined;
     this.#result = undefined;

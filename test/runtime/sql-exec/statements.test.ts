@@ -311,6 +311,11 @@ describe('common tables', () => {
   });
 });
 
+test('a row as JSON has the names of its columns as keys, whatever they mean to objects', () => {
+  const [[row]] = rows(`SELECT TO_JSON(t) AS j FROM (SELECT 1 AS "__proto__", 2 AS a) AS t`) as [[object]];
+  expect(JSON.stringify(row)).toBe('{"__proto__":1,"a":2}');
+});
+
 describe('memory', () => {
   const long = `REPEAT('x', 1000)`;
   const numbers = (union: string): string =>

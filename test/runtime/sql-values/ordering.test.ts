@@ -85,6 +85,7 @@ describe('keys of rows', () => {
       { numRuns: 200 },
     );
     expect(keyOf(['1:a', ''])).not.toBe(keyOf(['1', 'a']));
+    expect(keyOf([':', ''])).not.toBe(keyOf(['', ':']));
   });
 
   it('begin with a letter, so that their hashes have a seed', () => {

@@ -90,8 +90,12 @@ afterAll(async () => {
   for (const branch of branches) await branch.close();
 });
 
-/** As the caller of a role, where a row in place never tells what may be read of it. */
-function undecided(caller: Caller): Caller {
+/**
+ * As the caller of a role, where a row in place never tells which of its properties may be read.
+ *
+ * @param isReadable whether it tells that it may be read at all
+ */
+function undecided(caller: Caller, isReadable: boolean): Caller {
   const { policy } = caller;
   return {
     ...caller,
@@ -104,18 +108,22 @@ function undecided(caller: Caller): Caller {
       allows: (operation, subject) => policy.allows(operation, subject),
       fields: (operation, subject) => policy.fields(operation, subject),
       readScope: (workspace) => {
-        const { hides } = policy.readScope(workspace);
-        return {
-          isAll: false,
-          isNone: false,
-          allows: () => undefined,
-          fields: () => undefined,
-          ...(hides && { hides }),
-        };
+        const scope = policy.readScope(workspace);
+        const told = isReadable ? scope : { isAll: false, isNone: false, allows: () => undefined };
+        return { ...told, fields: () => undefined, ...(scope.hides && { hides: scope.hides }) };
       },
     },
   };
 }
+
+const byProperty = roleCaller([
+  {
+    path: '**',
+    operations: ['read'],
+    except_fields: ['secret', 'code', 'link'],
+    condition: "node.title != 'no number'",
+  },
+]);
 
 const decided: readonly (readonly [string, Caller])[] = [
   [
@@ -125,22 +133,13 @@ const decided: readonly (readonly [string, Caller])[] = [
       { path: '/t*', operations: ['read'], fields: ['title'] },
     ]),
   ],
-  [
-    'a caller whose permission asks for a property',
-    roleCaller([
-      {
-        path: '**',
-        operations: ['read'],
-        except_fields: ['secret', 'code', 'link'],
-        condition: "node.title != 'no number'",
-      },
-    ]),
-  ],
+  ['a caller whose permission asks for a property', byProperty],
 ];
 
 const callers: readonly (readonly [string, Caller])[] = [
   ...decided,
-  ['a caller of whom rows in place do not tell', undecided((decided[1] as (typeof decided)[number])[1])],
+  ['a caller of whom rows in place do not tell', undecided(byProperty, false)],
+  ['a caller of whose properties rows in place do not tell', undecided(byProperty, true)],
 ];
 
 const secretText = property('secret');
@@ -209,10 +208,12 @@ describe.each(callers)('to %s', (_name, caller) => {
     expect(seen[0]?.found).toHaveLength(3);
     expect(answers(second, caller)).toEqual(seen);
     // What is hidden is absent from every node, whatever an index of it has.
+    const isApple = questions.findIndex(({ conditions }) => conditions?.length === 1);
     const isAbsent = questions.findIndex(
       ({ conditions }) => conditions?.length === 2 && conditions[0]?.kind === 'is',
     );
     expect(seen[isAbsent]?.found).toHaveLength(3);
+    expect(seen[isApple]?.found).toEqual([]);
   });
 
   it('indexes of hidden properties are not used', () => {

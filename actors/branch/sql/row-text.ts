@@ -3,11 +3,18 @@ import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import type { RelationColumn } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
+import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { toJson } from '#runtime/sql-values/to-json.ts';
 
 /** Estimated nanoseconds to write a value, and a character of its text. */
 const VALUE_WORK = 150;
 const CHARACTER_WORK = 3;
+
+/** Characters from which on the text of a row is given away, so that a row with many columns is not long. */
+const PIECE_LENGTH = 65_536;
+
+/** Elements of an array that are written without a pause. */
+const ELEMENTS_STEP = 500;
 
 /**
  * The names under which an answer gives its columns. A statement may give several columns one name, but an object has a key only
@@ -47,23 +54,58 @@ export class RowText {
     this.#openings = this.keys.map((key, index) => `${index === 0 ? '{' : ','}${JSON.stringify(key)}:`);
   }
 
-  /** The text of a row, in one piece unless it has large values. */
+  /** The text of a row, in one piece unless it is long. */
   *pieces(row: Row): Generator<string, void> {
+    this.#execution.spend(this.#openings.length * VALUE_WORK);
     let text = '';
     for (let index = 0; index < this.#openings.length; index += 1) {
-      const value = toJson(row[index] ?? null, this.#types[index] as SqlType);
+      const value = row[index] ?? null;
+      const type = this.#types[index] as SqlType;
       text += this.#openings[index];
-      if (isLargeJson(value)) {
+      if (isLongArray(value)) {
         yield this.#counted(text);
-        for (const piece of jsonPieces(value)) yield this.#counted(piece);
         text = '';
-      } else text += JSON.stringify(value);
+        yield* this.#elements(value, type.element ?? type);
+        continue;
+      }
+      const json = toJson(value, type);
+      if (isLargeJson(json)) {
+        yield this.#counted(text);
+        text = '';
+        for (const piece of jsonPieces(json)) yield this.#counted(piece);
+      } else text += JSON.stringify(json);
+      if (text.length < PIECE_LENGTH) continue;
+      yield this.#counted(text);
+      text = '';
     }
     yield this.#counted(this.#openings.length === 0 ? '{}' : `${text}}`);
   }
 
+  /** The text of an array: its elements are brought into their form one after the other. */
+  *#elements(elements: readonly SqlValue[], type: SqlType): Generator<string, void> {
+    let text = '[';
+    for (const [index, element] of elements.entries()) {
+      if (index > 0) text += ',';
+      const json = toJson(element, type);
+      if (isLargeJson(json)) {
+        yield this.#counted(text);
+        text = '';
+        for (const piece of jsonPieces(json)) yield this.#counted(piece);
+      } else text += JSON.stringify(json);
+      if (index % ELEMENTS_STEP === 0) this.#execution.spend(ELEMENTS_STEP * VALUE_WORK);
+      if (text.length < PIECE_LENGTH && index % ELEMENTS_STEP !== 0) continue;
+      yield this.#counted(text);
+      text = '';
+    }
+    yield this.#counted(`${text}]`);
+  }
+
   #counted(text: string): string {
-    this.#execution.spend(this.#openings.length * VALUE_WORK + text.length * CHARACTER_WORK);
+    this.#execution.spend(text.length * CHARACTER_WORK);
     return text;
   }
+}
+
+function isLongArray(value: SqlValue): value is readonly SqlValue[] {
+  return Array.isArray(value) && value.length > ELEMENTS_STEP;
 }

@@ -3,7 +3,7 @@ import { columnKeys, RowText } from '#actors/branch/sql/row-text.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
 import { Jsonb } from '#runtime/sql-values/sql-value.ts';
-import { bigintType, jsonbType, textType } from '#runtime/sql-values/types/basic-types.ts';
+import { arrayOf, bigintType, jsonbType, textType } from '#runtime/sql-values/types/basic-types.ts';
 
 describe('the keys of rows', () => {
   it('are the names of the columns', () => {
@@ -50,6 +50,23 @@ describe('the text of a row', () => {
     expect(pieces.length).toBeGreaterThan(8);
     expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(70_000);
     expect(JSON.parse(pieces.join(''))).toEqual({ 'a"': large, j: [large], n: 1 });
+  });
+
+  it('comes in pieces where a row has many values, or an array many elements', () => {
+    const many = Array.from({ length: 100 }, (_, index) => ({ name: `c${index}`, type: textType }));
+    const row = many.map(() => 'y'.repeat(10_000));
+    const pieces = [...textOf(10_000_000, many).pieces(row)];
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(80_000);
+    expect(Object.values(JSON.parse(pieces.join('')))).toEqual(row);
+    const numbers = Array.from({ length: 5_000 }, (_, index) => (index % 7 === 0 ? null : BigInt(index)));
+    const list = [...textOf(10_000_000, [{ name: 'l', type: arrayOf(bigintType) }]).pieces([numbers])];
+    expect(list.length).toBeGreaterThan(9);
+    expect(JSON.parse(list.join(''))).toEqual({
+      l: numbers.map((each) => (each === null ? null : Number(each))),
+    });
+    const texts = ['a', 'x'.repeat(100_000), ...Array.from({ length: 600 }, () => 'b')];
+    const long = [...textOf(10_000_000, [{ name: 'l', type: arrayOf(textType) }]).pieces([texts])];
+    expect(JSON.parse(long.join(''))).toEqual({ l: texts });
   });
 
   it('is counted as work', () => {

@@ -4,6 +4,16 @@ const readerTests = ['test/protocols/rest/sql/readers.test.ts'];
 const statementTests = ['test/protocols/rest/sql/statements.test.ts'];
 const runTests = ['test/actors/branch/sql/run-sql.test.ts'];
 const rowTests = ['test/actors/branch/sql/row-text.test.ts'];
+const hiddenTests = ['test/actors/branch/sql/hidden-rows.test.ts'];
+const schemaTests = ['test/actors/branch/sql/row-columns.test.ts'];
+const branchTests = ['test/actors/branch/sql/open-branches.test.ts'];
+const joinTests = ['test/runtime/sql-exec/operators/joins/join-operator.test.ts'];
+const expressionTests = ['test/runtime/sql-exec/expressions/compile-expression.test.ts'];
+const planTests = ['test/runtime/sql-exec/statements.test.ts'];
+const boundTests = ['test/runtime/sql-plan/bind-bounds.test.ts'];
+const typeTests = ['test/runtime/sql-plan/bind-types.test.ts'];
+const syntaxTests = ['test/runtime/sql-syntax/syntax-limits.test.ts'];
+const functionTests = ['test/runtime/sql-values/functions/functions.test.ts'];
 
 /** The safety guards of statements of SQL. */
 export const sqlGuards: readonly GuardMutant[] = [
@@ -55,5 +65,167 @@ export const sqlGuards: readonly GuardMutant[] = [
     from: "    case 'RunSql':\n      return",
     to: "    case 'RunSql':\n      throw nodeNotFound({ path: query.sql });\n      return",
     tests: readerTests,
+  },
+  {
+    guard: 'a node that is looked up must be readable',
+    file: 'actors/branch/sql/tables/node-finder.ts',
+    from: 'if (record !== undefined && access.mayRead(workspace, record))',
+    to: 'if (record !== undefined)',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'conditions do not look at a row before it is known to be readable',
+    file: 'actors/branch/sql/tables/node-finder.ts',
+    from: 'if (this.#isOpen || !this.#decides(',
+    to: 'if (!this.#decides(',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'a row that does not tell in place is asked about again',
+    file: 'actors/branch/sql/tables/node-finder.ts',
+    from: "if (!this.#hasOpen || access.allows('read', workspace, record)) yield",
+    to: 'yield',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'conditions in place do not see hidden properties',
+    file: 'actors/branch/sql/tables/node-finder.ts',
+    from: 'if (fields === undefined || !this.#conditions.isHiding) return allFields;',
+    to: 'if (fields !== undefined) return allFields;',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'a hidden property of a row is absent',
+    file: 'actors/branch/sql/tables/node-row.ts',
+    from: 'return this.#shown.has(name) ? this.#record.property(name) : undefined;',
+    to: 'return this.#record.property(name);',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'a hidden property does not refer to anything',
+    file: 'actors/branch/sql/tables/node-row.ts',
+    from: 'eachReference(yield* this.#storedProperties())',
+    to: 'eachReference(yield* this.#record.decode())',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'REFERENCES finds nothing for a target that the caller may not read',
+    file: 'actors/branch/sql/tables/node-table.ts',
+    from: 'const isSeen = record !== undefined && this.access.mayRead(workspace, record);',
+    to: 'const isSeen = record !== undefined;',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'estimates are not told to a caller who may not read all',
+    file: 'actors/branch/sql/tables/choose-path.ts',
+    from: 'if (!table.seesAll) {',
+    to: 'if (false) {',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'an index of hidden values is not used',
+    file: 'actors/branch/sql/tables/index-paths.ts',
+    from: 'hidesSome: scope.fields !== undefined',
+    to: 'hidesSome: false',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'which types hidden nodes have does not choose an index',
+    file: 'actors/branch/sql/tables/index-paths.ts',
+    from: 'this.#table.seesAll ? this.#presentFields() : this.#declaredFields();',
+    to: 'this.#presentFields();',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'only an administrator reads the table of workspaces',
+    file: 'actors/branch/sql/tables/schema-table.ts',
+    from: "if (plan.table === 'Workspaces') requireAdministrator(caller.policy, caller.principal);",
+    to: '',
+    tests: schemaTests,
+  },
+  {
+    guard: 'the reader of another branch is closed',
+    file: 'actors/branch/sql/branch-tables.ts',
+    from: 'this.#closings.push(() => snapshot.close());',
+    to: '',
+    tests: branchTests,
+  },
+  {
+    guard: 'NULL equals nothing in a join',
+    file: 'runtime/sql-exec/operators/joins/hash-join-operator.ts',
+    from: 'if (value === null) return undefined;',
+    to: '',
+    tests: joinTests,
+  },
+  {
+    guard: 'an outer join keeps the rows whose key is NULL',
+    file: 'runtime/sql-exec/operators/joins/hash-join-operator.ts',
+    from: 'return keepsAll ? 0 : undefined',
+    to: 'return undefined',
+    tests: joinTests,
+  },
+  {
+    guard: 'the memory of a join is counted',
+    file: 'runtime/sql-exec/operators/joins/join-side.ts',
+    from: 'this.#execution.budget.keep(bytes);',
+    to: '',
+    tests: joinTests,
+  },
+  {
+    guard: 'a condition does not leave out the partners of rows that an outer join keeps',
+    file: 'runtime/sql-exec/lowering/push-down.ts',
+    from: "else if (!preservesLeft && areAmong(relations, rightRelations)) to.right.push(condition);\n    else if (type === 'inner')",
+    to: "else if (areAmong(relations, rightRelations)) to.right.push(condition);\n    else if (type === 'inner')",
+    tests: planTests,
+    only: 'joins',
+  },
+  {
+    guard: 'IN with NULL in its list is unknown, not false',
+    file: 'runtime/sql-exec/expressions/membership.ts',
+    from: 'if (others.length === 0) return hasNull ? null : false;',
+    to: 'if (others.length === 0) return false;',
+    tests: expressionTests,
+  },
+  {
+    guard: 'the functions of one row have a bound of work',
+    file: 'runtime/sql-exec/execution.ts',
+    from: 'if (this.budget.work - this.#pausedAt <= ROW_WORK_MAX + SLICE_WORK) return;',
+    to: 'return;',
+    tests: expressionTests,
+  },
+  {
+    guard: 'calls that take long are not made while planning',
+    file: 'runtime/sql-plan/bind/limits.ts',
+    from: 'FOLDED_WORK_MAX = 10_000',
+    to: 'FOLDED_WORK_MAX = Number.POSITIVE_INFINITY',
+    tests: typeTests,
+  },
+  {
+    guard: 'operands in several places do not grow without end',
+    file: 'runtime/sql-plan/bind/statement-binding.ts',
+    from: 'if (this.#copies > COPIED_EXPRESSIONS_MAX)',
+    to: 'if (false)',
+    tests: boundTests,
+  },
+  {
+    guard: 'a statement has a bound of tokens',
+    file: 'runtime/sql-syntax/tokenize.ts',
+    from: 'count > STATEMENT_TOKENS_MAX || total',
+    to: 'total',
+    tests: syntaxTests,
+  },
+  {
+    guard: 'a tree has a bound of depth',
+    file: 'runtime/sql-syntax/tree-depth.ts',
+    from: 'if (depth > TREE_DEPTH_MAX && first !== undefined) {',
+    to: 'if (false) {',
+    tests: syntaxTests,
+  },
+  {
+    guard: 'a text that an expression makes has a bound of length',
+    file: 'runtime/sql-values/functions/padding-functions.ts',
+    from: "requireTextLength(text.length * times, 'REPEAT result');",
+    to: '',
+    tests: functionTests,
   },
 ];

@@ -8,6 +8,7 @@ import { type FoundNode, NodeFinder, type StoredConditions } from './node-finder
 import { NodeRow, type RowNeeds } from './node-row.ts';
 import { PropertyKey } from './node-values.ts';
 import type { RowSource } from './row-source.ts';
+import { neverFails } from './sure-conditions.ts';
 import { type IndexedItem, inTextOrder } from './text-order.ts';
 import type { NodeTable } from './node-table.ts';
 
@@ -90,8 +91,14 @@ class CompiledConditions {
     conditions: readonly BoundExpression[],
   ) {
     const isOneLocale = locales.length === 1 && locales[0]?.chain.length === 0;
-    const inPlace = conditions.filter((each) => reader.isInPlace(each, locales.length === 1));
-    const late = conditions.filter((each) => !reader.isInPlace(each, locales.length === 1));
+    const firstLate = conditions.findIndex((each) => !reader.isInPlace(each, locales.length === 1));
+    // A condition may rely on those before it, for example a cast on a test of what is cast.
+    const isEarly = (each: BoundExpression, at: number): boolean =>
+      firstLate === -1 ||
+      at < firstLate ||
+      (reader.isInPlace(each, locales.length === 1) && neverFails(each));
+    const inPlace = conditions.filter(isEarly);
+    const late = conditions.filter((each, at) => !isEarly(each, at));
     const { isOfProperties, properties } = reader.needsOf(inPlace);
     const locale = locales[0]?.locale ?? defaultLanguage;
     this.stored = {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Jsonb } from '#runtime/sql-values/sql-value.ts';
+import { intType, jsonbType } from '#runtime/sql-values/types/basic-types.ts';
 import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import {
   compare,
@@ -11,6 +12,7 @@ import {
   pathStartsWith,
   property,
   op,
+  cast,
   constant,
 } from '#test/support/bound-expressions.ts';
 import { type BranchFixture, callerWith, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
@@ -166,6 +168,20 @@ describe('rows', () => {
     expect(read([isChildOf('/b')])).toEqual([['/b', 'b']]);
     expect(read([isChildOf('/b'), path('=', '/b/x')])).toEqual([['/b', 'b']]);
     expect(read([path('=', '/b/x')])).toEqual([[null, 'b']]);
+  });
+});
+
+describe('conditions', () => {
+  /** Not checked where a node is stored. */
+  const late = op('@>', column('properties'), constant(new Jsonb({ none: 1 }), jsonbType));
+  /** Fails for all nodes. */
+  const failing = op('=', cast(property('name'), intType), constant(1, intType));
+
+  it('that may fail are not checked for rows that one before them leaves out', () => {
+    expect(ask({ conditions: [late, failing] }).paths).toEqual([]);
+    expect(() => ask({ conditions: [failing, late] })).toThrow('Cannot cast');
+    expect(ask({ conditions: [late, path('=', '/a'), failing] }).paths).toEqual([]);
+    expect(() => ask({ conditions: [failing, path('=', '/a'), late] })).toThrow('Cannot cast');
   });
 });
 

@@ -102,6 +102,8 @@ export class RowText {
 
   #counted(text: string): string {
     this.#execution.spend(text.length * CHARACTER_WORK);
+    // Whoever takes the text may pause; what was written does not count for the next row.
+    this.#execution.pausing();
     return text;
   }
 }

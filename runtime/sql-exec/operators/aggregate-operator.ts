@@ -1,4 +1,4 @@
-import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
+import { countedRowKey } from '../expressions/key-work.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { Execution } from '../execution.ts';
@@ -43,7 +43,7 @@ export class AggregateOperator extends GeneratedOperator {
     super(execution, [input]);
     this.#input = input;
     this.#keys = keys;
-    this.#keyOf = rowKeyOf(keyTypes);
+    this.#keyOf = countedRowKey(keyTypes, execution);
     const keep = (bytes: number): void => this.keep(bytes);
     this.#aggregates = aggregates.map((aggregate) => new GroupAggregate(execution, aggregate, keep));
   }

@@ -1,4 +1,4 @@
-import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
+import { countedRowKey } from '../expressions/key-work.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { Execution } from '../execution.ts';
 import type { Operator, Row } from '../operator.ts';
@@ -36,7 +36,7 @@ export class SetOperationOperator extends GeneratedOperator {
     this.#isAll = isAll;
     this.#left = left;
     this.#right = right;
-    this.#key = rowKeyOf(types);
+    this.#key = countedRowKey(types, execution);
   }
 
   protected *batches(): Batches {

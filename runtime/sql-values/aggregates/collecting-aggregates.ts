@@ -77,21 +77,35 @@ const arrayAggregate: AggregateDefinition = {
   },
 };
 
+/** Short texts that are joined in one step: a text that is put together one by one has a node of 32 bytes for each of them. */
+const PIECES_MAX = 256;
+
 /** The delimiter of a row stands before its text, and is left out of the first one. */
 class JoinedTexts implements Accumulator {
   readonly #size = new ResultSize('STRING_AGG');
+  /** Texts that follow `#text`. */
+  #pieces: string[] = [];
   #text: string | null = null;
 
   add([value, delimiter]: readonly SqlValue[]): number {
     if (value === null) return 0;
     const added = this.#text === null ? (value as string) : `${delimiter ?? ''}${value}`;
     const grown = this.#size.grow(added.length);
-    this.#text = (this.#text ?? '') + added;
+    this.#text ??= '';
+    this.#pieces.push(added);
+    if (this.#pieces.length === PIECES_MAX) this.#join();
     return grown;
   }
 
   result(): SqlValue {
+    if (this.#pieces.length > 0) this.#join();
     return this.#text;
+  }
+
+  #join(): void {
+    const text = this.#pieces.join('');
+    this.#text = this.#text === '' ? text : `${this.#text}${text}`;
+    this.#pieces = [];
   }
 }
 

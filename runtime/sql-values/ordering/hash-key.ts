@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { canonicalJson } from '#runtime/content/values/json-value.ts';
 import type { SqlType } from '../sql-type.ts';
 import type { Jsonb, SqlValue } from '../sql-value.ts';
@@ -47,6 +48,12 @@ function part(value: SqlValue, keyOf: (value: SqlValue) => HashKey): string {
   return `${text.length}:${text}`;
 }
 
+/**
+ * UTF-16 units of a key above which its digest takes its place: V8 hashes a text of more than 16,383 by its length alone, so
+ * that all such texts of one length would meet in one place of a map. Digests of it also take less memory.
+ */
+const KEY_LENGTH_MAX = 4_096;
+
 /** The key of a row: two rows have the same key exactly when their values are equal, and NULLs count as equal. */
 export function rowKey(values: readonly SqlValue[], types: readonly SqlType[]): string {
   return rowKeyOf(types)(values);
@@ -59,6 +66,6 @@ export function rowKeyOf(types: readonly SqlType[]): (values: readonly SqlValue[
     // The hash of such a text has a secret seed in V8; those of numbers and of texts of digits could be chosen by a caller.
     let key = 'r';
     for (let index = 0; index < keys.length; index += 1) key += part(values[index]!, keys[index]!);
-    return key;
+    return key.length <= KEY_LENGTH_MAX ? key : `d${hash('sha256', key, 'base64')}`;
   };
 }

@@ -79,6 +79,10 @@ export class NodeRow implements PreparedValues {
     return this.#record.revision;
   }
 
+  get searchedBytes(): number {
+    return this.#properties === undefined ? this.#record.bytes.length : 0;
+  }
+
   property({ name }: PropertyKey): JsonValue | undefined {
     if (this.#properties !== undefined) return ownValue(this.#properties, name);
     return this.#shown.has(name) ? this.#record.property(name) : undefined;

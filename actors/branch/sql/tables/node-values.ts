@@ -18,6 +18,8 @@ export interface NodeValues {
   revision(): string;
   /** A property; undefined when it is absent. */
   property(key: PropertyKey): JsonValue | undefined;
+  /** Bytes that reading a property may look at; 0 where all of them are decoded. */
+  readonly searchedBytes: number;
 }
 
 /** A property that is looked up in many records. */

@@ -20,6 +20,10 @@ import {
 import { propertyAsText } from './property-text.ts';
 import { columnNamed, constantText, propertyOf } from './known-conditions.ts';
 
+/** Estimated nanoseconds of reading a property, and for each byte of a record in which it is looked for and parsed. */
+const PROPERTY_WORK = 500;
+const SEARCHED_BYTE_WORK = 0.5;
+
 /** What conditions and wanted columns of a table read. */
 export class RowReader {
   readonly #table: NodesPlan;
@@ -114,9 +118,11 @@ export class RowReader {
       this.#keys.set(name, key);
     }
     const known = key;
-    return isText
-      ? (row) => propertyAsText(row.property(known), this.#execution)
-      : (row) => jsonb(row.property(known));
+    const read = (row: NodeValues): JsonValue | undefined => {
+      this.#execution.spendOnCall(PROPERTY_WORK + row.searchedBytes * SEARCHED_BYTE_WORK);
+      return row.property(known);
+    };
+    return isText ? (row) => propertyAsText(read(row), this.#execution) : (row) => jsonb(read(row));
   }
 }
 

@@ -28,6 +28,10 @@ export class StoredValues implements NodeValues {
     return formatRevision(decodeRevision(this.#view.sinceKey(), 0));
   }
 
+  get searchedBytes(): number {
+    return this.#view.length;
+  }
+
   property({ name, wanted }: PropertyKey): JsonValue | undefined {
     return this.#shown.has(name) ? this.#view.property(wanted) : undefined;
   }

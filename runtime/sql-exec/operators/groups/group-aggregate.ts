@@ -1,5 +1,5 @@
 import { comparatorOf } from '#runtime/sql-values/ordering/comparator.ts';
-import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
+import { countedRowKey } from '../../expressions/key-work.ts';
 import type { Accumulator } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { Execution } from '../../execution.ts';
@@ -62,7 +62,7 @@ export class GroupAggregate {
     this.#execution = execution;
     this.#aggregate = aggregate;
     this.#keep = keep;
-    this.#keyOf = rowKeyOf(aggregate.argTypes);
+    this.#keyOf = countedRowKey(aggregate.argTypes, execution);
     this.#order = orderOf(aggregate);
   }
 

@@ -1,4 +1,4 @@
-import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
+import { countedRowKey } from '../../expressions/key-work.ts';
 import type { Execution } from '../../execution.ts';
 import type { Row } from '../../operator.ts';
 import type { WindowPartitioning } from '../compiled-window.ts';
@@ -38,7 +38,7 @@ function* partitionRows(
   { orderBy, partitionBy, partitionTypes }: WindowPartitioning,
   keep: (bytes: number) => void,
 ): Generator<undefined, Iterable<PartitionRow[]>> {
-  const keyOf = rowKeyOf(partitionTypes);
+  const keyOf = countedRowKey(partitionTypes, execution);
   const partitions = new Map<string, PartitionRow[]>();
   for (let position = 0; position < rows.length; position++) {
     const row = rows[position] as Row;

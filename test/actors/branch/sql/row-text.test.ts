@@ -69,6 +69,14 @@ describe('the text of a row', () => {
     expect(JSON.parse(long.join(''))).toEqual({ l: texts });
   });
 
+  it('is not counted for the row behind it', () => {
+    const execution = new Execution(new RequestBudget());
+    const text = new RowText(execution, [{ name: 'a', type: textType }]);
+    for (let row = 0; row < 1_000; row += 1) for (const _ of text.pieces(['x'.repeat(20_000)]));
+    expect(execution.budget.work).toBeGreaterThan(60_000_000);
+    expect(() => execution.spendOnCall(1_000)).not.toThrow();
+  });
+
   it('is counted as work', () => {
     const rows = textOf(100_000, columns);
     expect(() => [...rows.pieces(['x'.repeat(50_000), null, null])]).toThrow(

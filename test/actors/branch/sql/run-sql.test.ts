@@ -156,6 +156,29 @@ describe('a long statement', () => {
     await vi.waitFor(async () => expect(await branch.openReaders()).toEqual([]));
   });
 
+  it('counts every property that it looks for', async () => {
+    const some = await openBranch({ workMax: 120_000_000 });
+    try {
+      await some.command({
+        type: 'CommitOperations',
+        workspace,
+        commit: { message: 'many' },
+        operations: Array.from({ length: NODES }, (_, index) => ({
+          type: 'create',
+          parentPath: '/',
+          node: { name: `n${index}`, nodeType: 'svc:Folder', properties: {} },
+        })),
+      });
+      const conditions = Array.from({ length: 900 }, (_, key) => `properties->>'k${key}' IS NULL`);
+      const asking = some.query(
+        sqlOf(`SELECT COUNT(*) AS n FROM '${workspace}' WHERE ${conditions.join(' AND ')}`),
+      );
+      await expect(asking).rejects.toMatchObject({ code: 'REQUEST_TOO_EXPENSIVE' });
+    } finally {
+      await some.close();
+    }
+  });
+
   it('is refused when it takes too much work [SQL-060]', async () => {
     const poor = await openBranch({ workMax: 20_000_000 });
     try {

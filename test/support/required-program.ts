@@ -1,3 +1,4 @@
+import { delimiter } from 'node:path';
 import { findProgram } from '#operator/local-cluster/find-program.ts';
 import { TEST_PROGRAMS } from './programs.ts';
 
@@ -10,5 +11,6 @@ import { TEST_PROGRAMS } from './programs.ts';
 export function requiredProgram(name: string): string {
   const program = TEST_PROGRAMS.find((each) => each.name === name);
   if (program === undefined) throw new Error(`${name} is not in TEST_PROGRAMS.`);
-  return findProgram({ ...program, purpose: 'this test drives' });
+  const path = [process.env.PATH, ...(program.folders ?? [])].join(delimiter);
+  return findProgram({ ...program, purpose: 'this test drives' }, { ...process.env, PATH: path });
 }

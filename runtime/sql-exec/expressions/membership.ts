@@ -1,10 +1,10 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
+import { commonKeyType } from '#runtime/sql-values/ordering/common-key-type.ts';
 import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
-import { sameType } from '#runtime/sql-values/types/common-type.ts';
 import type { Execution } from '../execution.ts';
 import type { Evaluate } from './evaluate.ts';
 import { keyWork } from './key-work.ts';
@@ -153,9 +153,10 @@ export function compileLookup<R>(
 ): Evaluate<R> | undefined {
   const isEquality = compared.name === '=' && quantifier === 'any';
   if (!isEquality && !(compared.name === '<>' && quantifier === 'all')) return undefined;
-  const [type, elementType] = compared.parameters;
-  if (type === undefined || elementType === undefined || !sameType(type, elementType)) return undefined;
-  if (!compared.isStrict || array === null) return undefined;
+  const [leftType, elementType] = compared.parameters;
+  if (leftType === undefined || elementType === undefined || !compared.isStrict) return undefined;
+  const type = commonKeyType(leftType, elementType);
+  if (type === undefined || array === null) return undefined;
   const elements = elementsOf(array);
   if (elements.length === 0) return () => !isEquality;
   const constants = new ConstantSet(type, execution);

@@ -1,6 +1,7 @@
 import type { BoundCall, BoundExpression, JoinPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
+import { commonKeyType } from '#runtime/sql-values/ordering/common-key-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
-import { sameType } from '#runtime/sql-values/types/common-type.ts';
+import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import { printExpressions } from '../explain/print-expression.ts';
 import type { Operator } from '../operator.ts';
 import { HashJoinOperator, type JoinKeys } from '../operators/joins/hash-join-operator.ts';
@@ -24,6 +25,8 @@ interface Equality {
   readonly condition: BoundCall;
   readonly left: BoundExpression;
   readonly right: BoundExpression;
+  /** The type as which both have keys of a hash table. */
+  readonly type: SqlType;
 }
 
 /** Of the pairs that a condition is asked about, the part that is assumed to meet it. */
@@ -81,11 +84,12 @@ function equalitiesOf(plan: JoinPlan, conditions: readonly BoundExpression[]): r
     const [firstType, secondType] = condition.function.parameters;
     if (first === undefined || second === undefined || firstType === undefined || secondType === undefined)
       continue;
-    if (!sameType(firstType, secondType)) continue;
+    const type = commonKeyType(firstType, secondType);
+    if (type === undefined) continue;
     if (isOnlyOf(first, leftRelations) && isOnlyOf(second, rightRelations)) {
-      equalities.push({ condition, left: first, right: second });
+      equalities.push({ condition, left: first, right: second, type });
     } else if (isOnlyOf(first, rightRelations) && isOnlyOf(second, leftRelations)) {
-      equalities.push({ condition, left: second, right: first });
+      equalities.push({ condition, left: second, right: first, type });
     }
   }
   return equalities;
@@ -114,7 +118,7 @@ function compileKeys(
       equalities.map((equality) => equality.right),
       right,
     ),
-    types: equalities.map(({ condition }) => condition.function.parameters[0]!),
+    types: equalities.map(({ type }) => type),
   };
 }
 

@@ -1,8 +1,8 @@
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { BoundQuantifiedQuery } from '#runtime/sql-plan/bound/bound-statement.ts';
+import { commonKeyType } from '#runtime/sql-values/ordering/common-key-type.ts';
 import { type Comparator, comparatorOf } from '#runtime/sql-values/ordering/comparator.ts';
 import { valueBytes } from '#runtime/sql-values/ordering/value-bytes.ts';
-import { sameType } from '#runtime/sql-values/types/common-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { Execution } from '../execution.ts';
 import { compareWithAll, ConstantSet } from '../expressions/membership.ts';
@@ -69,7 +69,8 @@ export class QuantifiedResult implements SubqueryResult {
   #isEmpty = true;
 
   constructor(expression: BoundQuantifiedQuery, execution: Execution) {
-    const type = expression.function.parameters[1] ?? expression.left.type;
+    const [left = expression.left.type, right = left] = expression.function.parameters;
+    const type = commonKeyType(left, right) ?? right;
     this.#expression = expression;
     this.#execution = execution;
     this.#set = new ConstantSet(type, execution);
@@ -126,8 +127,8 @@ export class QuantifiedResult implements SubqueryResult {
 
 function shortcutOf({ function: compared, quantifier }: BoundQuantifiedQuery): Shortcut {
   const [left, right] = compared.parameters;
-  if (left === undefined || right === undefined || !sameType(left, right) || !compared.isStrict)
-    return 'none';
+  if (left === undefined || right === undefined || !compared.isStrict) return 'none';
+  if (commonKeyType(left, right) === undefined) return 'none';
   if (compared.name === '=' && quantifier === 'any') return 'equality';
   return ['<', '<=', '>', '>='].includes(compared.name) ? 'order' : 'none';
 }

@@ -64,6 +64,27 @@ describe('joins', () => {
     expect(rows(sql)).toEqual(expected);
   });
 
+  test('of a path and a text, or of whole numbers and others, look partners up', () => {
+    const workspaces = {
+      a: [
+        { id: 'a1', path: '/x', version: 1, properties: new Jsonb({ of: '/y' }) },
+        { id: 'a2', path: '/y', version: 2, properties: new Jsonb({ of: '/x' }) },
+      ],
+    };
+    for (const [on, expected] of [
+      [`a.path = b.properties->>'of'`, ['a2', 'a1']],
+      ['a.version = b.version::DOUBLE', ['a1', 'a2']],
+      ['b.version::BIGINT = a.version', ['a1', 'a2']],
+    ] as const) {
+      const run = new SqlInMemory({ workspaces });
+      const sql = `SELECT a.id FROM 'a' a JOIN 'a' b ON ${on} ORDER BY b.id`;
+      expect(run.json(sql).flat()).toEqual(expected);
+      expect(run.explain(sql)).toContain('HashJoin');
+    }
+    const sql = `SELECT id FROM 'a' WHERE path IN (SELECT properties->>'of' FROM 'a' WHERE id = 'a1')`;
+    expect(sqlRows(sql, { workspaces })).toEqual([['a2']]);
+  });
+
   test('a table that is looked at row by row is kept once', () => {
     const run = new SqlInMemory({ workspaces: garden });
     expect(run.json(`SELECT COUNT(*) AS n FROM 'beds' b, 'plants' p WHERE b.version < p.version`)).toEqual([

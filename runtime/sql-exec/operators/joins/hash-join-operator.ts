@@ -12,7 +12,7 @@ import { keyBytes } from '../row-memory.ts';
 export interface JoinKeys {
   readonly left: readonly RowExpression[];
   readonly right: readonly RowExpression[];
-  /** The types that both sides of each have. */
+  /** The types as which both sides of each have keys, see `commonKeyType`. */
   readonly types: readonly SqlType[];
 }
 

@@ -4,6 +4,7 @@
  */
 export const longTests: readonly string[] = [
   'test/actors/branch/access/caller-permissions.test.ts',
+  'test/actors/branch/access/heavy-turns.test.ts',
   'test/actors/branch/history/feed-kinds.fuzz.test.ts',
   'test/actors/branch/history/orphaned-versions.fuzz.test.ts',
   'test/actors/branch/long-answer.test.ts',
@@ -71,6 +72,8 @@ export const longTests: readonly string[] = [
   'test/runtime/projection/projection.test.ts',
   'test/runtime/rel/condition.fuzz.test.ts',
   'test/runtime/scan/index-scan.fuzz.test.ts',
+  'test/runtime/sql-exec/operators/window-operator.test.ts',
+  'test/runtime/sql-syntax/round-trip.fuzz.test.ts',
   'test/runtime/statistics/statistics.fuzz.test.ts',
   'test/runtime/tree/record/record-formats.test.ts',
   'test/runtime/tree/record/record-view.test.ts',

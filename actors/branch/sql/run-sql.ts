@@ -119,7 +119,10 @@ class StatementRun {
 
   /** The columns of a statement, then its rows in batches. Yields undefined where the work may pause. */
   *#results({ statement, text }: ParsedStatement): Generator<Result | undefined, void> {
+    // Reading and binding a long statement take some milliseconds each, in one step.
+    yield undefined;
     const bound = bindStatement(statement, text, this.#scope);
+    yield undefined;
     if (statement.kind === 'explain') {
       const plan = yield* explainStatement(statement, bound, this.#tables, this.#execution, this.#clock);
       this.#plan = plan;

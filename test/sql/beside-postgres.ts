@@ -6,7 +6,9 @@ import { PostgresServer } from '#test/support/postgres-server.ts';
 import { fillGarden, gardenTypes } from './garden-nodes.ts';
 
 /** The rows of an answer, each as the list of its values; or the error that came instead. */
-export type Answer = { readonly rows: readonly (readonly unknown[])[] } | { readonly error: string };
+export type Answer =
+  | { readonly rows: readonly (readonly unknown[])[]; readonly columns: number }
+  | { readonly error: string };
 
 interface SqlAnswer {
   readonly columns: readonly string[];
@@ -69,20 +71,35 @@ export class BesidePostgres {
   async own(sql: string): Promise<Answer> {
     try {
       const { columns, rows } = await this.#select(sql);
-      return { rows: rows.map((row) => columns.map((column) => row[column])) };
+      return { rows: rows.map((row) => columns.map((column) => row[column])), columns: columns.length };
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code === 'INTERNAL_SERVER_ERROR') throw error;
       return { error: error.message };
     }
   }
 
-  /** What PostgreSQL answers, as JSON. @param columns how many columns the answer has */
-  async theirs(sql: string, columns: number): Promise<Answer> {
+  /**
+   * What PostgreSQL answers, as JSON.
+   *
+   * @param columns how many columns the answer has; undefined: it is an error that is expected
+   */
+  async theirs(sql: string, columns: number | undefined): Promise<Answer> {
+    if (columns === undefined) {
+      const answer = await this.postgres.ask(sql);
+      return 'error' in answer ? answer : { rows: answer.lines.map((line) => [line]), columns: 1 };
+    }
     const names = Array.from({ length: columns }, (_, index) => `c${index}`);
     const answer = await this.postgres.ask(
       `SELECT json_build_array(${names.join(', ')}) FROM (${sql}\n) AS t(${names.join(', ')})`,
     );
-    return 'error' in answer ? answer : { rows: answer.lines.map((line) => JSON.parse(line) as unknown[]) };
+    if ('error' in answer) return answer;
+    return { rows: answer.lines.map((line) => JSON.parse(line) as unknown[]), columns };
+  }
+
+  /** Both answers. */
+  async both(sql: string): Promise<{ readonly own: Answer; readonly theirs: Answer }> {
+    const own = await this.own(sql);
+    return { own, theirs: await this.theirs(sql, 'columns' in own ? own.columns : undefined) };
   }
 }
 

@@ -17,9 +17,7 @@ afterAll(() => beside.close());
 
 /** Both answers in one, so that a failure shows the statement beside them. */
 async function answersOf({ expected, isShared, sql }: SqlCase): Promise<object> {
-  const own = await beside.own(sql);
-  const columns = 'rows' in own ? (own.rows[0]?.length ?? 1) : 1;
-  const theirs = isShared ? await beside.theirs(sql, columns) : undefined;
+  const { own, theirs = undefined } = isShared ? await beside.both(sql) : { own: await beside.own(sql) };
   if (expected.kind === 'error') {
     const error = 'error' in own ? own.error : 'no error';
     const isExpected = error.includes(expected.message) ? expected.message : error;

@@ -1,4 +1,6 @@
 import { unreachable } from '#runtime/base/assert.ts';
+import { isLargeJson } from '#runtime/base/text/sliced-json.ts';
+import { isJsonArray, isJsonObject, type JsonValue } from '#runtime/content/values/json-value.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
 import type { BoundCase, BoundExpression } from '../bound/bound-statement.ts';
@@ -208,8 +210,9 @@ function ownText(expression: BoundExpression): string | undefined {
 const COMPARED_LENGTH_MAX = 1_000;
 
 function constantText(value: SqlValue): string | undefined {
-  // JSON may be as large as a parameter, so it is not made into a text here.
-  if (value instanceof Jsonb) return undefined;
+  if (value instanceof Jsonb) {
+    return isLargeJson(value.value, COMPARED_LENGTH_MAX) ? undefined : `json ${jsonText(value.value)}`;
+  }
   if (typeof value === 'string')
     return value.length > COMPARED_LENGTH_MAX ? undefined : `text ${JSON.stringify(value)}`;
   if (typeof value === 'number') return Object.is(value, -0) ? 'number -0' : `number ${value}`;
@@ -217,4 +220,13 @@ function constantText(value: SqlValue): string | undefined {
   if (value.length > COMPARED_LENGTH_MAX) return undefined;
   const items = value.map(constantText);
   return items.includes(undefined) ? undefined : `[${items.join(',')}]`;
+}
+
+/** A text that is the same for equal JSON only. Integers beyond those of a double are not the texts of their digits. */
+function jsonText(value: JsonValue): string {
+  if (typeof value === 'bigint') return `${value}n`;
+  if (isJsonArray(value)) return `[${value.map(jsonText).join(',')}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  const members = Object.entries(value).map(([key, part]) => `${JSON.stringify(key)}:${jsonText(part)}`);
+  return `{${members.join(',')}}`;
 }

@@ -21,6 +21,17 @@ describe('GROUP BY', () => {
     expect(errorOf(`SELECT UPPER(name) ${g} GROUP BY LOWER(name)`)).toMatch(/^Column name must appear/);
   });
 
+  it('takes expressions with constants of JSON, unless these are large', () => {
+    const select = (json: string) =>
+      `SELECT properties @> '${json}' AS a ${g} GROUP BY properties @> '${json}'`;
+    for (const json of ['{"a":[1,null,"x",12345678901234567890]}', '"5"', '5']) {
+      expect(columns(select(json))).toEqual(['a BOOLEAN']);
+    }
+    expect(errorOf(select(`"${'x'.repeat(2_000)}"`))).toMatch(/^Column properties must appear/);
+    const other = `SELECT properties @> '5' AS a ${g} GROUP BY properties @> '"5"'`;
+    expect(errorOf(other)).toMatch(/^Column properties must appear/);
+  });
+
   it('takes numbers and names of the select list', () => {
     for (const key of ['1', 'low']) {
       const { plan } = bound(`SELECT LOWER(name) AS low, COUNT(*) ${g} GROUP BY ${key}`).query;

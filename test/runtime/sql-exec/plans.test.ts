@@ -29,3 +29,10 @@ test('a statement has the rows of its logical plan, however it is run', () => {
     { numRuns: Number(process.env.RUNS ?? 150) },
   );
 });
+
+test('a condition does not double with each derived table that it may be moved below', () => {
+  const memory = new SqlInMemory({ workspaces: { g: [] } });
+  let query = "SELECT version AS x FROM 'g'";
+  for (let level = 0; level < 60; level += 1) query = `SELECT x + x AS x FROM (${query}) AS t`;
+  expect(memory.rows(`SELECT x FROM (${query}) AS u WHERE x > 5`)).toEqual([]);
+});

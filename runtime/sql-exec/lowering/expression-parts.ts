@@ -1,3 +1,4 @@
+import { partsOf } from '#runtime/sql-plan/bind/expression-walk.ts';
 import type {
   BoundAggregate,
   BoundExpression,
@@ -5,38 +6,6 @@ import type {
   BoundSort,
   BoundWindow,
 } from '#runtime/sql-plan/bound/bound-statement.ts';
-
-const none: readonly BoundExpression[] = [];
-
-/** The expressions that an expression consists of. Subqueries are not entered: they are independent. */
-export function partsOf(expression: BoundExpression): readonly BoundExpression[] {
-  switch (expression.kind) {
-    case 'constant':
-    case 'column':
-    case 'scalar-subquery':
-    case 'exists-subquery':
-      return none;
-    case 'call':
-      return expression.args;
-    case 'and':
-    case 'or':
-    case 'coalesce':
-      return expression.operands;
-    case 'not':
-    case 'is':
-      return [expression.operand];
-    case 'case':
-      return [...expression.branches.flatMap(({ when, then }) => [when, then]), expression.otherwise];
-    case 'in':
-      return [expression.operand, ...expression.items];
-    case 'array':
-      return expression.items;
-    case 'quantified':
-      return [expression.left, expression.array];
-    case 'quantified-subquery':
-      return [expression.left];
-  }
-}
 
 /** The same expression with other parts. */
 export function withParts(

@@ -1,5 +1,5 @@
 import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
-import { partsOf } from './expression-parts.ts';
+import { partsOf } from '#runtime/sql-plan/bind/expression-walk.ts';
 import { slotName } from './layout.ts';
 import { type PropertyAccess, propertyAccess } from './property-access.ts';
 

@@ -1,4 +1,5 @@
 import { invalid } from '#runtime/errors/service-error.ts';
+import { partsOf } from '#runtime/sql-plan/bind/expression-walk.ts';
 import type {
   BoundExpression,
   BoundQuery,
@@ -8,7 +9,6 @@ import type {
 } from '#runtime/sql-plan/bound/bound-statement.ts';
 import {
   aggregateExpressions,
-  partsOf,
   queriesIn,
   queryOf,
   sortExpressions,

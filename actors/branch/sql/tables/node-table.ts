@@ -4,6 +4,7 @@ import type { Revision } from '#runtime/content/revision.ts';
 import { Moment } from '#runtime/scan/moment.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type { Execution } from '#runtime/sql-exec/execution.ts';
+import { partsOf } from '#runtime/sql-plan/bind/expression-walk.ts';
 import type { BoundCall, BoundExpression, NodesPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { SeesNode } from '#runtime/tree/shown-relations.ts';
@@ -14,7 +15,7 @@ import { seenNodes } from '../../reads/seen-nodes.ts';
 import { conjunctsOf } from './known-conditions.ts';
 import { type RowMeans, targetName } from './node-row.ts';
 import { parseReferencePlace } from './reference-targets.ts';
-import { isReferences, partsOf, referenceText, RowReader } from './row-reader.ts';
+import { isReferences, referenceText, RowReader } from './row-reader.ts';
 import { TreeOrders } from './tree-orders.ts';
 
 /** A locale in which each node is a row. */

@@ -1,9 +1,9 @@
-import { assert } from '#runtime/base/assert.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { compileExpression } from '#runtime/sql-exec/expressions/compile-expression.ts';
 import type { Evaluate } from '#runtime/sql-exec/expressions/evaluate.ts';
 import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { WantedColumn } from '#runtime/sql-exec/ports.ts';
+import { partsOf } from '#runtime/sql-plan/bind/expression-walk.ts';
 import type { BoundCall, BoundExpression, NodesPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { type NodeColumn, nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
@@ -182,36 +182,6 @@ class Needs implements RowNeeds {
 
   #column(column: NodeColumn): void {
     if (isPrepared(column)) this.columns.add(column);
-  }
-}
-
-/** The expressions of which an expression is made. */
-export function partsOf(expression: BoundExpression): readonly BoundExpression[] {
-  switch (expression.kind) {
-    case 'constant':
-    case 'column':
-      return [];
-    case 'call':
-      return expression.args;
-    case 'and':
-    case 'or':
-    case 'coalesce':
-      return expression.operands;
-    case 'not':
-    case 'is':
-      return [expression.operand];
-    case 'case':
-      return [...expression.branches.flatMap(({ when, then }) => [when, then]), expression.otherwise];
-    case 'in':
-      return [expression.operand, ...expression.items];
-    case 'array':
-      return expression.items;
-    case 'quantified':
-      return [expression.left, expression.array];
-    case 'scalar-subquery':
-    case 'exists-subquery':
-    case 'quantified-subquery':
-      assert(false, 'a condition of a table has no subquery');
   }
 }
 

@@ -1,5 +1,5 @@
+import { partsOf } from '#runtime/sql-plan/bind/expression-walk.ts';
 import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
-import { partsOf } from './row-reader.ts';
 
 /** Functions and operators that have a value for all arguments of their types. */
 const sureFunctions: ReadonlySet<string> = new Set([

@@ -493,7 +493,11 @@ export class ReplyWriter<Principal> {
         if (isClosing) exchange.response.writeHeader('Connection', 'close');
       },
       onEarlyError: (exchange, error) => this.sendError(exchange, error),
-      onLateError: (exchange, error) => this.#logFault(exchange, 'reply stream failed', error),
+      onLateError: (exchange, error) => {
+        // As an error before the first chunk, one of the caller is no fault: a statement may divide by zero in its last row.
+        if (serviceErrorOf(error).entry.status < 500) return;
+        this.#logFault(exchange, 'reply stream failed', error);
+      },
     };
   }
 }

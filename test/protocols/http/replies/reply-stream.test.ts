@@ -1,6 +1,6 @@
 import http from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { ask, eventually, RawClient, route, SteppedClock, start } from '../http-fixture.ts';
 
 const get = (path: string, method = 'GET'): string => `${method} ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
@@ -191,6 +191,23 @@ describe('streamed replies', () => {
     expect(log[0]?.facts.err).toMatchObject({ message: 'disk gone' });
     expect(server.inFlightCount).toBe(0);
     await expect(ask(port, '/broken')).rejects.toThrow();
+  });
+
+  it('logs an error after the first chunk only where it is no error of the caller', async () => {
+    const failing = (error: Error) =>
+      (async function* (): AsyncGenerator<string> {
+        yield 'first';
+        await new Promise((resolve) => setImmediate(resolve));
+        throw error;
+      })();
+    const { port, log } = await start([
+      route('GET', '/theirs', () => ({ status: 200, stream: failing(invalid('Division by zero')) })),
+      route('GET', '/ours', () => ({ status: 200, stream: failing(new ServiceError('DATA_CORRUPTED')) })),
+    ]);
+    await expect(ask(port, '/theirs')).rejects.toThrow(/ECONNRESET|aborted|hang up/);
+    await expect(ask(port, '/ours')).rejects.toThrow(/ECONNRESET|aborted|hang up/);
+    await eventually(() => log.length > 0, 'the failure is logged');
+    expect(log.map(({ facts }) => (facts.err as ServiceError).code)).toEqual(['DATA_CORRUPTED']);
   });
 
   it.each([

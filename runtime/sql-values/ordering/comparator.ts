@@ -1,8 +1,8 @@
 import { compareTexts } from '#runtime/base/text/text-order.ts';
-import { canonicalJson } from '#runtime/content/values/json-value.ts';
 import type { SqlType } from '../sql-type.ts';
 import type { Jsonb, SqlValue } from '../sql-value.ts';
 import { elementOf } from '../types/basic-types.ts';
+import { compareJson } from './compare-json.ts';
 
 /** Compares two values, neither of which is NULL: below 0, 0 or above 0. */
 export type Comparator = (a: SqlValue, b: SqlValue) => number;
@@ -12,7 +12,7 @@ export type Comparator = (a: SqlValue, b: SqlValue) => number;
  *
  * - Texts, paths and identifiers are ordered by code point.
  * - NaN equals itself and is above all other numbers.
- * - JSON is ordered by its text with sorted keys, so that equal values have equal places.
+ * - JSON is ordered as `compareJson` says.
  * - Arrays are ordered by their first elements that differ; NULL elements are equal and above all others.
  */
 export function comparatorOf(type: SqlType): Comparator {
@@ -33,7 +33,7 @@ export function comparatorOf(type: SqlType): Comparator {
     case 'boolean':
       return compareDirectly;
     case 'jsonb':
-      return compareJson;
+      return (a, b) => compareJson((a as Jsonb).value, (b as Jsonb).value);
     case 'array':
       return arrayComparator(elementOf(type));
   }
@@ -54,11 +54,6 @@ export function compareNumbers(a: SqlValue, b: SqlValue): number {
   // Neither is above the other: equal, or at least one is NaN.
   const [x, y] = [Number.isNaN(a), Number.isNaN(b)];
   return x === y ? 0 : x ? 1 : -1;
-}
-
-function compareJson(a: SqlValue, b: SqlValue): number {
-  if (a === b) return 0;
-  return compareTexts(canonicalJson((a as Jsonb).value), canonicalJson((b as Jsonb).value));
 }
 
 function arrayComparator(element: SqlType): Comparator {

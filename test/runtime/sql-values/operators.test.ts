@@ -196,7 +196,7 @@ describe('comparisons', () => {
     [new Jsonb({ a: 1 }), 'jsonb', '=', '{"a":1}', 'unknown', true],
     [new Jsonb([1, 2]), 'jsonb', '=', new Jsonb([2, 1]), 'jsonb', false],
     [new Jsonb('10'), 'jsonb', '<', new Jsonb('9'), 'jsonb', true],
-    [new Jsonb(10), 'jsonb', '<', new Jsonb(9), 'jsonb', true],
+    [new Jsonb(10), 'jsonb', '<', new Jsonb(9), 'jsonb', false],
     [[1, 2], 'int[]', '<', [1, 3], 'int[]', true],
     [[1], 'int[]', '<', [1, 0], 'int[]', true],
     [[1, null], 'int[]', '=', [1, null], 'int[]', true],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { canonicalJson, type JsonValue } from '#runtime/content/values/json-value.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { comparatorOf } from '#runtime/sql-values/ordering/comparator.ts';
 import { rowKey, rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
 import { valueBytes } from '#runtime/sql-values/ordering/value-bytes.ts';
@@ -59,11 +59,54 @@ describe('the order of values', () => {
     expect(sorted).toEqual(['B', 'a', 'b', 'é', '\uffee', '\u{1f600}']);
   });
 
-  it('has JSON by its text, whatever the order of the keys', () => {
+  it('has JSON by type, then by size, then by what differs first', () => {
+    const ordered: readonly JsonValue[] = [
+      null,
+      '',
+      '10',
+      'a',
+      'ab',
+      -1,
+      0,
+      2,
+      10,
+      2n ** 64n,
+      false,
+      true,
+      [],
+      [1],
+      [2],
+      [true],
+      [1, 1],
+      [1, 2],
+      {},
+      { a: 1 },
+      { a: 2 },
+      { aa: 0 },
+      { b: 0 },
+      { a: 1, b: 1 },
+      { a: 1, b: 2 },
+      { a: 1, c: 0 },
+    ];
     const compare = comparatorOf(jsonbType);
-    expect(compare(new Jsonb({ a: 1, b: 2 }), new Jsonb({ b: 2, a: 1 }))).toBe(0);
-    expect(compare(new Jsonb(10), new Jsonb(9))).toBeLessThan(0);
-    expect(canonicalJson({ b: 1, a: 2 })).toBe('{"a":2,"b":1}');
+    for (const [index, value] of ordered.entries()) {
+      for (const [other, than] of ordered.entries()) {
+        expect(Math.sign(compare(new Jsonb(value), new Jsonb(than)))).toBe(Math.sign(index - other));
+      }
+    }
+    expect(compare(new Jsonb({ a: 1, b: [0] }), new Jsonb({ b: [-0], a: 1 }))).toBe(0);
+  });
+
+  it('has JSON as equal exactly where its keys are equal', () => {
+    const compare = comparatorOf(jsonbType);
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
+        const [x, y] = [new Jsonb(a as JsonValue), new Jsonb(b as JsonValue)];
+        expect(compare(x, y) === 0).toBe(rowKey([x], [jsonbType]) === rowKey([y], [jsonbType]));
+        expect(Math.sign(compare(x, y)) + Math.sign(compare(y, x))).toBe(0);
+      }),
+      { numRuns: 300 },
+    );
   });
 });
 

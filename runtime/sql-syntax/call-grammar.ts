@@ -287,23 +287,6 @@ export abstract class CallGrammar extends GrammarBase {
             return this.ACTION(() => callNode('POSITION', [part, whole], this.spanFrom(name.startOffset)));
           },
         },
-        {
-          ALT: () => {
-            const name = this.CONSUME(keywords.OVERLAY);
-            this.CONSUME3(leftParenthesis);
-            const args = [this.SUBRULE4(this.expression)];
-            this.CONSUME(keywords.PLACING);
-            args.push(this.SUBRULE5(this.expression));
-            this.CONSUME2(keywords.FROM);
-            args.push(this.SUBRULE6(this.expression));
-            this.OPTION(() => {
-              this.CONSUME(keywords.FOR);
-              args.push(this.SUBRULE7(this.expression));
-            });
-            this.CONSUME3(rightParenthesis);
-            return this.ACTION(() => callNode('OVERLAY', args, this.spanFrom(name.startOffset)));
-          },
-        },
       ]),
   );
 

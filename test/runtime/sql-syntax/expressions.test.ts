@@ -164,7 +164,6 @@ describe('other operands', () => {
     ['trim(a)', '(TRIM a)'],
     ["position('a' IN b)", "(POSITION 'a' b)"],
     ["position('a' IN b) IN (1)", "(in (POSITION 'a' b) 1)"],
-    ['overlay(a PLACING b FROM 1 FOR 2)', '(OVERLAY a b 1 2)'],
   ])('%s', (text, tree) => {
     expect(shapeOf(text)).toBe(tree);
   });

@@ -23,5 +23,5 @@ CREATE FUNCTION dialect.depth(text) RETURNS int LANGUAGE sql IMMUTABLE STRICT AS
 CREATE FUNCTION dialect.parent(text) RETURNS text LANGUAGE sql IMMUTABLE STRICT AS
   $$SELECT CASE WHEN $1 = '/' THEN NULL ELSE coalesce(nullif(regexp_replace($1, '/[^/]*$', ''), ''), '/') END$$;
 CREATE FUNCTION dialect.path_starts_with(text, text) RETURNS boolean LANGUAGE sql IMMUTABLE STRICT AS
-  $$SELECT $1 = $2 OR starts_with($1, $2 || '/')$$;
+  $$SELECT $2 = '/' OR $1 = $2 OR starts_with($1, $2 || '/')$$;
 SET search_path = dialect, pg_catalog, public;

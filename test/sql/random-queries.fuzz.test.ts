@@ -28,7 +28,7 @@ async function difference(sql: string): Promise<Difference | undefined> {
   if ('error' in own && 'error' in theirs) return undefined;
   if ('rows' in own && own.rows.length > 0) answered += 1;
   // The rows of a query without an order at its end may come in any.
-  const isOrdered = / ORDER BY \d[^()]*$/.test(sql);
+  const isOrdered = / ORDER BY [^()]*(?:\([^()]*\)[^()]*)*$/.test(sql);
   const [mine, other] = [linesOf(own, isOrdered), linesOf(theirs, isOrdered)];
   return JSON.stringify(mine) === JSON.stringify(other) ? undefined : { own: mine, postgresql: other };
 }

@@ -66,6 +66,7 @@ export class RandomQueries {
   /** The next query. */
   next(): string {
     this.#names = 0;
+    if (this.#chance(4)) return this.#page();
     const tables: Source[] = [];
     const withTables: string[] = [];
     if (this.#chance(5)) {
@@ -125,6 +126,75 @@ export class RandomQueries {
 
   #direction(): string {
     return this.#one(['', '', ' DESC', ' ASC NULLS FIRST', ' DESC NULLS LAST']);
+  }
+
+  /** A page of the table by conditions and orders that an index may answer. */
+  #page(): string {
+    const conditions = this.#several(3, () => this.#indexable('content'));
+    const where = this.#chance(4) ? '' : ` WHERE ${conditions.join(this.#chance(5) ? ' OR ' : ' AND ')}`;
+    const key = this.#one([
+      'id',
+      'path',
+      'name',
+      'node_type',
+      'depth',
+      'created_at',
+      "(properties->>'title')",
+      "(properties->>'number')",
+    ]);
+    const order = this.#one([
+      `${key}${this.#direction()}, path${this.#one(['', ' DESC'])}`,
+      `path${this.#one(['', ' DESC'])}`,
+    ]);
+    const limit = this.#chance(3)
+      ? ''
+      : ` LIMIT ${this.#below(9)}${this.#chance(2) ? ` OFFSET ${this.#below(6)}` : ''}`;
+    return this.#chance(6)
+      ? `SELECT DISTINCT ON (${key}) path AS c0, name AS c1 FROM content${where} ORDER BY ${key}${this.#direction()}, path${limit}`
+      : `SELECT path AS c0, properties->>'title' AS c1 FROM content${where} ORDER BY ${order}${limit}`;
+  }
+
+  /** A condition on columns as they are, for which there may be an index. */
+  #indexable(alias: string): string {
+    const path = this.#one([
+      "'/bed0'",
+      "'/bed4/plant1'",
+      "'/bed4/plant1/leaf'",
+      "'/nowhere'",
+      "'/'",
+      "'/bed2/plant'",
+    ]);
+    const id = `'00000000-0000-4000-8000-0000000000${this.#one(['00', '07', '13', '99'])}'`;
+    const property = (key: string): string => `${alias}.properties->>'${key}'`;
+    return this.#one([
+      () => `${alias}.path ${this.#one(comparisons)} ${path}`,
+      () => `${alias}.path IN (${path}, '/bed6', '/bed6')`,
+      () => `${alias}.path = ANY (ARRAY[${path}, '/bed7'])`,
+      () => `${alias}.path BETWEEN '/bed1' AND ${path}`,
+      () =>
+        `${alias}.path LIKE ${this.#one(["'/bed4/%'", "'%leaf'", "'/bed_'", "'/bed0'", "'/bed4/plant_/l%'"])}`,
+      () => `PATH_STARTS_WITH(${alias}.path, ${path})`,
+      () => `${alias}.id ${this.#one(['=', '<', '<>'])} ${id}`,
+      () => `${alias}.id IN (${id}, '00000000-0000-4000-8000-000000000003')`,
+      () =>
+        `${alias}.node_type ${this.#one(['=', '<>', '>'])} ${this.#one(["'garden:Plant'", "'garden:Bed'", "'x'"])}`,
+      () => `${alias}.depth ${this.#one(comparisons)} ${this.#below(4)}`,
+      () => `${alias}.parent_name ${this.#one(['=', '<>'])} ${this.#one(["'bed4'", "'bed0'", 'NULL'])}`,
+      () => `${property('title')} ${this.#one(comparisons)} ${this.#one(texts)}`,
+      () => `${property('title')} IN (${this.#one(texts)}, 'south', NULL)`,
+      () =>
+        `${property('title')} IS ${this.#one(['NULL', 'NOT NULL', "DISTINCT FROM 'North'", "NOT DISTINCT FROM 'north'"])}`,
+      () => `${property('title')} LIKE ${this.#one(patterns)}`,
+      () => `${property('number')} = '${this.#below(20)}'`,
+      () => `(${property('number')})::double precision ${this.#one(comparisons)} ${this.#below(20)}`,
+      () => `${property('open')} = ${this.#one(["'true'", "'false'", "'x'"])}`,
+      () => `${alias}.properties->'number' = '${this.#below(20)}'`,
+      () => `${alias}.properties->'open' ${this.#one(['=', '<>'])} ${this.#one(["'true'", "'false'"])}`,
+      () => `${alias}.properties @> '{"title":"North"}'`,
+      () => `${alias}.properties @> '{"open":true,"number":${this.#below(12)}}'`,
+      () =>
+        `${alias}.created_at ${this.#one(['>', '<=', '='])} ${this.#one(["'2020-01-01'", "'2120-01-01T00:00:00Z'", `${alias}.updated_at`])}`,
+    ])();
   }
 
   #body(tables: readonly Source[], level: number): Body {
@@ -409,6 +479,8 @@ export class RandomQueries {
     const kind = this.#one(['whole', 'number', 'text', 'text', 'truth', 'json'] as const);
     const comparable = kind === 'json' ? ['=', '<>'] : comparisons;
     const json = columns.filter((column) => column.sql.endsWith('.properties'));
+    const alias = json.length === 0 ? undefined : this.#one(json).sql.slice(0, -'.properties'.length);
+    if (alias !== undefined && this.#chance(4)) return `(${this.#indexable(alias)})`;
     const not = this.#chance(3) ? 'NOT ' : '';
     return this.#one([
       () => `(${inner(kind)} ${this.#one(comparable)} ${inner(kind)})`,

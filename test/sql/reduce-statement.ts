@@ -85,8 +85,11 @@ function* instead(node: SyntaxNode): Generator<SyntaxNode> {
 function* smallerQueries(node: Query): Generator<Query> {
   const { limit, offset, orderBy } = node;
   if (limit !== undefined || offset !== undefined) yield { ...node, limit: undefined, offset: undefined };
-  if (orderBy.length > 0) yield { ...node, orderBy: [], limit: undefined, offset: undefined };
-  if (orderBy.length > 1) yield { ...node, orderBy: orderBy.slice(1) };
+  // Which rows DISTINCT ON keeps, and which are on a page, depends on the whole order.
+  const isFree = node.body.kind !== 'select' || typeof node.body.distinct !== 'object';
+  if (orderBy.length > 0 && isFree) yield { ...node, orderBy: [], limit: undefined, offset: undefined };
+  if (orderBy.length > 1 && isFree && limit === undefined && offset === undefined)
+    yield { ...node, orderBy: orderBy.slice(1) };
   if (node.commonTables.length > 0) yield { ...node, commonTables: [] };
 }
 

@@ -66,7 +66,6 @@ describe('a statement', () => {
       execution_time_ms: expect.any(Number),
     });
     expect(json.execution_time_ms).toBeGreaterThan(0);
-    expect(json.execution_time_ms).toBeLessThan(20_000);
     expect(answer.headers['content-type']).toBe('application/json');
     expect(revisionOf(answer)).toBe(await garden.client.headRevision());
   });

@@ -48,8 +48,9 @@ export abstract class ExpressionGrammar extends CallGrammar {
       DEF: () => this.SUBRULE(this.operatorTail, { ARGS: [chain] }),
     });
     return this.ACTION(() => {
-      if (chain.isBetweenOpen) throw this.expectedAnd();
-      return chain.finish();
+      const node = chain.finish();
+      if (node === undefined) throw this.expectedAnd();
+      return node;
     });
   });
 

@@ -60,7 +60,7 @@ export class OperatorChain {
   binary(operator: BinaryNode['operator']): boolean {
     const precedence = binaryPrecedence[operator];
     this.#reduce(precedence, operator);
-    if (precedence <= Precedence.predicate && this.isBetweenOpen) {
+    if (precedence <= Precedence.predicate && this.#isBetweenOpen) {
       if (operator !== 'AND') return false;
       const between = this.#pending.pop();
       assert(between?.kind === 'low', 'BETWEEN is on top');
@@ -91,13 +91,15 @@ export class OperatorChain {
   }
 
   /** Whether a BETWEEN without its AND is the operator read last that is not reduced yet. */
-  get isBetweenOpen(): boolean {
+  get #isBetweenOpen(): boolean {
     return this.#pending.at(-1)?.kind === 'low';
   }
 
-  /** The tree. To be asked once, behind the last operand, when no BETWEEN is open. */
-  finish(): Expression {
+  /** The tree, to be asked for once, behind the last operand; undefined where a BETWEEN lacks its AND. */
+  finish(): Expression | undefined {
+    // Operators behind the BETWEEN are closed first: in `x BETWEEN 1 + 2` it is not the one read last.
     this.#reduce(Precedence.or);
+    if (this.#isBetweenOpen) return undefined;
     const { node } = this.#popOperand();
     assert(
       this.#operands.length === 0 && this.#pending.length === 0,

@@ -18,8 +18,6 @@ function hashKeyOf(type: SqlType): (value: SqlValue) => HashKey {
     case 'uuid':
     case 'path':
       return (value) => (value as string).toWellFormed();
-    case 'double':
-      return doubleKey;
     case 'jsonb':
       return (value) => canonicalJson((value as Jsonb).value);
     case 'array': {
@@ -31,14 +29,9 @@ function hashKeyOf(type: SqlType): (value: SqlValue) => HashKey {
       };
     }
     default:
+      // As texts, NaN is NaN and -0 is 0, as they compare.
       return (value) => value as HashKey;
   }
-}
-
-/** NaN is not `===` itself, and -0 is not 0 in a text. */
-function doubleKey(value: SqlValue): HashKey {
-  if (Number.isNaN(value)) return 'NaN';
-  return value === 0 ? 0 : (value as number);
 }
 
 /** One part of the key of several values; its length stands before it, so that no two lists have one key. */

@@ -33,8 +33,8 @@ const tests: Readonly<Record<'<' | '<=' | '>' | '>=', (order: number) => boolean
 };
 
 /**
- * The comparison of two types. Numbers are compared by their exact values, texts by code point, JSON for equality by
- * structure and otherwise by its text.
+ * The comparison of two types. Numbers are compared by their exact values, texts by code point, JSON in the
+ * order of PostgreSQL.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` for types that are not comparable with each other
  */

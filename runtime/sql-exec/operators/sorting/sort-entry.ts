@@ -16,7 +16,7 @@ const TEXT_WORK = 80;
 /** Estimated nanoseconds for a character of two equal texts. */
 const CHARACTER_WORK = 0.5;
 
-/** Estimated nanoseconds for a byte of JSON or of an array: JSON is compared by its text. */
+/** Estimated nanoseconds for a byte of JSON or of an array: both are compared part by part. */
 const NESTED_BYTE_WORK = 5;
 
 /** Something to be sorted: its keys are computed once. */

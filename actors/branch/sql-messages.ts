@@ -1,6 +1,7 @@
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Principal } from '#runtime/access/principal.ts';
+import type { CommitInfo } from './commit-messages.ts';
 import type { ReadMoment } from './read-messages.ts';
 
 /**
@@ -25,4 +26,79 @@ export interface LendBranch {
   readonly type: 'LendBranch';
   /** The caller of the query that reads. */
   readonly principal: Principal;
+}
+
+/**
+ * Runs statements that write to this branch as one revision, all or nothing. Each sees what those before it have written;
+ * queries may stand among them. Only statements that belong to one branch: of data (no bulk UPDATE or DELETE unless
+ * `isTransaction`), of the tree (no RESTORE TREE), of the schema, of access, and queries. Result: {@link SqlChanged}.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`, with `details.line` and `details.column` where the place in the text is known;
+ *   the errors of the commands of REST for the same changes; `COMMIT_TOO_LARGE`, `REQUEST_TOO_EXPENSIVE`
+ */
+export interface ChangeBySql extends VersionedMessage {
+  readonly type: 'ChangeBySql';
+  readonly sql: string;
+  /** Values of `$1`, `$2` and so on, in every statement. */
+  readonly parameters: readonly JsonValue[];
+  /**
+   * Whether the statements stood between BEGIN and COMMIT: then the revision has the message `SQL transaction` and the actor
+   * `sql-client` unless `commit` names others, and an UPDATE or DELETE of many nodes is done within it.
+   */
+  readonly isTransaction: boolean;
+  readonly commit?: CommitInfo;
+  /** Everything is undone afterwards: of a transaction that was not committed. */
+  readonly dryRun?: boolean;
+}
+
+/** What statements have written. */
+export interface SqlChanged {
+  /** Null when nothing changed, or for a dry run. */
+  readonly revision: string | null;
+  /** Column names of the answer of the last statement. */
+  readonly columns: readonly string[];
+  /** Its rows: a JSON array of objects, as text. */
+  readonly rows: string;
+  readonly rowCount: number;
+}
+
+/**
+ * Writes some of the nodes of an UPDATE or DELETE that is done in bulk, as one revision: those of `ids` that still fulfil the
+ * condition and that the caller may change. Sent by the job of the statement. Result: {@link BulkChanged}.
+ */
+export interface ChangeSomeBySql extends VersionedMessage {
+  readonly type: 'ChangeSomeBySql';
+  /** One statement. */
+  readonly sql: string;
+  readonly parameters: readonly JsonValue[];
+  readonly ids: readonly string[];
+  readonly commit?: CommitInfo;
+}
+
+/** What a part of a bulk statement has written. */
+export interface BulkChanged {
+  /** Null when nothing changed. */
+  readonly revision: string | null;
+  /** Nodes that were changed; of a deletion, those that matched and were removed. */
+  readonly changed: number;
+  /** Nodes that matched but that the caller may not change. */
+  readonly skipped: number;
+}
+
+/**
+ * The ids of the nodes that a bulk UPDATE or DELETE matches, in the order of their code units. Answer: {@link MatchedNodes}.
+ */
+export interface MatchBySql extends ReadMoment, VersionedMessage {
+  readonly type: 'MatchBySql';
+  /** One statement. */
+  readonly sql: string;
+  readonly parameters: readonly JsonValue[];
+  /** Only ids behind it. */
+  readonly after?: string;
+  readonly limit: number;
+}
+
+/** Answer of {@link MatchBySql}. */
+export interface MatchedNodes {
+  readonly ids: readonly string[];
 }

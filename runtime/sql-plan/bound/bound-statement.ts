@@ -184,7 +184,10 @@ export interface NodesPlan {
   readonly branch: string | undefined;
   /** `<milliseconds>-<counter>`, from `__revision = …`; absent: the head. */
   readonly revision: string | undefined;
-  /** From `locale = …` or `locale IN (…)`: one row for each node and locale; absent: the default language, one row. */
+  /**
+   * From `locale = …` or `locale IN (…)`: one row for each node and locale, with the translated values. Absent: one row with
+   * the values as they are stored, which are those of the default language. Statements that write read no others.
+   */
   readonly locales: readonly string[] | undefined;
 }
 /** A table of the schema. Relation: its columns. */

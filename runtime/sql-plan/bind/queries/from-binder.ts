@@ -158,7 +158,17 @@ function bindTable(node: TableNode, context: QueryContext): BoundSource {
     const plan: LogicalPlan = { kind: 'values', relation, columns: nodeColumns, rows: [] };
     return { plan, relations: [{ ...named(node, alias, plan, context), isWorkspace: true }] };
   }
-  const table: RoutedTable = {
+  const table = storedNodes(relation, workspace, alias);
+  return { plan: table, relations: [{ ...named(node, alias, table, context), isWorkspace: true, table }] };
+}
+
+/** The nodes of a workspace as they are stored at the head of the branch of the statement. */
+export function storedNodes(
+  relation: number,
+  workspace: string,
+  alias: string,
+): Extract<RoutedTable, { kind: 'nodes' }> {
+  return {
     kind: 'nodes',
     relation,
     columns: nodeColumns,
@@ -168,7 +178,6 @@ function bindTable(node: TableNode, context: QueryContext): BoundSource {
     revision: undefined,
     locales: undefined,
   };
-  return { plan: table, relations: [{ ...named(node, alias, table, context), isWorkspace: true, table }] };
 }
 
 function bindDerived(

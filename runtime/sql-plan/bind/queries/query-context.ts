@@ -1,8 +1,9 @@
 import type { Expression, Query, Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { BoundExpression, BoundQuery } from '../../bound/bound-statement.ts';
 import type { ExpressionContext } from '../expressions/expression-context.ts';
-import type { Typing } from '../expressions/typing.ts';
-import type { CommonTableScope } from '../scopes/common-table-scope.ts';
+import { bindExpression } from '../expressions/expression-binder.ts';
+import { Typing } from '../expressions/typing.ts';
+import { CommonTableScope } from '../scopes/common-table-scope.ts';
 import type { NameScope } from '../scopes/name-scope.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 
@@ -21,6 +22,27 @@ export interface QueryContext {
   /** Binds a query within another one. */
   readonly bindQuery: (query: Query, context: QueryContext) => BoundQuery;
   readonly bindExpression: (node: Expression, context: ExpressionContext) => BoundExpression;
+}
+
+/**
+ * The context of the outermost query of a statement.
+ *
+ * @param bindQuery binds queries within others
+ */
+export function statementContext(
+  binding: StatementBinding,
+  bindQuery: QueryContext['bindQuery'],
+): QueryContext {
+  return {
+    binding,
+    typing: new Typing(binding),
+    commonTables: CommonTableScope.empty,
+    outer: [],
+    isOutermost: true,
+    isCommonTable: false,
+    bindQuery,
+    bindExpression,
+  };
 }
 
 /** The context of expressions of a query. */

@@ -1,11 +1,17 @@
 import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { ColumnNode, Expression, Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
+import type {
+  ColumnNode,
+  Expression,
+  LiteralNode,
+  ParameterNode,
+  Span,
+} from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { NamedRelation, NameScope, RoutedTable } from '../scopes/name-scope.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 
 /** The columns of a table of which a condition says what is read, instead of choosing among the rows. */
-type RoutingColumn = '__branch' | '__revision' | 'locale';
+export type RoutingColumn = '__branch' | '__revision' | 'locale';
 
 /** A condition that says what is read: `__branch = 'b'`, `__revision = 'r'`, `locale IN ('de', 'en')`. */
 interface RoutingCondition {
@@ -14,6 +20,9 @@ interface RoutingCondition {
   readonly values: readonly string[];
   readonly span: Span;
 }
+
+/** Why a condition that says what is read must not be there; undefined: it may. */
+export type RefuseRoute = (column: RoutingColumn) => string | undefined;
 
 /** The operands of the ANDs at the top of a condition, in order. */
 export function conjunctsOf(condition: Expression): readonly Expression[] {
@@ -30,6 +39,7 @@ export function conjunctsOf(condition: Expression): readonly Expression[] {
  * Takes the conditions that say what is read out of the operands of a WHERE clause, and tells the tables. A condition
  * without the name of a table is about all tables of this FROM clause.
  *
+ * @param refuse tells which of these conditions are errors
  * @returns the other operands
  * @throws {ServiceError} `VALIDATION_FAILED` for conditions that contradict each other, and for a malformed revision
  */
@@ -37,12 +47,15 @@ export function routed(
   conjuncts: readonly Expression[],
   scope: NameScope,
   binding: StatementBinding,
+  refuse?: RefuseRoute,
 ): readonly Expression[] {
   const routes = new Map<RoutedTable, Map<RoutingColumn, readonly string[]>>();
   const others = conjuncts.filter((node) => {
     const condition = routingCondition(node, binding);
     const relations = condition === undefined ? undefined : routedRelations(condition, scope);
     if (condition === undefined || relations === undefined) return true;
+    const refusal = refuse?.(condition.column);
+    if (refusal !== undefined) throw binding.error(refusal, condition.span);
     const values = condition.column === '__revision' ? revisions(condition, binding) : condition.values;
     for (const { table } of relations) {
       if (table === undefined) continue;
@@ -117,6 +130,16 @@ function routingCondition(node: Expression, binding: StatementBinding): RoutingC
     return { column: name, table: (node.operand as ColumnNode).table, values: texts, span: node.span };
   }
   return undefined;
+}
+
+/** The constant of a condition `__branch = 'b'`, written in either order; undefined: it is another condition. */
+export function branchConstant(
+  node: Expression,
+): { readonly column: ColumnNode; readonly value: LiteralNode | ParameterNode } | undefined {
+  if (node.kind !== 'binary' || node.operator !== '=') return undefined;
+  const [column, value] = node.left.kind === 'column' ? [node.left, node.right] : [node.right, node.left];
+  if (column.kind !== 'column' || column.name !== '__branch') return undefined;
+  return value.kind === 'literal' || value.kind === 'parameter' ? { column, value } : undefined;
 }
 
 function routingColumn(node: Expression): RoutingColumn | undefined {

@@ -1,5 +1,4 @@
 import type { Expression, SelectNode, SortItem } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
-import { booleanType } from '#runtime/sql-values/types/basic-types.ts';
 import type {
   BoundExpression,
   BoundQuery,
@@ -11,13 +10,13 @@ import { AggregateCalls } from '../expressions/aggregate-calls.ts';
 import { WindowCalls } from '../expressions/window-calls.ts';
 import { NameScope } from '../scopes/name-scope.ts';
 import { sortKey } from '../sort-key.ts';
-import { type BoundSource, bindFrom } from './from-binder.ts';
+import { bindFrom } from './from-binder.ts';
 import { Grouping } from './grouping.ts';
 import { positionNamed, positionOf, positionsByName, requireFewKeys } from './output-order.ts';
 import { expressionContext, type QueryContext } from './query-context.ts';
-import { conjunctsOf, routed } from './routing.ts';
 import { type SelectEntry, selectEntries } from './select-list.ts';
-import { requireTableConditions } from './table-conditions.ts';
+import { conjunctsOf } from './routing.ts';
+import { bindWhere, withPredicate } from './where-binder.ts';
 
 /**
  * Binds a SELECT, with the order of the query that it is in: the order may use columns that are not in the answer.
@@ -33,32 +32,10 @@ export function bindSelect(
   binding.countSelect(node.span);
   const from = bindFrom(node.from, context);
   const scope = new NameScope(from.relations, context.outer);
-  const input = filtered(from, node.where, scope, context);
+  const conjuncts = node.where === undefined ? [] : conjunctsOf(node.where);
+  const input = withPredicate(from.plan, bindWhere(from.relations, conjuncts, scope, context));
   const entries = selectEntries(node, scope, context);
   return new SelectBinder(node, entries, scope, context).bind(input, orderBy);
-}
-
-/** Binds WHERE, without the conditions that say what is read of the tables. */
-function filtered(
-  from: BoundSource,
-  where: Expression | undefined,
-  scope: NameScope,
-  context: QueryContext,
-): LogicalPlan {
-  if (where === undefined) return from.plan;
-  const { binding, typing } = context;
-  const expressions = expressionContext(context, scope, 'WHERE clause', { isCondition: true });
-  const operands = routed(conjunctsOf(where), scope, binding).flatMap((conjunct) => {
-    const bound = expressions.bind(conjunct, expressions);
-    const condition = typing.condition(bound, 'WHERE', conjunct.span);
-    requireTableConditions(condition, from.relations, conjunct.span, binding);
-    return condition.kind === 'and' ? condition.operands : [condition];
-  });
-  const [first] = operands;
-  if (first === undefined) return from.plan;
-  const predicate: BoundExpression =
-    operands.length === 1 ? first : { kind: 'and', type: booleanType, operands };
-  return { kind: 'filter', input: from.plan, predicate };
 }
 
 /** A column of the answer while the SELECT is bound. */

@@ -14,9 +14,15 @@ export interface SelectEntry {
   readonly bind: (context: ExpressionContext) => BoundExpression;
 }
 
+/** A list of expressions with names: of SELECT, or of RETURNING. */
+export interface NamedList extends Pick<SelectNode, 'items' | 'span'> {
+  /** What it is about; nothing: it is a SELECT without FROM. */
+  readonly from: readonly unknown[];
+}
+
 /** The columns of a select list, with `*` expanded. @throws {ServiceError} `VALIDATION_FAILED` */
 export function selectEntries(
-  node: SelectNode,
+  node: NamedList,
   scope: NameScope,
   context: QueryContext,
 ): readonly SelectEntry[] {
@@ -67,7 +73,7 @@ function itemEntry({ expression, alias }: Extract<SelectItem, { kind: 'item' }>)
 }
 
 /** The names of columns that have none of their own. */
-function unnamed({ from }: SelectNode, { isCommonTable }: QueryContext): (index: number) => string {
+function unnamed({ from }: NamedList, { isCommonTable }: QueryContext): (index: number) => string {
   if (isCommonTable) return (index) => `col${index}`;
   return from.length === 0 ? (index) => `column${index + 1}` : () => '?column?';
 }

@@ -43,6 +43,11 @@ const columnAliases: ReadonlyMap<string, string> = new Map([
   ['__updated_at', 'updated_at'],
 ]);
 
+/** The name of a column of a workspace where a second name of it may be written. */
+export function plainColumnName(name: string): string {
+  return columnAliases.get(name) ?? name;
+}
+
 /** The columns of a relation as a statement may name them; the first ones may be renamed. */
 export function namedColumns(
   relation: number,

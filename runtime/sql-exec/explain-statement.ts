@@ -18,6 +18,7 @@ export interface ExplainOptions {
  * Explains how a statement is run.
  *
  * @param clock the time in milliseconds
+ * @param use what is done with its rows, in one line; absent: they are the answer
  * @returns the text of the explanation
  * @throws {ServiceError} as running it does
  */
@@ -27,6 +28,7 @@ export function* explainStatement(
   tables: Tables,
   execution: Execution,
   clock: () => number,
+  use?: string,
 ): Generator<undefined, string> {
   const measurements = options.isAnalyze ? new Measurements(clock) : undefined;
   const observe = measurements?.measured.bind(measurements);
@@ -40,7 +42,9 @@ export function* explainStatement(
       const optimized = lowered.optimized(statement.query);
       lines.push('=== Optimized Logical Plan ===', ...printQuery(optimized, lowered.names, 1));
     }
-    lines.push('=== Physical Execution Plan ===', ...printPhysicalPlan(plan, measurements, 1));
+    lines.push('=== Physical Execution Plan ===');
+    if (use !== undefined) lines.push(`  ${use}`);
+    lines.push(...printPhysicalPlan(plan, measurements, use === undefined ? 1 : 2));
     for (const { name, plan: table } of lowered.commonTables) {
       lines.push(`  CommonTable: ${name}`, ...printPhysicalPlan(table, measurements, 2));
     }

@@ -403,7 +403,7 @@ export abstract class ExpressionGrammar extends CallGrammar {
     });
   });
 
-  private numberOf(token: IToken): Pick<LiteralNode, 'type' | 'value'> {
+  protected numberOf(token: IToken): Pick<LiteralNode, 'type' | 'value'> {
     const value = literalNumber(token.image);
     if (value === undefined)
       throw this.failAt(`Number out of range: ${token.image.slice(0, 40)}`, spanOf(token));

@@ -1,6 +1,7 @@
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { Statement } from './nodes/statement-nodes.ts';
-import { QueryGrammar } from './query-grammar.ts';
+import { StatementGrammar } from './statement-grammar.ts';
+import { TextCache } from './text-cache.ts';
 import { tokenize } from './tokenize.ts';
 import { checkTreeDepth } from './tree-depth.ts';
 
@@ -11,11 +12,11 @@ export interface ParsedStatement {
   readonly statement: Statement;
 }
 
-let grammar: QueryGrammar | undefined;
+let grammar: StatementGrammar | undefined;
 
 /** One parser reads everything: making it analyses the grammar, which takes some 50 ms. */
-function theGrammar(): QueryGrammar {
-  grammar ??= new QueryGrammar();
+function theGrammar(): StatementGrammar {
+  grammar ??= new StatementGrammar();
   return grammar;
 }
 
@@ -25,13 +26,30 @@ export function prepareParser(): void {
 }
 
 /**
+ * Texts that were read, so that neither the actors read what the session has read, nor a text with parameters is read each
+ * time it comes. A tree takes some 20 to 100 bytes for each character of its text.
+ */
+const known = new TextCache<readonly ParsedStatement[]>(
+  { textLengthMax: 8_192, lengthMax: 300_000, entriesMax: 2_000, weakMax: 16 },
+  ([first]) => first?.text,
+);
+
+/**
  * Reads a text of one or several statements with `;` between them. Empty ones are left out. It gives way between two
- * statements, so that a long text does not hold the event loop.
+ * statements, so that a long text does not hold the event loop. The same trees may be given again for the same text.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` with the place: bad syntax, no statement in it, or a bound of `tokenize`
  *   or `checkTreeDepth`
  */
 export function* parseStatementsInSteps(text: string): Generator<undefined, readonly ParsedStatement[]> {
+  const before = known.find(text);
+  if (before !== undefined) return before;
+  const statements = yield* readStatements(text);
+  known.keep(text, statements);
+  return statements;
+}
+
+function* readStatements(text: string): Generator<undefined, readonly ParsedStatement[]> {
   if (text.trim() === '') throw invalid('Empty statement');
   const parser = theGrammar();
   const statements: ParsedStatement[] = [];

@@ -4,7 +4,6 @@ import type {
   CommonTable,
   Expression,
   FrameBound,
-  LiteralNode,
   Query,
   QueryBody,
   SelectItem,
@@ -13,36 +12,23 @@ import type {
   Source,
   WindowClause,
 } from './nodes/syntax-nodes.ts';
-import type { Statement } from './nodes/statement-nodes.ts';
 import { binaryPrecedence, Precedence } from './precedence.ts';
-import { isBareCall, needsQuotes } from './tokens.ts';
-
-/**
- * The text of a statement: reading it gives the same tree again, but for the places. Keywords are in upper case, all is
- * on one line, and parentheses stand only where the tree would be another without them.
- */
-export function printStatement(statement: Statement): string {
-  const query = printQuery(statement.query);
-  if (statement.kind === 'query-statement') return query;
-  return `EXPLAIN ${statement.isAnalyze ? 'ANALYZE ' : ''}${statement.isVerbose ? 'VERBOSE ' : ''}${query}`;
-}
+import { printGiven, printName, type PrintersOf, quoteName, quoteText } from './print-words.ts';
+import { isBareCall } from './tokens.ts';
 
 /** The text of an expression, without parentheses around it. */
 export function printExpression(node: Expression): string {
   return printers[node.kind](node as never);
 }
 
-type Printers = {
-  readonly [Kind in Expression['kind']]: (node: Extract<Expression, { readonly kind: Kind }>) => string;
-};
-
-const printers: Printers = {
-  literal: printLiteral,
+const printers: PrintersOf<Expression['kind']> = {
+  literal: printGiven,
   interval: (node) => `INTERVAL ${quoteText(node.text)}`,
   parameter: (node) => `$${node.index}`,
-  column: (node) => (node.table === undefined ? name(node.name) : `${name(node.table)}.${name(node.name)}`),
+  column: (node) =>
+    node.table === undefined ? printName(node.name) : `${printName(node.table)}.${printName(node.name)}`,
   'property-path': (node) =>
-    `$${node.steps.map((step) => (typeof step === 'number' ? `[${step}]` : `.${name(step)}`)).join('')}`,
+    `$${node.steps.map((step) => (typeof step === 'number' ? `[${step}]` : `.${printName(step)}`)).join('')}`,
   unary: (node) => {
     if (node.operator === 'NOT') return `NOT ${within(node.operand, Precedence.not)}`;
     const operand = within(node.operand, Precedence.sign);
@@ -146,25 +132,6 @@ function optional(before: string, node: Expression | undefined): string {
   return node === undefined ? '' : `${before}${printExpression(node)}`;
 }
 
-function quoteText(text: string): string {
-  return `'${text.split("'").join("''")}'`;
-}
-
-function quoteName(text: string): string {
-  return `"${text.split('"').join('""')}"`;
-}
-
-function name(text: string): string {
-  return needsQuotes(text) ? quoteName(text) : text;
-}
-
-function printLiteral(node: LiteralNode): string {
-  if (node.type === 'text') return quoteText(String(node.value));
-  // With an exponent, because without one it would be an integer.
-  if (node.type === 'double' && Number.isInteger(node.value)) return Number(node.value).toExponential();
-  return String(node.value).toUpperCase();
-}
-
 function printCall(node: CallNode): string {
   const hasTail = node.filter !== undefined || node.over !== undefined;
   const isPlain = !hasTail && !node.isStar && !node.isDistinct && node.orderBy.length === 0;
@@ -176,7 +143,7 @@ function printCall(node: CallNode): string {
     : `${node.isDistinct ? 'DISTINCT ' : ''}${list(node.args)}${printOrderBy(node.orderBy)}`;
   const filter = node.filter === undefined ? '' : ` FILTER (WHERE ${printExpression(node.filter)})`;
   const over = node.over === undefined ? '' : ` OVER (${printWindow(node.over)})`;
-  return `${isJoinWord(node.name) ? node.name : name(node.name)}(${inside})${filter}${over}`;
+  return `${isJoinWord(node.name) ? node.name : printName(node.name)}(${inside})${filter}${over}`;
 }
 
 /** Whether a name is reserved for joins and that of a function too. */
@@ -234,11 +201,11 @@ export function printQuery(query: Query): string {
 }
 
 function printCommonTable(table: CommonTable): string {
-  return `${name(table.name)}${printColumns(table.columns)} AS (${printQuery(table.query)})`;
+  return `${printName(table.name)}${printColumns(table.columns)} AS (${printQuery(table.query)})`;
 }
 
 function printColumns(columns: readonly string[]): string {
-  return columns.length === 0 ? '' : ` (${columns.map(name).join(', ')})`;
+  return columns.length === 0 ? '' : ` (${columns.map(printName).join(', ')})`;
 }
 
 function printBody(body: QueryBody): string {
@@ -277,9 +244,10 @@ function printSelect(select: SelectNode): string {
   return `SELECT ${distinct === undefined ? '' : `DISTINCT${on} `}${items}${from}${conditions}`;
 }
 
-function printItem(item: SelectItem): string {
-  if (item.kind === 'star') return item.table === undefined ? '*' : `${name(item.table)}.*`;
-  return `${printExpression(item.expression)}${item.alias === undefined ? '' : ` AS ${name(item.alias)}`}`;
+/** An entry of a select list. */
+export function printItem(item: SelectItem): string {
+  if (item.kind === 'star') return item.table === undefined ? '*' : `${printName(item.table)}.*`;
+  return `${printExpression(item.expression)}${item.alias === undefined ? '' : ` AS ${printName(item.alias)}`}`;
 }
 
 function printSource(source: Source): string {
@@ -289,7 +257,7 @@ function printSource(source: Source): string {
     case 'derived-table':
       return `${lateral(source)}(${printQuery(source.query)})${printAlias(source)}`;
     case 'function-table':
-      return `${lateral(source)}${name(source.name)}(${list(source.args)})${printAlias(source)}`;
+      return `${lateral(source)}${printName(source.name)}(${list(source.args)})${printAlias(source)}`;
     case 'join': {
       const type = source.type === 'inner' ? '' : `${source.type.toUpperCase()} `;
       const right =
@@ -307,5 +275,7 @@ function printAlias(source: {
   readonly alias: string | undefined;
   readonly columnAliases: readonly string[];
 }): string {
-  return source.alias === undefined ? '' : ` AS ${name(source.alias)}${printColumns(source.columnAliases)}`;
+  return source.alias === undefined
+    ? ''
+    : ` AS ${printName(source.alias)}${printColumns(source.columnAliases)}`;
 }

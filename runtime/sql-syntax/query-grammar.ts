@@ -1,4 +1,4 @@
-import type { IToken, ParserMethod } from 'chevrotain';
+import type { IToken } from 'chevrotain';
 import { nameOf, spanOf } from './grammar-base.ts';
 import type {
   CommonTable,
@@ -9,7 +9,6 @@ import type {
   SelectNode,
   ValuesNode,
 } from './nodes/syntax-nodes.ts';
-import type { Statement } from './nodes/statement-nodes.ts';
 import { SourceGrammar } from './source-grammar.ts';
 import { type SetOperator, setOperations } from './set-operations.ts';
 import {
@@ -22,72 +21,12 @@ import {
   rightParenthesis,
   star,
 } from './tokens.ts';
-import type { TokenizedStatement } from './tokenize.ts';
 
-const statementStarts = [keywords.SELECT, keywords.VALUES, keywords.WITH, keywords.EXPLAIN, leftParenthesis];
 /** Words before a parenthesis in GROUP BY that are no functions. */
 const GROUPINGS: ReadonlySet<string> = new Set(['ROLLUP', 'CUBE']);
 
-/** The rules for queries and statements. One instance reads one statement after the other. */
-export class QueryGrammar extends SourceGrammar {
-  constructor(validates = false) {
-    super(validates);
-    this.performSelfAnalysis();
-  }
-
-  /**
-   * The tree of a statement.
-   *
-   * @throws {ServiceError} `VALIDATION_FAILED`, with the place
-   */
-  read(statement: TokenizedStatement, source: string): Statement {
-    try {
-      this.begin(statement, source);
-      if (!this.isAhead(1, ...statementStarts)) {
-        const first = this.LA(1);
-        const image = first.image.length > 40 ? `${first.image.slice(0, 40).toWellFormed()}…` : first.image;
-        throw this.failAt(
-          `Only SELECT, VALUES, WITH and EXPLAIN are supported here, got ${image}`,
-          spanOf(first),
-        );
-      }
-      const tree = this.statement();
-      const failure = this.failure();
-      if (failure !== undefined) throw failure;
-      return tree;
-    } finally {
-      this.end();
-    }
-  }
-
-  private readonly statement: ParserMethod<[], Statement> = this.RULE('statement', (): Statement => {
-    const start = this.ACTION(() => this.nextStart);
-    let isExplain = false;
-    let isAnalyze = false;
-    let isVerbose = false;
-    this.OPTION(() => {
-      this.CONSUME(keywords.EXPLAIN);
-      isExplain = true;
-      isAnalyze = this.OPTION2(() => this.CONSUME(keywords.ANALYZE)) !== undefined;
-      isVerbose = this.OPTION3(() => this.CONSUME(keywords.VERBOSE)) !== undefined;
-      this.ACTION(() => {
-        if (this.isAhead(1, ...statementStarts)) return;
-        const { image } = this.LA(1);
-        if (image === '') return;
-        throw this.failAt(`Only SELECT, VALUES and WITH can be explained here, got ${image.slice(0, 40)}`, {
-          start: this.nextStart,
-        });
-      });
-    });
-    const query = this.SUBRULE(this.query);
-    return this.ACTION(() => {
-      const span = this.spanFrom(start);
-      return isExplain
-        ? { kind: 'explain', isAnalyze, isVerbose, query, span }
-        : { kind: 'query-statement', query, span };
-    });
-  });
-
+/** The rules for queries. */
+export abstract class QueryGrammar extends SourceGrammar {
   readonly query = this.RULE('query', (): Query => {
     const start = this.ACTION(() => this.nextStart);
     let isRecursive = false;
@@ -317,7 +256,7 @@ export class QueryGrammar extends SourceGrammar {
     return on ?? 'all';
   });
 
-  private readonly selectItem = this.RULE(
+  protected readonly selectItem = this.RULE(
     'selectItem',
     (): SelectItem =>
       this.choose<SelectItem>([

@@ -1,4 +1,4 @@
-import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { Span } from './nodes/syntax-nodes.ts';
 
 /** Longest part of a source line that an error shows, in UTF-16 units. */
@@ -66,4 +66,54 @@ export function sqlError(text: string, source: string, span: Pick<Span, 'start'>
   const place = placeOf(source, span.start);
   const message = `${text} (line ${place.line}, column ${place.column})\n${excerpt(source, span.start)}`;
   return invalid(message, { details: { line: place.line, column: place.column } });
+}
+
+/** The offset of a place in a text: the inverse of {@link placeOf}. A place behind its line is the end of the line. */
+export function offsetOf(source: string, { column, line }: SourcePlace): number {
+  let start = 0;
+  for (let number = 1; number < line; number += 1) {
+    const lineBreak = source.indexOf('\n', start);
+    if (lineBreak < 0) return source.length;
+    start = lineBreak + 1;
+  }
+  const lineBreak = source.indexOf('\n', start);
+  const end = lineBreak < 0 ? source.length : lineBreak;
+  let at = start;
+  for (let left = column - 1; left > 0 && at < end; left -= 1) {
+    at += (source.codePointAt(at) as number) > 0xffff ? 2 : 1;
+  }
+  return Math.min(at, end);
+}
+
+/** The place that an error names; undefined where it names none. */
+export function placeIn({ details }: ServiceError): SourcePlace | undefined {
+  const { line, column } = details ?? {};
+  return typeof line === 'number' && typeof column === 'number' ? { line, column } : undefined;
+}
+
+/**
+ * An error about a part of a text, as one about the whole text: line, column and the source line are those of the whole.
+ *
+ * @param part the text that the error was made for
+ * @param whole the text that the part was taken from
+ * @param toWhole the offset in the whole of an offset in the part
+ * @returns the error itself where it names no place
+ */
+export function movedError(
+  error: ServiceError,
+  part: string,
+  whole: string,
+  toWhole: (offset: number) => number,
+): ServiceError {
+  const place = placeIn(error);
+  if (place === undefined) return error;
+  const start = toWhole(offsetOf(part, place));
+  const { code, details, field, message } = error;
+  const shown = message.lastIndexOf(` (line ${place.line}, column ${place.column})\n`);
+  const text = shown < 0 ? message : sqlError(message.slice(0, shown), whole, { start }).message;
+  return new ServiceError(code, text, {
+    details: { ...details, ...placeOf(whole, start) },
+    ...(field === undefined ? {} : { field }),
+    cause: error,
+  });
 }

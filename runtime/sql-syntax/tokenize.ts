@@ -1,5 +1,6 @@
-import { type IToken, Lexer, tokenMatcher } from 'chevrotain';
+import { type IToken, Lexer, tokenMatcher, type TokenType } from 'chevrotain';
 import { invalid } from '#runtime/errors/service-error.ts';
+import { joinConditions } from './grant-condition.ts';
 import {
   dollarTagAt,
   endOfBlockComment,
@@ -12,10 +13,13 @@ import { sqlError } from './sql-error.ts';
 import {
   keywordOf,
   keywords,
+  leftBrace,
   leftBracket,
   leftParenthesis,
   lexed,
   number,
+  revisionNumber,
+  rightBrace,
   rightBracket,
   rightParenthesis,
   strange,
@@ -31,7 +35,7 @@ export const TEXT_LENGTH_MAX = 1_000_000;
 export const STATEMENT_TOKENS_MAX = 10_000;
 /** The same for all statements of a text. What is read of each is kept in memory, some hundred bytes. */
 export const TEXT_TOKENS_MAX = 50_000;
-/** Deepest nesting of parentheses, brackets and CASE. */
+/** Deepest nesting of parentheses, brackets, braces and CASE. */
 export const NESTING_MAX = 100;
 
 /** One statement as tokens. */
@@ -156,11 +160,10 @@ export function* tokenize(source: string): Generator<TokenizedStatement> {
     throw invalid(`Text too long: ${source.length} characters, the most are ${TEXT_LENGTH_MAX}`);
   }
   for (const piece of cutIntoPieces(source)) {
-    const { tokens } = theLexer().tokenize(source.slice(piece.start, piece.end));
-    tokens.forEach((token, index) => {
-      token.startOffset += piece.start;
-      classify(token, tokens[index - 1], source);
-    });
+    const { tokens: read } = theLexer().tokenize(source.slice(piece.start, piece.end));
+    for (const token of read) token.startOffset += piece.start;
+    const tokens = joinConditions(read, source);
+    tokens.forEach((token, index) => classify(token, tokens[index - 1], source));
     yield { tokens, queryParentheses: findQueryParentheses(tokens, source) };
   }
 }
@@ -171,6 +174,14 @@ function classify(token: IToken, before: IToken | undefined, source: string): vo
   if (token.tokenType === strange) {
     const character = String.fromCodePoint(source.codePointAt(token.startOffset) ?? 0).toWellFormed();
     throw sqlError(`Syntax error: unexpected character "${character}"`, source, span);
+  }
+  if (token.tokenType === revisionNumber && before?.tokenType !== keywords.REVISION) {
+    const digits = token.image.slice(0, token.image.indexOf('_'));
+    throw sqlError(
+      `Syntax error: the number ${digits} is followed by "${token.image.slice(digits.length, digits.length + 20)}"`,
+      source,
+      { start: token.startOffset + digits.length },
+    );
   }
   if (token.tokenType !== word) return;
   if (before?.tokenType === number && before.startOffset + before.image.length === token.startOffset) {
@@ -194,6 +205,9 @@ function isLabel(before: IToken | undefined, token: IToken): boolean {
   );
 }
 
+const openings: ReadonlySet<TokenType> = new Set([leftParenthesis, leftBracket, leftBrace, keywords.CASE]);
+const closings: ReadonlySet<TokenType> = new Set([rightParenthesis, rightBracket, rightBrace, keywords.END]);
+
 interface Bracket {
   readonly token: IToken;
   readonly index: number;
@@ -209,14 +223,14 @@ function findQueryParentheses(tokens: readonly IToken[], source: string): Readon
   for (let index = 0; index < tokens.length; index += 1) {
     const token = tokens[index]!;
     const type = isLabel(tokens[index - 1], token) ? undefined : token.tokenType;
-    if (type === leftParenthesis || type === leftBracket || type === keywords.CASE) {
+    if (type !== undefined && openings.has(type)) {
       open.push({ token, index });
       if (open.length > NESTING_MAX) {
         throw sqlError(`Statement nests too deeply: more than ${NESTING_MAX} levels`, source, {
           start: token.startOffset,
         });
       }
-    } else if (type === rightParenthesis || type === rightBracket || type === keywords.END) {
+    } else if (type !== undefined && closings.has(type)) {
       // A wrong pair is the parser's to report.
       const opening = open.pop();
       if (opening !== undefined) closedBy.set(opening.token, index);

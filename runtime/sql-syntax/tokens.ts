@@ -63,6 +63,12 @@ export const number = createToken({
   label: 'a number',
   pattern: /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/,
 });
+/** `1700000000000_3`: a revision, in the few places where one may stand. */
+export const revisionNumber = createToken({
+  name: 'RevisionNumber',
+  label: 'a revision',
+  pattern: /\d+_\d+(?![\w$\u0080-\uffff])/,
+});
 /** `$1`. */
 export const parameter = createToken({ name: 'Parameter', label: 'a parameter', pattern: /\$\d+/ });
 /** The beginning of `$.properties.a`. */
@@ -111,6 +117,12 @@ export const unsupportedOperator = createToken({
   label: 'an operator',
   pattern: Lexer.NA,
 });
+/** The condition of a grant. The lexer does not know it: `joinConditions` makes it of what stands behind WHERE. */
+export const conditionText = createToken({
+  name: 'ConditionText',
+  label: 'a condition',
+  pattern: Lexer.NA,
+});
 /** A character that no token begins with. */
 export const strange = createToken({
   name: 'Strange',
@@ -135,6 +147,14 @@ export const rightParenthesis = symbol('RightParenthesis', ')');
 export const leftBracket = symbol('LeftBracket', '[');
 /** `]` */
 export const rightBracket = symbol('RightBracket', ']');
+/** `=` */
+export const equal = symbol('Equal', '=', comparison, binaryOperator);
+/** `~`: an operator that this dialect does not have, and a sign in `HEAD~1`. */
+export const tilde = symbol('Matches', '~', unsupportedOperator);
+/** `{` */
+export const leftBrace = symbol('LeftBrace', '{');
+/** `}` */
+export const rightBrace = symbol('RightBrace', '}');
 /** `,` */
 export const comma = symbol('Comma', ',');
 /** `.` */
@@ -162,11 +182,11 @@ const operators = [
   symbol('GreaterOrEqual', '>=', comparison, binaryOperator),
   symbol('Less', '<', comparison, binaryOperator),
   symbol('Greater', '>', comparison, binaryOperator),
-  symbol('Equal', '=', comparison, binaryOperator),
+  equal,
   symbol('NotMatchesAnyCase', '!~*', unsupportedOperator),
   symbol('NotMatches', '!~', unsupportedOperator),
   symbol('MatchesAnyCase', '~*', unsupportedOperator),
-  symbol('Matches', '~', unsupportedOperator),
+  tilde,
   symbol('HasAnyKey', '?|', binaryOperator),
   symbol('HasAllKeys', '?&', binaryOperator),
   symbol('HasKey', '?', binaryOperator),
@@ -222,6 +242,7 @@ const RESERVED = [
   'OR',
   'ORDER',
   'OUTER',
+  'RETURNING',
   'RIGHT',
   'SELECT',
   'SIMILAR',
@@ -273,12 +294,140 @@ const UNRESERVED = [
   'WITHIN',
 ] as const;
 
-type Keyword = (typeof RESERVED)[number] | (typeof UNRESERVED)[number];
+/**
+ * Words of statements other than queries. Each is known only where the grammar of its statement asks for it, so it is a name
+ * without quotation marks too.
+ */
+const STATEMENT_WORDS = [
+  'ABOVE',
+  'ACTOR',
+  'ADD',
+  'ALLOW',
+  'ALLOWED_CHILDREN',
+  'ALLOW_ADDITIONAL_PROPERTIES',
+  'ALTER',
+  'ANONYMOUS',
+  'ARCHETYPE',
+  'AT',
+  'AUDITABLE',
+  'BASE_NODE_TYPE',
+  'BEGIN',
+  'BELOW',
+  'BIRTH',
+  'BRANCH',
+  'BRANCHES',
+  'CAN',
+  'CASCADE',
+  'CHECKOUT',
+  'COMMIT',
+  'COMPOUND_INDEX',
+  'CONFIG',
+  'CONFLICTS',
+  'COPY',
+  'CREATE',
+  'DATE',
+  'DEFAULT',
+  'DELETE',
+  'DESCRIBE',
+  'DESCRIPTION',
+  'DISPLAY',
+  'DIVERGENCE',
+  'DROP',
+  'EFFECTIVE',
+  'ELEMENTTYPE',
+  'EMAIL',
+  'ENABLED',
+  'EXTENDS',
+  'FAST_FORWARD',
+  'FIELD',
+  'FIELDS',
+  'FOLDER',
+  'FULLTEXT',
+  'GRANT',
+  'HISTORY',
+  'ICON',
+  'IF',
+  'INDEXABLE',
+  'INHERITS',
+  'INSERT',
+  'INTERFACE',
+  'INTO',
+  'KEEP_OURS',
+  'KEEP_THEIRS',
+  'LABEL',
+  'LOCAL',
+  'LOCALE',
+  'LOGIN',
+  'MERGE',
+  'MESSAGE',
+  'MIXIN',
+  'MIXINS',
+  'MODIFY',
+  'MOVE',
+  'NAME',
+  'NODE',
+  'NODETYPE',
+  'OF',
+  'PATH',
+  'PERMISSION',
+  'PERMISSIONS',
+  'POLICY',
+  'PROPERTIES',
+  'PROPERTY',
+  'PROPERTY_INDEX',
+  'PROTECTED',
+  'PUBLISHABLE',
+  'READ',
+  'RELATE',
+  'RENAME',
+  'REQUIRED',
+  'REQUIRED_NODES',
+  'RESOLVE',
+  'RESTORE',
+  'REVISION',
+  'REVOKE',
+  'ROLE',
+  'ROLES',
+  'ROLLBACK',
+  'SECURITY',
+  'SESSION',
+  'SET',
+  'SHOW',
+  'START',
+  'STRICT',
+  'THREE_WAY',
+  'TITLE',
+  'TO',
+  'TRANSACTION',
+  'TRANSLATABLE',
+  'TRANSLATE',
+  'TRANSLATIONS',
+  'TREE',
+  'TYPE',
+  'TYPES',
+  'UNIQUE',
+  'UNRELATE',
+  'UNSET',
+  'UPDATE',
+  'UPSERT',
+  'UPSTREAM',
+  'USE',
+  'USER',
+  'USERS',
+  'USE_VALUE',
+  'VECTOR',
+  'VERSIONABLE',
+  'WEIGHT',
+  'WORK',
+  'WORKSPACE',
+] as const;
+
+type Keyword = (typeof RESERVED)[number] | (typeof UNRESERVED)[number] | (typeof STATEMENT_WORDS)[number];
 
 /** The token types of the keywords, by their names in upper case. */
 export const keywords = Object.fromEntries([
   ...RESERVED.map((name) => [name, keyword(name, anyLabel)]),
-  ...UNRESERVED.map((name) => [name, keyword(name, identifier, anyLabel)]),
+  ...[...UNRESERVED, ...STATEMENT_WORDS].map((name) => [name, keyword(name, identifier, anyLabel)]),
 ]) as Readonly<Record<Keyword, TokenType>>;
 
 const keywordsByName = new Map<string, TokenType>(Object.entries(keywords));
@@ -305,10 +454,14 @@ export function isBareCall(image: string): boolean {
   return bareCalls.has(image.toUpperCase());
 }
 
+const statementWords: ReadonlySet<TokenType> = new Set(STATEMENT_WORDS.map((name) => keywords[name]));
+
 /** Whether a name must be written in quotation marks to be read as that name. */
 export function needsQuotes(name: string): boolean {
   const isWord = /^[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*$/.test(name);
-  return !isWord || keywordOf(name) !== undefined || isBareCall(name);
+  if (!isWord || isBareCall(name)) return true;
+  const keyword = keywordOf(name);
+  return keyword !== undefined && !statementWords.has(keyword);
 }
 
 /** The tokens that the lexer tells apart, in the order in which it tries them. */
@@ -322,6 +475,7 @@ export const lexed: TokenType[] = [
   parameter,
   dollarText,
   pathStart,
+  revisionNumber,
   number,
   ...operators,
   plus,
@@ -332,6 +486,8 @@ export const lexed: TokenType[] = [
   rightParenthesis,
   leftBracket,
   rightBracket,
+  leftBrace,
+  rightBrace,
   comma,
   dot,
   semicolon,
@@ -346,5 +502,6 @@ export const vocabulary: TokenType[] = [
   comparison,
   binaryOperator,
   unsupportedOperator,
+  conditionText,
   ...Object.values(keywords),
 ];

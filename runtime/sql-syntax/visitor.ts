@@ -1,34 +1,54 @@
+import { mapItem, mapOptional } from './map-parts.ts';
+import { accessRebuilders } from './rebuild-access.ts';
+import { branchRebuilders } from './rebuild-branch.ts';
+import { dataRebuilders } from './rebuild-data.ts';
+import { schemaRebuilders } from './rebuild-schema.ts';
+import { treeRebuilders } from './rebuild-tree.ts';
 import type {
   CallNode,
   Expression,
   FrameBound,
   Query,
   QueryBody,
-  SelectItem,
   SortItem,
   Source,
   WindowClause,
 } from './nodes/syntax-nodes.ts';
+import type { PropertyNode, PropertyTypeNode } from './nodes/schema-nodes.ts';
 import type { Statement } from './nodes/statement-nodes.ts';
 
 /** Anything in a tree that has a kind. */
-export type SyntaxNode = Expression | QueryBody | Source | Statement;
+export type SyntaxNode = Expression | QueryBody | Source | Statement | PropertyNode | PropertyTypeNode;
 
-/** The node of a kind. */
-export type NodeOf<Kind extends SyntaxNode['kind']> = Extract<SyntaxNode, { readonly kind: Kind }>;
+/** The node of a kind. A node may be of one of several kinds, so that `Extract` would not find it. */
+export type NodeOf<Kind extends SyntaxNode['kind']> = OfKind<SyntaxNode, Kind>;
+
+type OfKind<Node, Kind> = Node extends { readonly kind: infer Kinds }
+  ? Kind extends Kinds
+    ? Node
+    : never
+  : never;
 
 /** What becomes of a child. A child must be replaced by a node that may stand in its place. */
-type MapChild = <Node extends SyntaxNode>(child: Node) => Node;
+export type MapChild = <Node extends SyntaxNode>(child: Node) => Node;
 
 /**
  * For each kind how a node is made anew from its children. It is a total record, so that a new kind does not compile
  * until it is known here, and with it to everything that walks through trees.
  */
-type Rebuilders = {
-  readonly [Kind in SyntaxNode['kind']]: (node: NodeOf<Kind>, map: MapChild) => NodeOf<Kind>;
+type Rebuilders = RebuildersOf<SyntaxNode['kind']>;
+
+/** The part of such a record for some kinds. */
+export type RebuildersOf<Kinds extends SyntaxNode['kind']> = {
+  readonly [Kind in Kinds]: (node: NodeOf<Kind>, map: MapChild) => NodeOf<Kind>;
 };
 
 const rebuilders: Rebuilders = {
+  ...dataRebuilders,
+  ...treeRebuilders,
+  ...schemaRebuilders,
+  ...branchRebuilders,
+  ...accessRebuilders,
   literal: (node) => node,
   interval: (node) => node,
   parameter: (node) => node,
@@ -96,19 +116,11 @@ const rebuilders: Rebuilders = {
     offset: mapOptional(node.offset, map),
   }),
   'query-statement': (node, map) => ({ ...node, query: map(node.query) }),
-  explain: (node, map) => ({ ...node, query: map(node.query) }),
+  explain: (node, map) => ({ ...node, statement: map(node.statement) }),
 };
-
-function mapOptional(node: Expression | undefined, map: MapChild): Expression | undefined {
-  return node === undefined ? undefined : map(node);
-}
 
 function mapSort(items: readonly SortItem[], map: MapChild): readonly SortItem[] {
   return items.map((item) => ({ ...item, expression: map(item.expression) }));
-}
-
-function mapItem(item: SelectItem, map: MapChild): SelectItem {
-  return item.kind === 'star' ? item : { ...item, expression: map(item.expression) };
 }
 
 function mapWindow(window: WindowClause, map: MapChild): WindowClause {

@@ -1,6 +1,6 @@
 import type { Expression, Query, SelectNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { parseStatement } from '#runtime/sql-syntax/parse-statements.ts';
-import { printStatement } from '#runtime/sql-syntax/printer.ts';
+import { printStatement } from '#runtime/sql-syntax/print-statement.ts';
 import { childrenOf, type SyntaxNode, transform, visit } from '#runtime/sql-syntax/visitor.ts';
 
 /** Most attempts at making one statement smaller. */

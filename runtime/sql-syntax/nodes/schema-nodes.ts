@@ -4,21 +4,39 @@ import type { GivenText } from './given-nodes.ts';
 /** The four kinds of definition, as the statements call them. */
 export type DefinitionTarget = 'nodetype' | 'mixin' | 'archetype' | 'elementtype';
 
+/** The name of a type as it was written; which names there are is told where the statement is run. */
+export interface NamedTypeNode {
+  readonly kind: 'named-type';
+  readonly name: string;
+  readonly span: Span;
+}
+/** `Array OF type`. */
+export interface ArrayTypeNode {
+  readonly kind: 'array-type';
+  readonly of: PropertyTypeNode;
+  readonly span: Span;
+}
+/** `Object { … }`. */
+export interface ObjectTypeNode {
+  readonly kind: 'object-type';
+  readonly properties: readonly PropertyNode[];
+  readonly span: Span;
+}
 /** The type of a property or field. */
-export type PropertyTypeNode =
-  /** One of the names of the dialect, as written; the binder tells whether it is one. */
-  | { readonly kind: 'named'; readonly name: string; readonly span: Span }
-  | { readonly kind: 'array'; readonly of: PropertyTypeNode; readonly span: Span }
-  | { readonly kind: 'object'; readonly properties: readonly PropertyNode[]; readonly span: Span };
+export type PropertyTypeNode = NamedTypeNode | ArrayTypeNode | ObjectTypeNode;
+
+/** A kind of index of a property. */
+export type PropertyIndex = 'fulltext' | 'vector' | 'property';
 
 /** A property or field with its modifiers. */
 export interface PropertyNode {
-  /** `a.b` addresses a property of a nested object. */
+  readonly kind: 'property';
+  /** `'a.b'` addresses a property of a nested object. */
   readonly path: readonly string[];
   readonly type: PropertyTypeNode;
   readonly isRequired: boolean;
   readonly isUnique: boolean;
-  readonly indexes: readonly ('fulltext' | 'vector' | 'property')[];
+  readonly indexes: readonly PropertyIndex[];
   readonly isTranslatable: boolean;
   readonly defaultValue: Expression | undefined;
   readonly label: GivenText | undefined;
@@ -33,8 +51,7 @@ export type DefinitionFlag = 'versionable' | 'publishable' | 'auditable' | 'inde
 
 /** A part of a CREATE. Which parts a target may have is told by the grammar. */
 export type DefinitionClause =
-  | { readonly kind: 'extends'; readonly name: GivenText }
-  | { readonly kind: 'base-node-type'; readonly name: GivenText }
+  | { readonly kind: 'extends' | 'base-node-type'; readonly name: GivenText }
   | { readonly kind: 'mixins'; readonly names: readonly GivenText[] }
   | { readonly kind: 'title' | 'description' | 'icon'; readonly text: GivenText }
   | { readonly kind: 'properties'; readonly properties: readonly PropertyNode[] }

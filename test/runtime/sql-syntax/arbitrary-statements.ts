@@ -365,7 +365,7 @@ export const arbitraryStatement: fc.Arbitrary<Statement> = fc.oneof(
       kind: 'explain',
       isAnalyze,
       isVerbose,
-      query: inner,
+      statement: inner,
       span,
     }),
   ),

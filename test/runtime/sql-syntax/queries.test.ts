@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseStatement, parseStatements } from '#runtime/sql-syntax/parse-statements.ts';
-import { printStatement } from '#runtime/sql-syntax/printer.ts';
-import { selected, withoutSpans } from './syntax-shape.ts';
+import { printStatement } from '#runtime/sql-syntax/print-statement.ts';
+import { queryOf, selected, withoutSpans } from './syntax-shape.ts';
 
 /** Texts beside how they are printed: the printed form shows what was read. */
 const forms: readonly (readonly [string, string])[] = [
@@ -116,7 +116,7 @@ describe('a text of several statements', () => {
 
 test('every node has the place of its text', () => {
   const text = "SELECT a + (b * c) ->> 'k'::int, d BETWEEN 1 AND (2)";
-  const { body } = parseStatement(text).query;
+  const { body } = queryOf(parseStatement(text));
   if (body.kind !== 'select') throw new Error('no select');
   const places = body.items.map((item) =>
     item.kind === 'item' ? text.slice(item.expression.span.start, item.expression.span.end) : '',

@@ -5,8 +5,8 @@ import {
   parseStatements,
   parseStatementsInSteps,
 } from '#runtime/sql-syntax/parse-statements.ts';
-import { printStatement } from '#runtime/sql-syntax/printer.ts';
-import { QueryGrammar } from '#runtime/sql-syntax/query-grammar.ts';
+import { printStatement } from '#runtime/sql-syntax/print-statement.ts';
+import { StatementGrammar } from '#runtime/sql-syntax/statement-grammar.ts';
 import {
   NESTING_MAX,
   STATEMENT_TOKENS_MAX,
@@ -148,5 +148,5 @@ test('an error of a later statement comes after the pause, and before it nothing
 });
 
 test('the grammar is free of ambiguities', () => {
-  expect(() => new QueryGrammar(true)).not.toThrow();
+  expect(() => new StatementGrammar(true)).not.toThrow();
 });

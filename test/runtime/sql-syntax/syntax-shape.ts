@@ -1,4 +1,4 @@
-import type { Expression } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
+import type { Expression, Query } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 import { parseStatement } from '#runtime/sql-syntax/parse-statements.ts';
 
@@ -16,9 +16,16 @@ export function withoutSpans<Tree>(tree: Tree): Tree {
   return copy(tree) as Tree;
 }
 
+/** The query of a statement that is one, or explains one. */
+export function queryOf(statement: Statement): Query {
+  if (statement.kind === 'query-statement') return statement.query;
+  if (statement.kind === 'explain' && statement.statement.kind === 'query') return statement.statement;
+  throw new Error('the statement is no query');
+}
+
 /** The first expression of the select list of a statement. */
 export function selected(statement: Statement): Expression {
-  const { body } = statement.query;
+  const { body } = queryOf(statement);
   const item = body.kind === 'select' ? body.items[0] : undefined;
   if (item?.kind !== 'item') throw new Error('the statement selects no expression');
   return item.expression;

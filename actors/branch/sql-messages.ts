@@ -1,6 +1,7 @@
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Principal } from '#runtime/access/principal.ts';
+import type { Revision } from '#runtime/content/revision.ts';
 import type { CommitInfo } from './commit-messages.ts';
 import type { ReadMoment } from './read-messages.ts';
 
@@ -64,7 +65,10 @@ export interface SqlChanged {
 
 /**
  * Writes some of the nodes of an UPDATE or DELETE that is done in bulk, as one revision: those of `ids` that still fulfil the
- * condition and that the caller may change. Sent by the job of the statement. Result: {@link BulkChanged}.
+ * condition and that the caller may change. Sent by the job of the statement. How far the job has come is kept with the same
+ * commit, so each part is done once, whatever crashes and however often it is sent. Result: {@link BulkProgress}.
+ *
+ * @throws {ServiceError} the errors of the statement; then nothing of the part is done
  */
 export interface ChangeSomeBySql extends VersionedMessage {
   readonly type: 'ChangeSomeBySql';
@@ -73,16 +77,43 @@ export interface ChangeSomeBySql extends VersionedMessage {
   readonly parameters: readonly JsonValue[];
   readonly ids: readonly string[];
   readonly commit?: CommitInfo;
+  /** Id of the job. */
+  readonly job: string;
+  /**
+   * Number of the part, from 1. Only the one behind the parts that are done is done; for others the result tells how far the
+   * job is.
+   */
+  readonly part: number;
+  /** Number of nodes that the whole statement matched, as the first part tells it. */
+  readonly total: number;
 }
 
-/** What a part of a bulk statement has written. */
-export interface BulkChanged {
-  /** Null when nothing changed. */
-  readonly revision: string | null;
+/** How far a bulk statement has come. */
+export interface BulkProgress {
+  /** Number of parts that are done. */
+  readonly parts: number;
+  /** Number of nodes that the statement matched when it was submitted. */
+  readonly total: number;
+  /** Number of them that the parts contained. */
+  readonly done: number;
+  /** The last id of the last part; all ids up to it are done. */
+  readonly after: string;
   /** Nodes that were changed; of a deletion, those that matched and were removed. */
   readonly changed: number;
   /** Nodes that matched but that the caller may not change. */
   readonly skipped: number;
+}
+
+/** How far the job of a bulk statement has come. For the engine only. Answer: {@link BulkProgress}, null before the first part. */
+export interface ReadBulkProgress extends VersionedMessage {
+  readonly type: 'ReadBulkProgress';
+  readonly job: string;
+}
+
+/** Forgets how far the job of a bulk statement has come, because it has ended. For the engine only. Result: undefined. */
+export interface ForgetBulkProgress extends VersionedMessage {
+  readonly type: 'ForgetBulkProgress';
+  readonly job: string;
 }
 
 /**
@@ -95,10 +126,13 @@ export interface MatchBySql extends ReadMoment, VersionedMessage {
   readonly parameters: readonly JsonValue[];
   /** Only ids behind it. */
   readonly after?: string;
+  /** With 0 the statement is only checked. */
   readonly limit: number;
 }
 
 /** Answer of {@link MatchBySql}. */
 export interface MatchedNodes {
   readonly ids: readonly string[];
+  /** The revision that was read. */
+  readonly revision: Revision;
 }

@@ -1,14 +1,16 @@
+import { createHash } from 'node:crypto';
 import { actorKindOf } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import { SQL_CHANGES_SINCE } from '#runtime/actor/message-version.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
 import { assert } from '#runtime/base/assert.ts';
 import { type Backoff, backoffMs } from '#runtime/base/time/backoff.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';
-import type { Caller } from '#runtime/commit/behaviour.ts';
+import type { Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { JOB_PAYLOAD_BYTES_MAX, type JobRecord, type NewJob } from '#runtime/jobs/job.ts';
+import { JOB_PAYLOAD_BYTES_MAX, type JobRecord, type NewJob, type SubmittedJob } from '#runtime/jobs/job.ts';
 import { checkJob } from '#runtime/jobs/outbox.ts';
 import type { ClaimedJob, FailureOutcome, JobCounts, JobPage, JobScope, Queue } from '#runtime/jobs/ports.ts';
 import type {
@@ -19,6 +21,7 @@ import type {
   JobsCommand,
   JobsQuery,
   QueueReply,
+  SubmitJob,
 } from './messages.ts';
 
 /** Settings of a queue. */
@@ -100,6 +103,18 @@ export abstract class ActorQueue implements Queue {
     return answer.job;
   }
 
+  async submit(scope: JobScope, job: SubmittedJob, repeated?: IdempotencyKey): Promise<string> {
+    checkJob(job);
+    await this.prepare(scope);
+    const command: SubmitJob = { type: 'SubmitJob', job, since: SQL_CHANGES_SINCE };
+    const caller = this.#engine;
+    const delivery =
+      repeated === undefined
+        ? { caller }
+        : { caller, idempotency: { ...repeated, key: keyOfCaller(job.submitter, repeated.key) } };
+    return (await this.#order(scope, command, delivery)) as string;
+  }
+
   async heartbeat(claim: ClaimedJob, progress?: number): Promise<boolean> {
     const { leaseMs } = this.settings;
     const renew = { type: 'RenewJob', ...claimedBy(claim), leaseMs } as const;
@@ -163,7 +178,7 @@ export abstract class ActorQueue implements Queue {
   /** Called with the status of a queue after each command of the engine, in the order of the commands. */
   protected heard(_scope: JobScope, _status: QueueReply['status']): void {}
 
-  /** Called after a command of an administrator, whose result has no status of the queue. */
+  /** Called after a command that a caller has asked for, whose result has no status of the queue. */
   protected ordered(_scope: JobScope): void {}
 
   /** Called when an attempt has failed. @param retryAfterMs delay when the job is retried */
@@ -235,7 +250,7 @@ export abstract class ActorQueue implements Queue {
   }
 
   /**
-   * Sends a command of an administrator. A repeated command gets the stored first answer, so the answer has no status.
+   * Sends a command that a caller has asked for. A repeated command gets the stored first answer, so the answer has no status.
    */
   async #order(scope: JobScope, command: JobsCommand, delivery: Delivery): Promise<unknown> {
     const result = await this.#router.command(actorOf(scope), command, delivery);
@@ -250,6 +265,11 @@ export abstract class ActorQueue implements Queue {
 
 function claimedBy({ job, token }: ClaimedJob): { readonly id: string; readonly token: string } {
   return { id: job.id, token };
+}
+
+/** The engine sends the command, so its keys have to tell the callers apart. */
+function keyOfCaller(submitter: string, key: string): string {
+  return createHash('sha256').update(`${submitter}\0${key}`).digest('base64url');
 }
 
 function actorOf(scope: JobScope): ActorId {

@@ -1,5 +1,6 @@
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { isActive, type JobPriority, jobPriorities, type JobState } from '#runtime/jobs/job.ts';
+import { boundedPart, END } from '#runtime/shard/binary-key.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { Range, TableReader } from '#runtime/shard/shard.ts';
 import type { QueueStatus } from './messages.ts';
@@ -24,6 +25,9 @@ export interface JobTotals {
 }
 
 const TOTALS_KEY = 'totals';
+
+/** Numbers of active jobs by their submitters, in the meta table. */
+const SUBMITTED_PREFIX = `submitted${END}`;
 
 const noTotals: JobTotals = { active: 0, final: 0, dispatched: { high: 0, normal: 0, low: 0 } };
 
@@ -66,6 +70,7 @@ export function storeJob(turn: Turn, before: JobRow | undefined, job: JobRow, pa
   turn.put(JobsTable.jobs, job.id, encodeJsonRow(job));
   setKey(turn, job);
   recount(turn, before?.state, job.state);
+  recountSubmitted(turn, before?.state, job);
 }
 
 /** Removes a job with its index entries. */
@@ -73,6 +78,12 @@ export function dropJob(turn: Turn, job: JobRow): void {
   turn.remove(JobsTable.agenda, agendaKey(job));
   turn.remove(JobsTable.jobs, job.id);
   recount(turn, job.state, undefined);
+}
+
+/** Number of active jobs that a caller has submitted. */
+export function submittedJobs(reader: TableReader, submitter: string): number {
+  const bytes = reader.get(CommonTable.meta, submittedKey(submitter));
+  return bytes === undefined ? 0 : (decodeJsonRow(bytes) as number);
 }
 
 /** At most `most` jobs of one kind of entry up to a time, the earliest first. */
@@ -172,6 +183,21 @@ function setKey(turn: Turn, { id, key, state }: JobRow): void {
   if (key === null) return;
   if (isActive({ state })) turn.put(JobsTable.keys, coalescingKey(key), Buffer.from(id, 'latin1'));
   else turn.remove(JobsTable.keys, coalescingKey(key));
+}
+
+/** A name may be longer than a key. */
+function submittedKey(submitter: string): string {
+  return SUBMITTED_PREFIX + boundedPart(submitter) + END;
+}
+
+/** The row of a caller without active jobs is removed, so that rows do not pile up. */
+function recountSubmitted(turn: Turn, before: JobState | undefined, { state, submitter }: JobRow): void {
+  if (submitter === undefined) return;
+  const wasActive = before !== undefined && isActive({ state: before });
+  if (wasActive === isActive({ state })) return;
+  const count = submittedJobs(turn, submitter) + (wasActive ? -1 : 1);
+  if (count <= 0) turn.remove(CommonTable.meta, submittedKey(submitter));
+  else turn.put(CommonTable.meta, submittedKey(submitter), encodeJsonRow(count));
 }
 
 function recount(turn: Turn, before: JobState | undefined, after: JobState | undefined): void {

@@ -7,10 +7,20 @@ import {
   JOB_TIMEOUT_MS,
   jobPriorities,
   type JobState,
+  SUBMITTED_JOBS_MAX,
   TIMEOUT_MARK,
 } from '#runtime/jobs/job.ts';
 import type { FailureOutcome } from '#runtime/jobs/ports.ts';
-import { countDispatch, dropJob, dueJobs, readActive, readJob, readTotals, storeJob } from './job-store.ts';
+import {
+  countDispatch,
+  dropJob,
+  dueJobs,
+  readActive,
+  readJob,
+  readTotals,
+  storeJob,
+  submittedJobs,
+} from './job-store.ts';
 import { agendaId, agendaTime, type JobRow } from './jobs-tables.ts';
 import type { ClaimedBy, ClaimJob, CompleteJob, EnqueueJob, FailJob, RenewJob } from './messages.ts';
 import type { PassedJobs } from './passed-jobs.ts';
@@ -39,19 +49,26 @@ const SWEPT_MAX = 200;
 const FORGOTTEN_EARLY = 2;
 
 /** @see messages.ts, EnqueueJob */
-export function enqueue({ job }: EnqueueJob, turn: Turn, queue: JobQueue): JobRow {
+export function enqueue({ job }: Pick<EnqueueJob, 'job'>, turn: Turn, queue: JobQueue): JobRow {
   const known = readJob(turn, job.id) ?? (job.key === undefined ? undefined : readActive(turn, job.key));
   if (known !== undefined) return known;
   if (readTotals(turn).active >= queue.activeMax) {
     throw new ServiceError('OVERLOADED', `A repository has at most ${queue.activeMax} jobs waiting`);
   }
-  const { about, id, key, payload, priority, retriesMax, timeoutMs, type } = job;
+  const { about, id, key, payload, priority, retriesMax, submitter, timeoutMs, type } = job;
+  if (submitter !== undefined && submittedJobs(turn, submitter) >= SUBMITTED_JOBS_MAX) {
+    throw new ServiceError(
+      'OVERLOADED',
+      `A caller has at most ${SUBMITTED_JOBS_MAX} jobs waiting in a repository`,
+    );
+  }
   const row: JobRow = {
     id,
     type,
     about,
     payload,
     key: key ?? null,
+    ...(submitter === undefined ? {} : { submitter }),
     priority: priority ?? 'normal',
     timeoutMs: timeoutMs ?? JOB_TIMEOUT_MS,
     retriesMax: retriesMax ?? JOB_RETRIES_MAX,
@@ -181,8 +198,13 @@ export function removeAll(ids: readonly string[], turn: Turn): number {
 
 function requireJob(turn: Turn, id: string): JobRow {
   const job = readJob(turn, id);
-  if (job === undefined) throw new ServiceError('NOT_FOUND', `Job '${id}' not found`);
+  if (job === undefined) throw jobNotFound(id);
   return job;
+}
+
+/** The error for a job that is not there, or that the caller may not read. */
+export function jobNotFound(id: string): ServiceError {
+  return new ServiceError('NOT_FOUND', `Job '${id}' not found`);
 }
 
 /** The job of an attempt; undefined when it was cancelled, removed or claimed by another attempt. */

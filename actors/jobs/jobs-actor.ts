@@ -1,6 +1,14 @@
 import { requireAdministrator } from '#runtime/access/policy.ts';
+import { principalKey } from '#runtime/access/principal.ts';
 import { unknownMessage } from '#runtime/actor/unknown-message.ts';
-import type { ActorBehaviour, ActorKind, Caller, QueryContext, Turn } from '#runtime/commit/behaviour.ts';
+import type {
+  ActorBehaviour,
+  ActorContext,
+  ActorKind,
+  Caller,
+  QueryContext,
+  Turn,
+} from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { isActive, type JobRecord } from '#runtime/jobs/job.ts';
 import { jobWaiting } from '#runtime/jobs/job-waiting.ts';
@@ -24,6 +32,7 @@ import {
   complete,
   enqueue,
   fail,
+  jobNotFound,
   type JobQueue,
   type JobsLimits,
   recover,
@@ -44,8 +53,10 @@ import { PassedJobs } from './passed-jobs.ts';
  */
 class JobsActor implements ActorBehaviour {
   readonly #queue: JobQueue;
+  readonly #tenant: string;
 
-  constructor(limits: JobsLimits) {
+  constructor(context: ActorContext, limits: JobsLimits) {
+    this.#tenant = decodeURIComponent(context.id.split('/')[0] as string);
     this.#queue = { ...limits, passed: new PassedJobs() };
   }
 
@@ -53,7 +64,7 @@ class JobsActor implements ActorBehaviour {
     const queue = this.#queue;
     switch (command.type) {
       case 'CancelJob':
-        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        this.#requireReadable(command.id, turn, turn.caller);
         return cancel(command.id, turn, queue);
       case 'RemoveJob':
         requireAdministrator(turn.caller.policy, turn.caller.principal);
@@ -77,6 +88,11 @@ class JobsActor implements ActorBehaviour {
         const job = enqueue(command, turn, queue);
         if (isActive(job)) turn.emit(jobWaiting(job.id));
         return { job: recordOf(job), status: statusOf(turn) };
+      }
+      case 'SubmitJob': {
+        const { id } = enqueue(command, turn, queue);
+        turn.emit(jobWaiting(id));
+        return id;
       }
       case 'ClaimJob': {
         const job = claim(command, turn, queue);
@@ -111,17 +127,29 @@ class JobsActor implements ActorBehaviour {
     }
   }
 
+  /** Whether a caller may read and cancel a job: an administrator, and who has submitted it. */
+  #mayRead(job: JobRow, caller: Caller): boolean {
+    if (caller.policy.administers) return true;
+    return caller.principal.tenant === this.#tenant && isSubmitter(job, caller);
+  }
+
+  /** @throws {ServiceError} `NOT_FOUND`, also for a job of another caller */
+  #requireReadable(id: string, reader: TableReader, caller: Caller): void {
+    const job = readJob(reader, id);
+    if (job === undefined || !this.#mayRead(job, caller)) throw jobNotFound(id);
+  }
+
   forget(): void {
     this.#queue.passed.forget();
   }
 
   query(query: JobsQuery, { caller, view }: QueryContext): unknown {
+    if (query.type === 'FindJob') {
+      const job = readJob(view, query.id);
+      return job === undefined || !this.#mayRead(job, caller) ? undefined : recordOf(job);
+    }
     requireAdministrator(caller.policy, caller.principal);
     switch (query.type) {
-      case 'FindJob': {
-        const job = readJob(view, query.id);
-        return job === undefined ? undefined : recordOf(job);
-      }
       case 'ListJobs':
         return newestJobs(view, query.limit, query.offset).map(recordOf);
       case 'CountJobs':
@@ -136,6 +164,11 @@ class JobsActor implements ActorBehaviour {
         return unknownMessage(query);
     }
   }
+}
+
+/** Whether a caller has submitted a job. Anonymous callers are not told apart, so they have none. */
+function isSubmitter({ submitter }: JobRow, { principal }: Caller): boolean {
+  return principal.kind !== 'anonymous' && submitter === principalKey(principal);
 }
 
 /** Refuses callers other than the engine. */
@@ -171,6 +204,6 @@ export function jobsActor(limits: JobsLimits): ActorKind {
       'RemoveJobs',
       'ForgetSource',
     ]),
-    create: () => new JobsActor(limits),
+    create: (context: ActorContext) => new JobsActor(context, limits),
   });
 }

@@ -1,10 +1,11 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
-import type { JobRecord, NewJob } from '#runtime/jobs/job.ts';
+import type { VersionedMessage } from '#runtime/actor/message-version.ts';
+import type { JobRecord, NewJob, SubmittedJob } from '#runtime/jobs/job.ts';
 import type { FailureOutcome, JobPage } from '#runtime/jobs/ports.ts';
 
 /**
- * Commands and queries of the jobs actor of a repository. Administrators read, cancel and remove jobs. Only the engine
- * enqueues and processes them.
+ * Commands and queries of the jobs actor of a repository. Administrators read, cancel and remove jobs; who has submitted a
+ * job reads and cancels it. Only the engine enqueues and processes them.
  *
  * @see docs/interface/jobs.md
  */
@@ -36,6 +37,16 @@ export interface EnqueueJob {
 export interface JobEnqueued extends QueueReply {
   /** The new job, or the existing job with the same id or key. */
   readonly job: JobRecord;
+}
+
+/**
+ * Enqueues a job that a caller has submitted, for the engine only. Result: its id.
+ *
+ * @throws {ServiceError} `OVERLOADED` when too many jobs are active, of the repository or of the caller
+ */
+export interface SubmitJob extends VersionedMessage {
+  readonly type: 'SubmitJob';
+  readonly job: SubmittedJob;
 }
 
 /** Claims the next due job, for the engine only. Result: {@link JobClaimed}. */
@@ -124,7 +135,7 @@ export interface CleanJobs {
 /**
  * Cancels an active job permanently. Cancelling a cancelled job changes nothing. Result: undefined.
  *
- * @throws {ServiceError} `NOT_FOUND`; `CONFLICT` when it is completed or failed
+ * @throws {ServiceError} `NOT_FOUND`, also for a job that the caller may not read; `CONFLICT` when it is completed or failed
  */
 export interface CancelJob {
   readonly type: 'CancelJob';
@@ -150,6 +161,7 @@ export interface RemoveJobs {
 /** The commands of the jobs actor. */
 export type JobsCommand =
   | EnqueueJob
+  | SubmitJob
   | ClaimJob
   | RenewJob
   | CompleteJob
@@ -173,7 +185,7 @@ export interface ListSources {
   readonly type: 'ListSources';
 }
 
-/** Reads a job by its id. Answer: {@link JobRecord} or undefined. */
+/** Reads a job by its id. Answer: {@link JobRecord}; undefined also for a job that the caller may not read. */
 export interface FindJob {
   readonly type: 'FindJob';
   readonly id: string;

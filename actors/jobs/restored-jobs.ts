@@ -11,9 +11,10 @@ export function unfinishedJobs(queue: TableReader): readonly NewJob[] {
   for (const { value } of queue.range(JobsTable.jobs, allJobs)) {
     const job = decodeJsonRow(value) as JobRow;
     if (!isActive(job)) continue;
-    const { about, id, key, payload, priority, retriesMax, timeoutMs, type } = job;
+    const { about, id, key, payload, priority, retriesMax, submitter, timeoutMs, type } = job;
     const named = key === null ? {} : { key };
-    jobs.push({ id, type, about, payload, priority, retriesMax, timeoutMs, ...named });
+    const submitted = submitter === undefined ? {} : { submitter };
+    jobs.push({ id, type, about, payload, priority, retriesMax, timeoutMs, ...named, ...submitted });
   }
   return jobs;
 }

@@ -10,7 +10,7 @@ import {
 import type { AccountNews } from '#runtime/access/account-news.ts';
 import { type AdminTokens, interfaceFlags, type VerifiedToken } from '#runtime/access/admin-tokens.ts';
 import { apiKeyHash, tagOfApiKey } from '#runtime/access/api-key.ts';
-import type { AdminPrincipal } from '#runtime/access/principal.ts';
+import type { AdminPrincipal, ImpersonatingPrincipal } from '#runtime/access/principal.ts';
 import { StateCache, type StateCacheTimes } from '#runtime/access/state-cache.ts';
 import { SYSTEM_TENANT } from '#runtime/access/system-tenant.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
@@ -167,6 +167,30 @@ export class AdminAccess {
     return state instanceof Promise
       ? state.then((account) => this.#admitKey(known, account))
       : this.#admitKey(known, state);
+  }
+
+  /**
+   * An administrator whose login or key was verified some time ago, as the account is now. The login need not be valid any
+   * more; the key has to be.
+   *
+   * @throws {ServiceError} `UNAUTHORIZED` for an account or a key that is not there any more; `ACCOUNT_DISABLED`;
+   *   `INSUFFICIENT_PERMISSIONS`; `PASSWORD_CHANGE_REQUIRED`; errors of reading the account, when nothing is known of it
+   */
+  async present(principal: AdminPrincipal | ImpersonatingPrincipal): Promise<AdminPrincipal> {
+    const state = await this.#accounts.get(accountKey(principal.tenant, principal.userId));
+    if (state === undefined) throw new ServiceError('UNAUTHORIZED', 'The account is not there any more');
+    if (!state.isActive) throw new ServiceError('ACCOUNT_DISABLED');
+    if (state.caller.mustChangePassword) throw new ServiceError('PASSWORD_CHANGE_REQUIRED');
+    const { accessFlags } = state.caller.principal;
+    if (principal.kind === 'impersonating') {
+      if (accessFlags.can_impersonate) return state.caller.principal;
+      throw new ServiceError('INSUFFICIENT_PERMISSIONS', 'The account has no can_impersonate');
+    }
+    if (principal.apiKeyId === undefined) return state.caller.principal;
+    const caller = state.keys.get(principal.apiKeyId);
+    if (caller === undefined) throw new ServiceError('UNAUTHORIZED', 'The API key is not valid any more');
+    if (accessFlags.api_access) return caller.principal;
+    throw new ServiceError('INSUFFICIENT_PERMISSIONS', 'The account of the key has no api_access');
   }
 
   #admit(verified: VerifiedToken): AdminCaller | Promise<AdminCaller> {

@@ -93,15 +93,24 @@ export class IdentityCallers {
     return isActive && isTenantAdmin;
   }
 
+  /**
+   * Requires that a caller whose token was verified some time ago still has access. The token need not be valid any more.
+   *
+   * @throws {ServiceError} `UNAUTHORIZED` for an identity that is not there any more; `ACCOUNT_DISABLED`; the errors of
+   *   reading the identity
+   */
+  async present({ identityId, tenant }: IdentityPrincipal): Promise<void> {
+    requireActive(await this.#stateOf(tenant, identityId));
+  }
+
   #admit(access: VerifiedAccess): IdentityCaller | Promise<IdentityCaller> {
     const state = this.#stateOf(access.tenant, access.identityId);
     if (!(state instanceof Promise)) return this.#callerOf(access, state);
     return state.then((read) => this.#callerOf(access, read));
   }
 
-  #callerOf(access: VerifiedAccess, { isActive, isThere }: IdentityState): IdentityCaller {
-    if (!isThere) throw new ServiceError('UNAUTHORIZED', 'The account is not there any more');
-    if (!isActive) throw new ServiceError('ACCOUNT_DISABLED');
+  #callerOf(access: VerifiedAccess, state: IdentityState): IdentityCaller {
+    requireActive(state);
     const used = this.#used.get(access);
     if (used !== undefined) {
       this.#note(used);
@@ -186,6 +195,11 @@ export class IdentityCallers {
     this.#older.delete(key);
     this.#reading.delete(key);
   }
+}
+
+function requireActive({ isActive, isThere }: IdentityState): void {
+  if (!isThere) throw new ServiceError('UNAUTHORIZED', 'The account is not there any more');
+  if (!isActive) throw new ServiceError('ACCOUNT_DISABLED');
 }
 
 function keyOf(tenant: string, identityId: string): string {

@@ -19,6 +19,9 @@ export const RESTORED_TYPES_SINCE = 4;
 /** As {@link PRECONDITIONS_SINCE}, for statements of SQL. */
 export const SQL_SINCE = 6;
 
+/** As {@link PRECONDITIONS_SINCE}, for statements of SQL that write, and for jobs that callers submit. */
+export const SQL_CHANGES_SINCE = 7;
+
 /**
  * A message that members of an older version would misinterpret, because they ignore some of its fields. They refuse
  * it instead, without any effect.

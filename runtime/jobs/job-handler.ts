@@ -25,4 +25,9 @@ export interface JobHandler {
    * @throws {ServiceError} with the advice `give-up` fails the job for good; any other error causes a retry
    */
   run(job: RunningJob): Promise<JsonValue>;
+  /**
+   * Removes what the handler has kept for a job that is completed or has failed for good. It is called once and may be lost
+   * with the process; a cancelled job does not call it. An error is logged.
+   */
+  ended?(job: Pick<RunningJob, 'id' | 'payload' | 'tenant'>): Promise<void>;
 }

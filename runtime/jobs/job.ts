@@ -31,6 +31,11 @@ export interface JobRequest {
   readonly timeoutMs?: number;
   /** Limit of retries. Default {@link JOB_RETRIES_MAX}. */
   readonly retriesMax?: number;
+  /**
+   * Whom the job is done for, as in `principalKey`: this caller may read and cancel it, and has at most
+   * {@link SUBMITTED_JOBS_MAX} active ones in a repository. Absent: only administrators may.
+   */
+  readonly submitter?: string;
 }
 
 /** A job request with its id. */
@@ -39,6 +44,9 @@ export interface NewJob extends JobRequest {
   readonly id: string;
 }
 
+/** A job that a caller has submitted. */
+export type SubmittedJob = NewJob & Required<Pick<JobRequest, 'submitter'>>;
+
 /** A stored job. Times are milliseconds since the Unix epoch. */
 export interface JobRecord {
   readonly id: string;
@@ -46,6 +54,8 @@ export interface JobRecord {
   readonly about: string;
   readonly payload: JsonValue;
   readonly key: string | null;
+  /** Absent where nobody has submitted it, see {@link JobRequest.submitter}. */
+  readonly submitter?: string;
   readonly priority: JobPriority;
   readonly timeoutMs: number;
   readonly retriesMax: number;
@@ -74,6 +84,9 @@ export const JOB_TEXT_CHARACTERS_MAX = 500;
 
 /** Largest payload and largest result of a job, in bytes of JSON. */
 export const JOB_PAYLOAD_BYTES_MAX: number = 64 * 1024;
+
+/** Most active jobs that one caller has submitted in a repository. @see docs/interface/jobs.md#making-jobs */
+export const SUBMITTED_JOBS_MAX = 100;
 
 /** Longest stored error text, in characters. */
 export const JOB_ERROR_CHARACTERS_MAX = 2_000;

@@ -1,7 +1,7 @@
 import type { ActorId, Delivery } from '#runtime/actor/ports.ts';
-import type { Caller } from '#runtime/commit/behaviour.ts';
+import type { Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
-import type { JobPriority, JobRecord, NewJob } from './job.ts';
+import type { JobPriority, JobRecord, NewJob, SubmittedJob } from './job.ts';
 
 /** The repository a job belongs to: `{tenant}/{repository}~{uid}`, the beginning of its actors' ids. */
 export type JobScope = string;
@@ -80,6 +80,15 @@ export interface Queue {
    */
   enqueue(scope: JobScope, job: NewJob): Promise<JobRecord>;
   /**
+   * Enqueues a job that a caller has submitted.
+   *
+   * @param repeated makes a repetition answer the first job; the caller's keys are distinct from those of others
+   * @returns id of the job
+   * @throws {ServiceError} as {@link enqueue}; `OVERLOADED` also when the caller has too many active jobs;
+   *   `IDEMPOTENCY_MISMATCH`
+   */
+  submit(scope: JobScope, job: SubmittedJob, repeated?: IdempotencyKey): Promise<string>;
+  /**
    * Waits for a due job of one of the types and claims it.
    *
    * @returns undefined when the signal aborted first
@@ -119,7 +128,7 @@ export interface Queue {
    * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`
    */
   removeAll(scope: JobScope, ids: readonly string[], delivery: Delivery): Promise<number>;
-  /** @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
+  /** Undefined also for a job that the caller may not read. @throws {ServiceError} `UNAUTHORIZED` */
   find(scope: JobScope, id: string, caller: Caller): Promise<JobRecord | undefined>;
   /** Newest first. @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN` */
   list(scope: JobScope, page: JobPage, caller: Caller): Promise<readonly JobRecord[]>;

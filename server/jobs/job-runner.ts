@@ -188,10 +188,9 @@ class Attempt {
 
   async #work(): Promise<void> {
     const { payload, id } = this.#claim.job;
-    const tenant = decodeURIComponent(this.#claim.scope.split('/')[0] as string);
     const handled = this.#handle({
       id,
-      tenant,
+      tenant: this.#tenant,
       payload,
       signal: this.#stopped.signal,
       progress: (fraction) => this.#note(fraction),
@@ -252,7 +251,7 @@ class Attempt {
 
   async #complete(result: JsonValue): Promise<void> {
     try {
-      await this.#queue.complete(this.#claim, result);
+      if (await this.#queue.complete(this.#claim, result)) await this.#cleanUp();
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'PAYLOAD_TOO_LARGE') throw error;
       await this.#fail(error.message, true);
@@ -261,7 +260,23 @@ class Attempt {
 
   async #fail(text: string, isFinal: boolean): Promise<void> {
     const outcome = await this.#queue.fail(this.#claim, text, isFinal);
-    if (outcome === 'dead') this.#log.error('job failed; it is not tried again', { reason: text });
+    if (outcome !== 'dead') return;
+    this.#log.error('job failed; it is not tried again', { reason: text });
+    await this.#cleanUp();
+  }
+
+  /** After the outcome is stored, so that no other attempt needs what is removed. */
+  async #cleanUp(): Promise<void> {
+    const { id, payload } = this.#claim.job;
+    try {
+      await this.#handler.ended?.({ id, payload, tenant: this.#tenant });
+    } catch (error) {
+      this.#log.warn('what a job has kept could not be removed', { error });
+    }
+  }
+
+  get #tenant(): string {
+    return decodeURIComponent(this.#claim.scope.split('/')[0] as string);
   }
 
   #note(fraction: number): void {

@@ -1,5 +1,6 @@
 import type { ListRepositories, RepositoryEntry } from '#actors/tenant/messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { mayBeJobOf } from '#runtime/jobs/job-id.ts';
@@ -35,6 +36,8 @@ interface RepositoryJobs {
 }
 
 const tag = 'Jobs';
+
+const ownJobs = 'For administrators of the tenant, and for the caller who has submitted the job.';
 const base = '/management/jobs';
 
 /** Maximum jobs in one response. */
@@ -55,7 +58,8 @@ const REPOSITORIES_PER_TURN = 16;
 const unknownJob: ResponseDocs = { description: 'The tenant has no such job.' };
 
 /**
- * Background jobs of a tenant, for its administrators.
+ * Background jobs of a tenant, for its administrators. Who has submitted a job watches and cancels it. Answers of a bulk
+ * statement of SQL name `/api/jobs/{id}`, so the state is there too.
  *
  * @see docs/interface/jobs.md#routes-of-jobs
  */
@@ -63,7 +67,8 @@ export function jobRoutes(context: JobsContext): readonly RestRoute[] {
   return [
     listRoute(context),
     statsRoute(context),
-    statusRoute(context),
+    statusRoute(context, base, 'readJobStatus'),
+    statusRoute(context, '/api/jobs', 'readSubmittedJobStatus'),
     infoRoute(context),
     cancelRoute(context),
     removeRoute(context),
@@ -108,10 +113,12 @@ interface FoundJob extends RepositoryJobs {
   readonly job: JobRecord;
 }
 
-/** @throws {ServiceError} `NOT_FOUND`, also for a job of another tenant */
+/** @throws {ServiceError} `NOT_FOUND`, also for a job of another tenant, and of another caller */
 async function requireJob(context: JobsContext, request: RestRequest, caller: Caller): Promise<FoundJob> {
   const id = request.segment('id');
-  for (const repository of await repositoriesOf(context, request, caller, (part) => mayBeJobOf(id, part))) {
+  // Only the repository of the job is asked, which decides whether the caller may read it.
+  const engine = { ...caller, ...engineCaller(request.principal.tenant) };
+  for (const repository of await repositoriesOf(context, request, engine, (part) => mayBeJobOf(id, part))) {
     const job = await context.jobs.queue.find(repository.scope, id, caller);
     if (job !== undefined) return { ...repository, job };
   }
@@ -209,17 +216,17 @@ function statsRoute(context: JobsContext): RestRoute {
   };
 }
 
-function statusRoute(context: JobsContext): RestRoute {
+function statusRoute(context: JobsContext, prefix: string, operationId: string): RestRoute {
   return {
     method: 'GET',
-    pattern: `${base}/{id}`,
-    operationId: 'readJobStatus',
+    pattern: `${prefix}/{id}`,
+    operationId,
     body: 'none',
     auth: 'required',
-    permit: requireTenantAdministrator,
     errorShape: 'management',
     docs: {
       summary: 'The status of a background job',
+      description: ownJobs,
       tag,
       responses: { ...answers('The status.', jobStatusSchema), 404: unknownJob },
     },
@@ -237,10 +244,10 @@ function infoRoute(context: JobsContext): RestRoute {
     operationId: 'readJob',
     body: 'none',
     auth: 'required',
-    permit: requireTenantAdministrator,
     errorShape: 'management',
     docs: {
       summary: 'A background job',
+      description: ownJobs,
       tag,
       responses: { ...answers('The job.', jobInfoSchema), 404: unknownJob },
     },
@@ -258,12 +265,10 @@ function cancelRoute(context: JobsContext): RestRoute {
     operationId: 'cancelJob',
     body: 'none',
     auth: 'required',
-    permit: requireTenantAdministrator,
     errorShape: 'management',
     docs: {
       summary: 'Cancel a background job',
-      description:
-        'The state of the job becomes `Cancelled` and does not change again. A running job is asked to stop; what it has done until then is not undone.',
+      description: `The state of the job becomes \`Cancelled\` and does not change again. A running job is asked to stop; what it has done until then is not undone. ${ownJobs}`,
       tag,
       responses: {
         ...answers('It is cancelled, now or already.', { type: 'null' }),

@@ -85,6 +85,22 @@ export function queueConformance(name: string, create: () => Promise<QueueHarnes
       expect(await claimNow()).toBeUndefined();
     });
 
+    it('takes the job of a caller, hands it out, and knows a submission that is repeated', async () => {
+      const waiting = harness.queue.claim(['Test'], new AbortController().signal);
+      await harness.pass(1);
+      const repeated = { key: 'key', requestHash: 'hash' };
+      const submit = (submitter: string, key?: typeof repeated): Promise<string> =>
+        harness.queue.submit(JOB_SCOPE, { ...newJob(), submitter }, key);
+      const id = await submit('identity:ada', repeated);
+      expect(await find(id)).toMatchObject({ id, submitter: 'identity:ada' });
+      expect((await waiting)?.job.id).toBe(id);
+      expect(await submit('identity:ada', repeated)).toBe(id);
+      expect(await submit('identity:bob', repeated)).not.toBe(id);
+      const other = submit('identity:ada', { ...repeated, requestHash: 'other' });
+      await expect(other).rejects.toMatchObject({ code: 'IDEMPOTENCY_MISMATCH' });
+      expect(await submit('identity:ada')).not.toBe(id);
+    });
+
     it('wakes a worker that waits for a job', async () => {
       const waiting = harness.queue.claim(['Test'], new AbortController().signal);
       await harness.pass(1);

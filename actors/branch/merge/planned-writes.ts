@@ -56,7 +56,7 @@ export interface GivenContent {
 /** The purpose of the writes, for messages. */
 export interface WritesPurpose {
   /** As in "The merge would …". */
-  readonly noun: 'merge' | 'revert';
+  readonly noun: 'merge' | 'revert' | 'restore';
   /** For audit entries. */
   readonly details: JsonObject;
 }

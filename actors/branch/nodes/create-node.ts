@@ -11,7 +11,7 @@ import { joinPath, pathSegments, sanitizeName } from '#runtime/content/path.ts';
 import { storedTranslations } from '#runtime/content/translations/translation.ts';
 import { requireArchetype, prepareProperties } from '#runtime/content/validation/validate-node.ts';
 import { requireLightRole } from '#runtime/access/roles/role-weight.ts';
-import { invalid, nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
@@ -42,7 +42,7 @@ export function* createNode(edit: EditScope, command: CreateNode): Generator<und
   const { deep, expected, parentPath, workspace } = command;
   if (expected !== undefined)
     yield* edit.requireExpectedAt({ workspace, place: { path: parentPath }, expected }, deep);
-  const record = yield* insertNode(edit, workspace, parentPath, command.node, deep);
+  const record = yield* insertNode(edit, workspace, parentPath, command.node, { isDeep: deep });
   const message = `Created node: ${record.header.id}`;
   const revision = (yield* edit.finishInSteps(command.commit, message)) as string;
   // A lookup of children that cannot exist would cost as much as storing the node's path.
@@ -57,11 +57,18 @@ export function* createNode(edit: EditScope, command: CreateNode): Generator<und
   };
 }
 
+/** How a new node is stored. */
+export interface InsertOptions {
+  /** Creates missing parents as folders. */
+  readonly isDeep?: boolean;
+  /** Leaves out the initial structure of its type. */
+  readonly isBare?: boolean;
+}
+
 /**
  * Checks and stores a new node with the initial structure of its type, without ending the revision. It pauses only when
  * the node is large or many parents are created.
  *
- * @param deep creates missing parents as folders
  * @throws {ServiceError} `NODE_NOT_FOUND` for a missing parent; `VALIDATION_FAILED`; `NODE_ALREADY_EXISTS`
  * @see docs/interface/nodes.md#creating-a-node
  */
@@ -70,14 +77,14 @@ export function* insertNode(
   workspace: string,
   under: string,
   node: NewNode,
-  deep = false,
+  { isBare = false, isDeep = false }: InsertOptions = {},
 ): Generator<undefined, NodeRecord> {
   edit.workspace(workspace);
   const name = sanitizeName(node.name);
-  const parent = yield* deep ? makeParents(edit, workspace, under) : requireParent(edit, workspace, under);
+  const parent = yield* isDeep ? makeParents(edit, workspace, under) : requireParent(edit, workspace, under);
   const record = yield* addNode(edit, workspace, parent, { ...node, name });
   const type = edit.requireType(workspace, node.nodeType);
-  if (type.initialStructure !== null) {
+  if (type.initialStructure !== null && !isBare) {
     const self: Parent = { id: record.header.id, path: record.header.path, nodeType: node.nodeType };
     for (const child of planInitialChildren(type, edit.schema(workspace)))
       yield* addPlanned(edit, workspace, self, child);
@@ -116,8 +123,13 @@ export function* requireParent(
   path: string,
 ): Generator<undefined, Parent> {
   const found = yield* findParent(edit, workspace, path);
-  if (found === undefined) throw nodeNotFound({ path });
+  if (found === undefined) throw parentNotFound(path);
   return found;
+}
+
+/** The same for a parent that is missing and for one that is hidden from the caller. */
+function parentNotFound(path: string): ServiceError {
+  return new ServiceError('NODE_NOT_FOUND', `Parent node '${path}' not found`);
 }
 
 /**
@@ -140,7 +152,7 @@ function* findParent(
       ? yield* edit.head.byIdInSteps(workspace, id)
       : peeked;
   if (record === undefined) return undefined;
-  if (!isSeen && !edit.access.mayRead(workspace, record)) throw nodeNotFound({ path });
+  if (!isSeen && !edit.access.mayRead(workspace, record)) throw parentNotFound(path);
   return { id, path, nodeType: record.nodeType };
 }
 
@@ -160,7 +172,7 @@ function* makeParents(edit: EditScope, workspace: string, path: string): Generat
     const name = sanitizeName(segment);
     const existing = yield* edit.head.byPathInSteps(workspace, joinPath(parent.path, name));
     // As with a parent that was named: nothing is created below a node that may not be read.
-    if (existing === undefined && !isSeen) throw nodeNotFound({ path });
+    if (existing === undefined && !isSeen) throw parentNotFound(path);
     isSeen = existing === undefined || edit.access.mayRead(workspace, existing);
     const made =
       existing ?? (yield* addNode(edit, workspace, parent, { name, nodeType: FOLDER, properties: {} }));
@@ -181,13 +193,15 @@ export function requireAllowed(edit: EditScope, workspace: string, parent: Paren
 }
 
 /**
- * @throws {ServiceError} when the path is taken: `VALIDATION_FAILED` at the root, `NODE_ALREADY_EXISTS` elsewhere
+ * @throws {ServiceError} when the path is taken: `NODE_ALREADY_EXISTS`; at the root `VALIDATION_FAILED`, as REST answers
+ *   there, with the former as its cause
  * @see docs/interface/nodes.md#creating-a-node
  */
 export function requireFreePath(edit: EditScope, workspace: string, parentId: string, path: string): void {
   if (edit.head.idAt(workspace, path) === undefined) return;
-  if (parentId === ROOT_ID) throw invalid(`Node '${path}' already exists`);
-  throw new ServiceError('NODE_ALREADY_EXISTS', `Node '${path}' already exists`);
+  const message = `Node with path '${path}' already exists`;
+  const taken = new ServiceError('NODE_ALREADY_EXISTS', message);
+  throw parentId === ROOT_ID ? invalid(message, { cause: taken }) : taken;
 }
 
 /** An order key after the last child. */
@@ -284,7 +298,7 @@ function requireFreePlace(
   if (id === undefined) return;
   requireNodeId(id);
   if (edit.head.has(workspace, id))
-    throw new ServiceError('NODE_ALREADY_EXISTS', `A node with id '${id}' already exists`);
+    throw new ServiceError('NODE_ALREADY_EXISTS', `Node with id '${id}' already exists`);
 }
 
 function requireNodeId(id: string): void {

@@ -1,12 +1,5 @@
 import { isFlagDeclined } from '#runtime/content/resolution/declined-flag.ts';
 import { wholeInSteps } from '#runtime/shard/value-in-steps.ts';
-import {
-  stripDerived,
-  prepareProperties,
-  requireArchetype,
-} from '#runtime/content/validation/validate-node.ts';
-import { requireLightRole } from '#runtime/access/roles/role-weight.ts';
-import { parentPath } from '#runtime/content/path.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import {
   decodeManualVersion,
@@ -14,10 +7,9 @@ import {
   writeManualVersion,
 } from '#runtime/tree/manual-version-store.ts';
 import { makeNodeRecordInSteps } from '#runtime/tree/record/make-record.ts';
-import { requireAllowed, requireParent } from './create-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { CreateVersion, NodeWritten, RestoreVersion, VersionCreated } from '../messages.ts';
-import { resolveReferences } from './resolve-references.ts';
+import { restoredState } from './restored-state.ts';
 
 /** Longest note of a manual version, in characters. */
 const NOTE_CHARACTERS_MAX = 10_000;
@@ -66,23 +58,8 @@ export function* restoreVersion(edit: EditScope, command: RestoreVersion): Gener
     const state = yield* makeNodeRecordInSteps(version.header, version.properties);
     if (!edit.access.mayRead(workspace, state)) throw noVersion(path, command.version);
   }
-  const { nodeType, archetype: archetypeName, translations } = version.header;
-  const type = edit.requireType(workspace, nodeType);
-  // Types differ only when another node had the id before.
-  if (nodeType !== old.header.nodeType) {
-    const parent = yield* requireParent(edit, workspace, parentPath(path));
-    requireAllowed(edit, workspace, parent, nodeType);
-  }
-  const schema = edit.schema(workspace);
-  const archetype = archetypeName === null ? null : requireArchetype(archetypeName, type, schema);
-  const given = stripDerived(version.properties);
-  const properties = prepareProperties(type, archetype, given, schema, 'update', edit.turn.budget);
-  yield* requireLightRole(workspace, nodeType, properties, old);
-  const next = yield* edit.nextInSteps(
-    old,
-    { nodeType, archetype: archetypeName, translations },
-    resolveReferences(edit, workspace, properties),
-  );
+  const { properties } = version;
+  const next = yield* restoredState(edit, workspace, old, version.header, properties);
   yield* edit.replaceInSteps(workspace, old, next);
   edit.audit(workspace, next, 'Restore', { version: command.version });
   const revision = edit.finish(command.commit, `Restored version ${command.version}: ${id}`) as string;

@@ -8,6 +8,7 @@ import {
   sanitizeName,
 } from '#runtime/content/path.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
+import { withHeaderInSteps } from '#runtime/tree/record/make-record.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { lastOrderKey, requireAllowed, requireFreePath, requireParent } from './create-node.ts';
 import { eachBelow, requireUnpublished, subtree } from './delete-node.ts';
@@ -28,6 +29,15 @@ export function* moveNode(edit: EditScope, command: MoveNode): Generator<undefin
   return { revision: yield* edit.finishInSteps(command.commit, `Moved node: ${node.header.id}`) };
 }
 
+/** What a rename or move writes, once it is known to be permitted and possible. */
+export interface PlannedMove {
+  /** The node and everything below it, the node first. */
+  readonly records: readonly [NodeRecord, ...NodeRecord[]];
+  /** What changes in the node itself. */
+  readonly change: Partial<NodeHeader> & { readonly path: string };
+  readonly action: 'Move' | 'Rename';
+}
+
 /**
  * Renames a node; it keeps its position among its siblings. Its current name as `newName` changes nothing.
  *
@@ -42,9 +52,24 @@ export function* renameSubtree(
   node: NodeRecord,
   newName: string,
 ): Generator<undefined, void> {
+  const plan = yield* planRename(edit, workspace, node, newName);
+  if (plan !== undefined) yield* carryOutMove(edit, workspace, plan);
+}
+
+/**
+ * Checks a rename without writing anything, see {@link renameSubtree}.
+ *
+ * @returns undefined when nothing would change
+ */
+export function* planRename(
+  edit: EditScope,
+  workspace: string,
+  node: NodeRecord,
+  newName: string,
+): Generator<undefined, PlannedMove | undefined> {
   const name = sanitizeName(newName);
   const { path: from, parentId } = node.header;
-  if (name === node.header.name) return;
+  if (name === node.header.name) return undefined;
   const path = edit.newPath(joinPath(parentPath(from), name), from);
   const { access } = edit;
   access.together(() => {
@@ -52,7 +77,7 @@ export function* renameSubtree(
     access.authorizeThere('update', workspace, node, path);
   });
   requireFreePath(edit, workspace, parentId, path);
-  const records = yield* subtree(edit, workspace, node);
+  const records = (yield* subtree(edit, workspace, node)) as [NodeRecord, ...NodeRecord[]];
   yield* eachBelow(edit, records, node, (record) => {
     const there = rebasePath(record.path, from, path);
     access.together(() => {
@@ -65,7 +90,7 @@ export function* renameSubtree(
     requireUnpublished(record, 'rename', from);
     edit.newPath(rebasePath(record.header.path, from, path), record.header.path);
   }
-  yield* rebase(edit, workspace, records, { name, path }, 'Rename');
+  return { records, change: { name, path }, action: 'Rename' };
 }
 
 /**
@@ -73,6 +98,7 @@ export function* renameSubtree(
  * position. Its current path as `targetPath` changes nothing.
  *
  * @param targetPath full new path; the name at its end is sanitised
+ * @returns the number of nodes written: those of the subtree, or none
  * @throws {ServiceError} `NODE_NOT_FOUND` for a missing parent; `VALIDATION_FAILED` for a target inside the subtree, a
  *   type that is not allowed there, a published node, a path that would be too long; `NODE_ALREADY_EXISTS`;
  *   `PERMISSION_DENIED`
@@ -83,14 +109,31 @@ export function* moveSubtree(
   workspace: string,
   node: NodeRecord,
   targetPath: string,
-): Generator<undefined, void> {
+): Generator<undefined, number> {
+  const plan = yield* planMove(edit, workspace, node, targetPath);
+  if (plan === undefined) return 0;
+  yield* carryOutMove(edit, workspace, plan);
+  return plan.records.length;
+}
+
+/**
+ * Checks a move without writing anything, see {@link moveSubtree}.
+ *
+ * @returns undefined when nothing would change
+ */
+export function* planMove(
+  edit: EditScope,
+  workspace: string,
+  node: NodeRecord,
+  targetPath: string,
+): Generator<undefined, PlannedMove | undefined> {
   const { path: from, parentId, nodeType, orderKey } = node.header;
   if (isDescendantPath(targetPath, from)) {
     throw invalid(`Cannot move '${from}' into itself, to '${targetPath}'`, { field: 'targetPath' });
   }
-  if (targetPath === from) return;
+  if (targetPath === from) return undefined;
   const name = sanitizeName(pathName(targetPath));
-  if (name === node.header.name && parentPath(targetPath) === parentPath(from)) return;
+  if (name === node.header.name && parentPath(targetPath) === parentPath(from)) return undefined;
   const parent = yield* requireParent(edit, workspace, parentPath(targetPath));
   const path = edit.newPath(joinPath(parent.path, name), from);
   const { access } = edit;
@@ -100,7 +143,7 @@ export function* moveSubtree(
     access.authorizePath(workspace, node, path);
   });
   requireFreePath(edit, workspace, parent.id, path);
-  const records = yield* subtree(edit, workspace, node);
+  const records = (yield* subtree(edit, workspace, node)) as [NodeRecord, ...NodeRecord[]];
   yield* eachBelow(edit, records, node, (record) => {
     const there = rebasePath(record.path, from, path);
     access.together(() => {
@@ -117,7 +160,7 @@ export function* moveSubtree(
   const place = isNewParent
     ? { parentId: parent.id, orderKey: lastOrderKey(edit, workspace, parent.id) }
     : { parentId, orderKey };
-  yield* rebase(edit, workspace, records, { name, path, ...place }, 'Move');
+  return { records, change: { name, path, ...place }, action: 'Move' };
 }
 
 /**
@@ -126,21 +169,25 @@ export function* moveSubtree(
  *
  * The top node is the one the caller changed: it gets a new version, time and author. For the others, only the path
  * differs.
+ *
+ * @param changed another state of the top node, which is not stored yet: it is stored under the new path
  */
-function* rebase(
+export function* carryOutMove(
   edit: EditScope,
   workspace: string,
-  records: readonly NodeRecord[],
-  change: Partial<NodeHeader> & { readonly path: string },
-  action: 'Move' | 'Rename',
+  { action, change, records }: PlannedMove,
+  changed?: NodeRecord,
 ): Generator<undefined, void> {
-  const [top] = records as readonly [NodeRecord, ...NodeRecord[]];
+  const [top] = records;
   const from = top.header.path;
   for (let index = 0; index < records.length; index++) {
     const record = records[index] as NodeRecord;
     const path = rebasePath(record.header.path, from, change.path);
     yield* edit.writer.prepare(workspace, record);
-    const next = yield* edit.nextInSteps(record, record === top ? change : { ...unmoved(record), path });
+    const next =
+      record === top && changed !== undefined
+        ? yield* withHeaderInSteps(changed, { ...changed.header, ...change })
+        : yield* edit.nextInSteps(record, record === top ? change : { ...unmoved(record), path });
     edit.replace(workspace, record, next);
     edit.audit(workspace, next, action, { from: record.header.path, to: path });
     yield;

@@ -9,6 +9,7 @@ import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { EditScope } from '../edit-scope.ts';
 import { stateUpTo } from '../history/known-node.ts';
 import type { AddRelation, RelationRemoved, RemoveRelation, Written } from '../messages.ts';
+import type { NodePlace } from '../read-messages.ts';
 
 /** Most outgoing relations of one node; they are stored in the node and rewritten with every write of it. */
 export const RELATIONS_MAX = 4_096;
@@ -33,20 +34,42 @@ export function* addRelation(edit: EditScope, command: AddRelation): Generator<u
   const { workspace, targetWorkspace, targetPath, relationType, weight } = command;
   const source = yield* edit.requireTarget(command, 'relate');
   const target = yield* edit.requireNode(targetWorkspace, { path: targetPath }, 'read');
+  const node = { workspace: targetWorkspace, record: target };
+  if (!(yield* putRelation(edit, workspace, source, node, relationType, weight))) return { revision: null };
+  return { revision: edit.finish(command.commit, `Related node: ${source.header.id}`) };
+}
+
+/**
+ * Relates a node to another one, without ending the revision.
+ *
+ * @param source the caller may relate it
+ * @param target the caller may read it
+ * @returns false: the relation is there already, with this weight
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+export function* putRelation(
+  edit: EditScope,
+  workspace: string,
+  source: NodeRecord,
+  target: { readonly workspace: string; readonly record: NodeRecord },
+  relationType: string,
+  weight: number | null,
+): Generator<undefined, boolean> {
   requireRelationType(relationType);
   if (weight !== null && !Number.isFinite(weight))
     throw invalid('weight must be a number', { field: 'weight' });
+  const { header } = target.record;
   const relation: Relation = {
-    target: target.header.id,
-    workspace: targetWorkspace,
-    target_node_type: target.header.nodeType,
+    target: header.id,
+    workspace: target.workspace,
+    target_node_type: header.nodeType,
     relation_type: relationType,
     weight,
   };
   const next = withRelation(source.header.relations, relation, (there, id) => edit.head.has(there, id));
-  if (next === null) return { revision: null };
+  if (next === null) return false;
   yield* writeRelations(edit, workspace, source, next, { added: relationType, target_id: relation.target });
-  return { revision: edit.finish(command.commit, `Related node: ${source.header.id}`) };
+  return true;
 }
 
 /**
@@ -90,17 +113,40 @@ export function* removeRelation(
 ): Generator<undefined, RelationRemoved> {
   const { workspace, targetWorkspace, targetPath, relationType } = command;
   const source = yield* edit.requireTarget(command, 'unrelate');
-  const target = yield* targetId(edit, targetWorkspace, targetPath);
+  const id = yield* knownTarget(edit, targetWorkspace, { path: targetPath });
+  const isRemoved =
+    id !== undefined &&
+    (yield* dropRelations(edit, workspace, source, { workspace: targetWorkspace, id }, relationType));
+  if (!isRemoved) return { removed: false, revision: null };
+  return { removed: true, revision: edit.finish(command.commit, `Unrelated node: ${source.header.id}`) };
+}
+
+/**
+ * Removes the relations from a node to a target, without ending the revision.
+ *
+ * @param source the caller may unrelate it
+ * @param target see {@link knownTarget}
+ * @param relationType undefined: those of every type
+ * @returns whether there were any
+ */
+export function* dropRelations(
+  edit: EditScope,
+  workspace: string,
+  source: NodeRecord,
+  target: { readonly workspace: string; readonly id: string },
+  relationType: string | undefined,
+): Generator<undefined, boolean> {
   const { relations } = source.header;
   const kept = relations.filter(
     (relation) =>
-      relation.target !== target ||
-      relation.workspace !== targetWorkspace ||
+      relation.target !== target.id ||
+      relation.workspace !== target.workspace ||
       (relationType !== undefined && relation.relation_type !== relationType),
   );
-  if (target === undefined || kept.length === relations.length) return { removed: false, revision: null };
-  yield* writeRelations(edit, workspace, source, kept, { removed: relationType ?? null, target_id: target });
-  return { removed: true, revision: edit.finish(command.commit, `Unrelated node: ${source.header.id}`) };
+  if (kept.length === relations.length) return false;
+  const details = { removed: relationType ?? null, target_id: target.id };
+  yield* writeRelations(edit, workspace, source, kept, details);
+  return true;
 }
 
 function* writeRelations(
@@ -133,16 +179,21 @@ function requireRelationType(relationType: string): void {
 }
 
 /**
- * Id of the node at a path, or of the deleted one that was there last. One that the caller may not read counts as missing:
- * the answer must not tell that it exists.
+ * Id of a node, or of a deleted one; a path names the node that is there, or else the one that was there last. One that the
+ * caller may not read counts as missing: the answer must not tell that it exists.
  */
-function* targetId(
+export function* knownTarget(
   edit: EditScope,
   workspace: string,
-  path: string,
+  place: NodePlace,
 ): Generator<undefined, string | undefined> {
-  const id = edit.head.idAt(workspace, path) ?? deletedAt(edit, workspace, path);
+  const id =
+    'id' in place
+      ? place.id
+      : (edit.head.idAt(workspace, place.path) ?? deletedAt(edit, workspace, place.path));
   if (id === undefined || edit.access.readsAll(workspace)) return id;
+  const present = yield* edit.head.byIdInSteps(workspace, id);
+  if (present !== undefined) return edit.access.mayRead(workspace, present) ? id : undefined;
   const last = yield* stateUpTo(edit.turn, workspace, id, readBranchHead(edit.turn).head);
   return last !== undefined && edit.access.mayRead(workspace, last) ? id : undefined;
 }

@@ -23,17 +23,36 @@ export function* reorderNode(edit: EditScope, command: ReorderNode): Generator<u
   if (sibling.header.parentId !== parentId) {
     throw invalid(`'${targetPath}' is not a sibling of '${path}'`, { field: 'targetPath' });
   }
+  if (!(yield* placeBeside(edit, workspace, node, sibling, position))) return { revision: null };
+  return { revision: edit.finish(command.commit, `Reordered node: ${id}`) };
+}
+
+/**
+ * Places a node before or after another child of its parent, without ending the revision.
+ *
+ * @param node the caller may update it
+ * @param sibling another node, with the same parent
+ * @returns false: it is there already
+ */
+export function* placeBeside(
+  edit: EditScope,
+  workspace: string,
+  node: NodeRecord,
+  sibling: NodeRecord,
+  position: ReorderNode['position'],
+): Generator<undefined, boolean> {
+  const { id, parentId } = node.header;
   const isBefore = position === 'before';
   const near = sibling.header.orderKey;
   const beyond = firstChild(edit, workspace, parentId, near, isBefore);
-  if (beyond?.id === id) return { revision: null };
+  if (beyond?.id === id) return false;
   const far = beyond?.orderKey ?? null;
   const orderKey = isBefore ? orderKeyBetween(far, near) : orderKeyBetween(near, far);
   const moved = yield* edit.nextInSteps(node, { orderKey, operation: 'reordered' });
   yield* edit.replaceInSteps(workspace, node, moved);
   edit.audit(workspace, moved, 'Update', { reordered: position, sibling_id: sibling.header.id });
   if (orderKey.length > ORDER_KEY_LENGTH_MAX) yield* relabelAround(edit, workspace, moved);
-  return { revision: edit.finish(command.commit, `Reordered node: ${id}`) };
+  return true;
 }
 
 /** The sibling next to an order key. */

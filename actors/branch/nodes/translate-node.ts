@@ -3,6 +3,7 @@ import { parseLocale, unsupportedLocale } from '#runtime/content/translations/lo
 import {
   hideOverlay,
   makeOverlay,
+  mergedOverlay,
   type Overlay,
   overlayOf,
   requireSmallTranslations,
@@ -95,6 +96,43 @@ export function* acknowledgeStaleness(
   return yield* written(edit, command, node, locale, overlay, `Acknowledged translation to ${locale}`);
 }
 
+/** Values of a translation to set or, with null, to drop, by JSON pointer. */
+export type TranslationChange = JsonObject;
+
+/**
+ * Changes some values of the translation of a node to a locale, without ending the revision. The other values stay.
+ *
+ * @param node the caller may translate it
+ * @param locale from `parseLocale`
+ * @returns whether the translation differs from before
+ * @throws {ServiceError} as {@link translateNode}; `VALIDATION_FAILED` for values in a locale in which the node is hidden
+ */
+export function* mergeTranslation(
+  edit: EditScope,
+  workspace: string,
+  node: NodeRecord,
+  locale: string,
+  change: TranslationChange,
+): Generator<undefined, boolean> {
+  edit.access.authorizeFields('translate', workspace, node, translatedNames({ [locale]: change }));
+  edit.requireMutable(workspace, node);
+  // What is stored in a language that is no longer supported can still be removed.
+  if (Object.values(change).some((value) => value !== null)) requireSupported(edit, locale);
+  const before = overlayOf(node.header.translations, locale);
+  const rules = rulesOf(edit, workspace, node);
+  const source = {
+    properties: yield* node.decode(),
+    now: edit.now,
+    resolve: valueResolver(edit, workspace),
+    rules,
+  };
+  const overlay = yield* mergedOverlay(source, locale, change, before);
+  if (overlay === before || (overlay === null && before === undefined)) return false;
+  requireSmallTranslations(withOverlay(node.header.translations, locale, overlay));
+  yield* stored(edit, workspace, node, locale, overlay);
+  return true;
+}
+
 /** @throws {ServiceError} `VALIDATION_FAILED` */
 function requireSupported(edit: EditScope, locale: string): void {
   const complaint = unsupportedLocale(locale, edit.state.languages());
@@ -110,7 +148,7 @@ function rulesOf(edit: EditScope, workspace: string, { header }: NodeRecord): Tr
   return { type, archetype, source, budget: edit.turn.budget };
 }
 
-/** Stores an overlay (null removes it) as a change of only this locale. */
+/** Stores an overlay (null removes it) as a change of only this locale, as a revision. */
 function* written(
   edit: EditScope,
   command: { readonly workspace: string; readonly commit?: CommitInfo },
@@ -119,13 +157,22 @@ function* written(
   overlay: Overlay | null,
   message: string,
 ): Generator<undefined, Translated> {
-  const { workspace } = command;
+  yield* stored(edit, command.workspace, node, locale, overlay);
+  return translated(edit, node, locale, edit.finish(command.commit, `${message}: ${node.header.id}`));
+}
+
+function* stored(
+  edit: EditScope,
+  workspace: string,
+  node: NodeRecord,
+  locale: string,
+  overlay: Overlay | null,
+): Generator<undefined, void> {
   const changed: JsonObject | null = withOverlay(node.header.translations, locale, overlay);
   const translations = keptTranslations(edit, 'translate', workspace, node, changed);
   const next = yield* edit.nextInSteps(node, { translations, changedLocale: locale });
   yield* edit.replaceInSteps(workspace, node, next);
   edit.audit(workspace, next, 'Update', { locale });
-  return translated(edit, node, locale, edit.finish(command.commit, `${message}: ${node.header.id}`));
 }
 
 function translated(edit: EditScope, node: NodeRecord, locale: string, revision: string | null): Translated {

@@ -175,6 +175,44 @@ export function* makeOverlay(
   return overlay;
 }
 
+/**
+ * The overlay of a locale with some values set and others dropped; the others stay as they are. Its new values are checked
+ * as by {@link makeOverlay}.
+ *
+ * @param change by JSON pointer; null drops a value
+ * @param previous the present overlay
+ * @returns the same object when nothing changes; null when no value is left
+ * @throws {ServiceError} as {@link makeOverlay}; `VALIDATION_FAILED` for values in a locale in which the node is hidden
+ */
+export function* mergedOverlay(
+  node: TranslatedNode,
+  locale: string,
+  change: JsonObject,
+  previous: Overlay | undefined,
+): Generator<undefined, Overlay | null> {
+  const changes = Object.entries(change);
+  const isSetting = changes.some(([, value]) => value !== null);
+  if (previous?.type === 'hidden') {
+    if (!isSetting) return previous;
+    const message = `The node is hidden in '${locale}' and cannot have values there; show it again first`;
+    throw invalid(message, { field: 'translations' });
+  }
+  const entries = new Map(Object.entries(previous?.data ?? {}));
+  let isDropping = false;
+  for (const [pointer, value] of changes) {
+    if (value !== null) entries.set(pointer, value);
+    else if (entries.delete(pointer)) isDropping = true;
+  }
+  if (!isDropping && !isSetting) return previous ?? null;
+  requireFew([...entries]);
+  const writer = new OverlayWriter(node, 'existing');
+  const overlay = yield* writer.overlay(locale, [...entries], previous);
+  writer.requireNoComplaints();
+  const { data } = overlay;
+  if (Object.keys(data).length === 0) return null;
+  return previous !== undefined && jsonEquals(data, previous.data) ? previous : overlay;
+}
+
 /** Creates the overlays of one command, and collects their errors. */
 class OverlayWriter {
   readonly #node: TranslatedNode;

@@ -1,4 +1,4 @@
-import { ROOT_ID } from '#runtime/content/content-node.ts';
+import { isNodeId, ROOT_ID } from '#runtime/content/content-node.ts';
 import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
 import { PATH_BYTES_MAX } from '#runtime/content/path.ts';
 import { nodesIn } from '#runtime/scan/changed-nodes.ts';
@@ -207,6 +207,19 @@ export class TreePaths {
     return undefined;
   }
 
+  /** The id behind which all rows are by a condition, so that the next page in the order of ids begins there. */
+  #idBehind(reverse: boolean): PlaceBound | undefined {
+    const operator = reverse ? '<' : '>';
+    for (const condition of this.#conditions) {
+      const found = comparisonOf(condition);
+      if (found?.operator !== operator) continue;
+      if (comparedColumn(found.operand, this.#table.plan.relation) !== 'id') continue;
+      const [after] = found.values;
+      if (typeof after === 'string' && isNodeId(after)) return { condition, after };
+    }
+    return undefined;
+  }
+
   *#countBelow(id: string, path: string, isChildren: boolean, most: number): Generator<undefined, number> {
     const { head, moment, workspace } = this.#table;
     if (isChildren && moment.at === undefined) return parentEntry(head, workspace, id)?.count ?? 0;
@@ -314,12 +327,16 @@ export class TreePaths {
 
   #whole(): AccessPath {
     const { head, workspace } = this.#table;
+    const reverse = this.#reverseFor('id');
+    const bound = this.#idBehind(reverse);
+    const part: ScanPart = { source: { kind: 'nodes', workspace }, reverse, after: bound?.after };
     return {
       name: 'TableScan',
-      facts: workspace,
+      facts: bound === undefined ? workspace : `${workspace}, behind id=${bound.after}`,
       rank: Rank.all,
-      ...this.#scanned({ kind: 'nodes', workspace }, 'id'),
-      exact: [],
+      source: { kind: 'scans', parts: [part] },
+      isOrdered: this.#isSortedBy('id'),
+      exact: bound === undefined ? [] : [bound.condition],
       rows: () => known(nodesIn(head, workspace)),
       nodeWork: STORED_WORK,
       handicap: WHOLE_HANDICAP,
@@ -387,7 +404,7 @@ function isPlace(text: string): boolean {
 }
 
 /** Whether a text may be the path of a node: only such a text may become part of a key. */
-function isPath(text: string): boolean {
+export function isPath(text: string): boolean {
   return text.startsWith('/') && text.length <= PATH_BYTES_MAX && !control.test(text);
 }
 

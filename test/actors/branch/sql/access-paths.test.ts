@@ -228,6 +228,9 @@ const condition: fc.Arbitrary<BoundExpression> = fc.oneof(
     .tuple(fc.constantFrom('created_at' as const, 'updated_at' as const), operator, fc.nat(20))
     .map(([name, how, at]) => op(how, column(name), constant(times?.[at] ?? 0n, timestamptzType))),
   fc.constantFrom(1, 2, 3).map((depth) => op('=', column('depth'), constant(depth, intType))),
+  fc
+    .tuple(operator, fc.constantFrom('4', '8888', 'c', '', '\0', '~', '\ud800'))
+    .map(([how, id]) => op(how, column('id'), constant(id))),
 );
 
 /** Conditions that leading columns of compound indexes and unique indexes need together. */
@@ -343,6 +346,7 @@ describe('every access path', () => {
     );
     expect([...used].sort()).toEqual([
       'ChildrenScan',
+      'NodeIdScan',
       'PathIndexScan',
       'PropertyIndexScan',
       'PropertyOrderScan',

@@ -155,6 +155,25 @@ describe('a page in the middle of many rows', () => {
     expect(rows).toBeLessThan(NODES / 2);
   });
 
+  it.each([
+    ['forwards', '>', false],
+    ['backwards', '<', true],
+  ] as const)('is read alone by id, %s', (_name, operator, isDescending) => {
+    const ids = withTables(
+      branch,
+      {},
+      (tables) => tables.read({ wanted: [wanted('id'), wanted('name')] }).rows,
+    );
+    const sorted = ids.toSorted(([a], [b]) => ((a as string) < (b as string) ? -1 : 1));
+    const ordered = isDescending ? sorted.reverse() : sorted;
+    const after = ordered[200]?.[0] as string;
+    const asked = { conditions: [compare('id', operator, after)], order: [by('id', isDescending)] };
+    const { how, names, rows } = page(asked);
+    expect(names).toEqual(ordered.slice(201, 201 + PAGE).map(([, name]) => name));
+    expect(how).toContain(`behind id=${after}`);
+    expect(rows).toBeLessThan(NODES / 2);
+  });
+
   it('needs no place that is one', () => {
     const conditions = [compare('__tree_order', '>', `${'x'.repeat(300)}.\0`), isDescendantOf('/list')];
     expect(page({ conditions, order: [by('__tree_order')] }).names).toEqual([]);

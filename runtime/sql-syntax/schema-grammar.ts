@@ -85,7 +85,7 @@ export abstract class SchemaGrammar extends PropertyGrammar {
     (target: DefinitionTarget): DefinitionClause[] => {
       const clauses: DefinitionClause[] = [];
       const written = this.ACTION(() => new Set<string>());
-      const args = { ARGS: [target, written] } as const;
+      const args: { ARGS: [DefinitionTarget, Set<string>] } = { ARGS: [target, written] };
       this.OR([
         {
           ALT: () => {

@@ -188,6 +188,7 @@ export class StatementGrammar extends SessionGrammar {
   private readonly describe = this.RULE('describe', (): Statement => {
     const { startOffset } = this.CONSUME(keywords.DESCRIBE);
     return this.choose<Statement>([
+      { ALT: () => this.SUBRULE(this.describeAccess, { ARGS: [startOffset] }) },
       { ALT: () => this.SUBRULE(this.describeBranch, { ARGS: [startOffset] }) },
     ]);
   });

@@ -163,7 +163,7 @@ export function* tokenize(source: string): Generator<TokenizedStatement> {
     const { tokens: read } = theLexer().tokenize(source.slice(piece.start, piece.end));
     for (const token of read) token.startOffset += piece.start;
     const tokens = joinConditions(read, source);
-    tokens.forEach((token, index) => classify(token, tokens[index - 1], source));
+    for (const [index, token] of tokens.entries()) classify(token, tokens[index - 1], source);
     yield { tokens, queryParentheses: findQueryParentheses(tokens, source) };
   }
 }

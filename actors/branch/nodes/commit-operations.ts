@@ -1,5 +1,3 @@
-import type { JsonValue } from '#runtime/content/values/json-value.ts';
-import { setKey } from '#runtime/content/values/json-value.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { copySubtree } from './copy-node.ts';
 import { insertNode } from './create-node.ts';
@@ -7,8 +5,7 @@ import { removeSubtree } from './delete-node.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { CommitOperation, CommitOperations, OperationsCommitted } from '../messages.ts';
 import { moveSubtree, renameSubtree } from './move-node.ts';
-import { changedNode } from './update-node.ts';
-import { requireFewValues } from './values-bound.ts';
+import { setProperties } from './set-properties.ts';
 
 const rootPlace = { path: '/' } as const;
 
@@ -132,13 +129,7 @@ function* mergeProperties(
   { nodeId, properties: given, version }: Extract<CommitOperation, { type: 'update' }>,
 ): Generator<undefined, void> {
   const old = yield* edit.requireNodeOf(workspace, { id: nodeId }, 'update', version);
-  edit.access.authorizeFields('update', workspace, old, Object.keys(given));
-  const merged: Record<string, JsonValue> = { ...(yield* old.decode()) };
-  for (const key of Object.keys(given)) setKey(merged, key, given[key] as JsonValue);
-  const next = yield* changedNode(edit, workspace, old, merged, old.header.archetype, {});
-  yield* requireFewValues(edit, old, next);
-  yield* edit.replaceInSteps(workspace, old, next);
-  edit.audit(workspace, next, 'Update');
+  yield* setProperties(edit, workspace, old, given);
 }
 
 /** The same error with the operation in its details. Errors that are not the caller's stay unchanged. */

@@ -143,7 +143,8 @@ function valueIn(object: JsonValue | undefined, key: string): JsonValue | undefi
   return ownValue(object, key);
 }
 
-function idsIn(properties: JsonObject, key: string, prefix: string): readonly string[] {
+/** The ids that a list of a node names, as far as they count. @param prefix as of {@link strippedId} */
+export function idsIn(properties: JsonObject, key: string, prefix: string): readonly string[] {
   const list = ownValue(properties, key);
   return list !== undefined && isJsonArray(list) ? strippedIds(list, prefix) : [];
 }
@@ -153,10 +154,16 @@ function strippedIds(values: readonly JsonValue[], prefix: string): readonly str
   const ids = values
     .slice(0, NAMES_MAX)
     .filter((value) => typeof value === 'string')
-    .map((text) => (text.startsWith(prefix) ? text.slice(prefix.length) : text));
+    .map((text) => strippedId(text, prefix));
   return [...new Set(ids.filter(isId))];
 }
 
-function isId(value: JsonValue | undefined): value is string {
+/** The id that a text names, without the path of the folder of such ids. @param prefix `/roles/` or `/groups/` */
+export function strippedId(text: string, prefix: string): string {
+  return text.startsWith(prefix) ? text.slice(prefix.length) : text;
+}
+
+/** Whether a value may be the id of a role or group; with another one a node counts for nothing. */
+export function isId(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && value !== '' && value.length <= PATTERN_LENGTH_MAX;
 }

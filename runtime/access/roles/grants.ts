@@ -126,23 +126,37 @@ export function grantsOfAnonymous(
   };
 }
 
+/** Why a role counts for a user. */
+export interface RoleSource {
+  readonly source: 'direct' | 'group' | 'inherited';
+  /** The group that has the role, or the role that inherits it; null for a role of the user itself. */
+  readonly via: string | null;
+}
+
 /**
- * The roles of a user, of its groups, and those that these inherit: first its own, then those of its groups, then the
- * inherited ones, each in the order in which they are named. Names of roles and groups that do not exist are ignored.
+ * The roles that count for a user, and why: first its own, then those of its groups, then the inherited ones, each in the order in
+ * which they are named, and each with the first reason. Names of roles and groups that do not exist are ignored.
+ *
+ * @see docs/interface/permissions.md#roles
  */
-function effectiveRoles(
+export function rolesWithSources(
   { groups, roles }: Pick<User, 'groups' | 'roles'>,
-  records: AccessRecords,
-): readonly string[] {
-  const found = new Set<string>();
-  const add = (ids: readonly string[]): void => {
-    for (const id of ids) if (records.roles.has(id) && found.size < ROLES_MAX) found.add(id);
+  records: Pick<AccessRecords, 'groups'> & { readonly roles: ReadonlyMap<string, Pick<Role, 'inherits'>> },
+): ReadonlyMap<string, RoleSource> {
+  const found = new Map<string, RoleSource>();
+  const add = (ids: readonly string[], source: RoleSource): void => {
+    for (const id of ids)
+      if (records.roles.has(id) && !found.has(id) && found.size < ROLES_MAX) found.set(id, source);
   };
-  add(roles);
-  for (const group of groups) add(records.groups.get(group)?.roles ?? []);
-  // A set is gone through with what is added on the way, each role once.
-  for (const id of found) add(records.roles.get(id)?.inherits ?? []);
-  return [...found];
+  add(roles, { source: 'direct', via: null });
+  for (const group of groups) add(records.groups.get(group)?.roles ?? [], { source: 'group', via: group });
+  // A map is gone through with what is added on the way, each role once.
+  for (const id of found.keys()) add(records.roles.get(id)?.inherits ?? [], { source: 'inherited', via: id });
+  return found;
+}
+
+function effectiveRoles(holder: Pick<User, 'groups' | 'roles'>, records: AccessRecords): readonly string[] {
+  return [...rolesWithSources(holder, records).keys()];
 }
 
 function permissionsOf(roles: readonly string[], records: AccessRecords): readonly Permission[] {
@@ -150,7 +164,10 @@ function permissionsOf(roles: readonly string[], records: AccessRecords): readon
 }
 
 /** The settings of a workspace: those that name it, else of the patterns that match it the one with most characters. */
-function decidingConfig(configs: readonly SecurityConfig[], workspace: string): SecurityConfig | undefined {
+export function decidingConfig(
+  configs: readonly SecurityConfig[],
+  workspace: string,
+): SecurityConfig | undefined {
   return configs
     .filter((config) => config.workspace.matches(workspace))
     .sort(

@@ -61,6 +61,9 @@ import { createVersion, restoreVersion } from './nodes/manual-versions.ts';
 import type { BranchCommand, BranchQuery, ReadAtHead } from './messages.ts';
 import type { LendBranch } from './sql-messages.ts';
 import type { LentBranch } from './sql/branch-tables.ts';
+import { changeBySql } from './sql/changes/change-by-sql.ts';
+import { changeSomeBySql, forgetBulk, matchBySql, readBulk } from './sql/changes/bulk-statements.ts';
+import { freesSpace } from './sql/frees-space.ts';
 import { runSql } from './sql/run-sql.ts';
 import { becomeFork, moveHead } from './history/move-head.ts';
 import { mergeBranch } from './merge/merge-branch.ts';
@@ -148,6 +151,9 @@ const commands: CommandHandlers = {
   ChangeLocale: changeLocale,
   AcknowledgeStaleness: acknowledgeStaleness,
   CommitOperations: commitOperations,
+  ChangeBySql: changeBySql,
+  ChangeSomeBySql: changeSomeBySql,
+  ForgetBulkProgress: forgetBulk,
   RegisterConsumer: registerConsumer,
   RemoveConsumer: removeConsumer,
   ConsumeFeed: consumeFeed,
@@ -173,6 +179,8 @@ const queries: QueryHandlers = {
   RunQuery: runQuery,
   RunDslQuery: runDslQuery,
   RunSql: runSql,
+  MatchBySql: matchBySql,
+  ReadBulkProgress: readBulk,
   ReadHistory: readHistory,
   ReadAudit: readAudit,
   ReadVersions: readVersions,
@@ -356,12 +364,20 @@ const spaceUseOfOne = spaceUseByType<BranchCommand['type']>([
   'RemoveConsumer',
   'MoveConsumer',
   'DropProjection',
+  'ForgetBulkProgress',
 ]);
 
-/** A commit of several operations counts as freeing space only if each operation does. */
+/** A commit of several operations, or of statements of SQL, counts as freeing space only if each of them does. */
 function spaceUseOf(command: BranchCommand): SpaceUse {
-  if (command.type !== 'CommitOperations') return spaceUseOfOne(command);
-  return command.operations.every(({ type }) => type === 'delete') ? 'ends' : 'grows';
+  switch (command.type) {
+    case 'CommitOperations':
+      return command.operations.every(({ type }) => type === 'delete') ? 'ends' : 'grows';
+    case 'ChangeBySql':
+    case 'ChangeSomeBySql':
+      return freesSpace(command.sql) ? 'ends' : 'grows';
+    default:
+      return spaceUseOfOne(command);
+  }
 }
 
 /** The branch kind of actor. @param consumers of the change feed of each branch */

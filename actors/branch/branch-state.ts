@@ -8,6 +8,7 @@ import type {
 import { BranchAccess } from './access/branch-access.ts';
 import type { BranchQuery, BranchState as ShownState } from './messages.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { ActorContext } from '#runtime/commit/behaviour.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
 import type { LanguageSettings } from '#runtime/content/translations/locale.ts';
@@ -78,6 +79,11 @@ export class BranchState {
     this.projections = new BranchProjections(this.consumers, consumers);
     this.#repository = actorId(tenant, repository, 'repository');
     this.name = branch.slice(0, branch.lastIndexOf('~'));
+  }
+
+  /** The time of the process. */
+  get clock(): Clock {
+    return this.#context.clock;
   }
 
   /** A workspace of the repository. @throws {ServiceError} `WORKSPACE_NOT_FOUND` */

@@ -29,7 +29,15 @@ import type { AccessQuery } from './access-messages.ts';
 import type { EngineQuery } from './pair-messages.ts';
 import type { RevertRevisions } from './revert-messages.ts';
 import type { FindUsers } from './user-messages.ts';
-import type { LendBranch, RunSql } from './sql-messages.ts';
+import type {
+  ChangeBySql,
+  ChangeSomeBySql,
+  ForgetBulkProgress,
+  LendBranch,
+  MatchBySql,
+  ReadBulkProgress,
+  RunSql,
+} from './sql-messages.ts';
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
 
 /**
@@ -341,6 +349,9 @@ export type BranchCommand =
   | ChangeLocale
   | AcknowledgeStaleness
   | CommitOperations
+  | ChangeBySql
+  | ChangeSomeBySql
+  | ForgetBulkProgress
   | PutDefinition
   | DeleteDefinition
   | PublishDefinition
@@ -630,6 +641,8 @@ export type BranchQuery =
   | RunQuery
   | RunDslQuery
   | RunSql
+  | MatchBySql
+  | ReadBulkProgress
   | LendBranch
   | ReadHistory
   | ReadAudit

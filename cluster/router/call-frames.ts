@@ -17,12 +17,12 @@ import { decodeMessage, decodeMessageInSteps, encodeMessage, messagePieces } fro
  * date. 3: messages may state that they need it, see {@link VersionedMessage}, and the frames of a reply contain its
  * entity tag when the query requests it. 4: a difference of branches may be asked for with the changes of each entry, and what
  * links to a node may be listed. 5: the caller may be an identity, or an administrator who acts as a user. 6: statements of SQL
- * may be run.
+ * may be run. 7: statements of SQL may write.
  *
  * A build with a new version still accepts the previous one, and makes calls in a version that all members accept, see
  * `commonFormats`. A call of an unsupported version is refused before anything is done.
  */
-export const CALL_VERSION = 6;
+export const CALL_VERSION = 7;
 
 /** The oldest supported version; a call that needs no newer one uses it. */
 export const OLDEST_CALL_VERSION = 1;

@@ -106,17 +106,25 @@ export class TreeWriter {
   }
 
   /**
-   * Defers the comparison of unique values: {@link settleUniques} compares them all and must follow the last write.
+   * Defers the comparison of unique values until {@link settleUniques}, which compares them all and must follow the last write
+   * that is meant. Until then they are not found in the index.
    */
   deferUniques(): UniqueClaims {
     this.#indexes.claims ??= new UniqueClaims();
     return this.#indexes.claims;
   }
 
-  /** Compares the deferred unique values. @returns a value that two nodes have; undefined when there is none */
+  /**
+   * Compares the deferred unique values, if they were deferred; later ones are compared at once again.
+   *
+   * @returns a value that two nodes have; undefined when there is none
+   */
   *settleUniques(): Generator<undefined, UniqueClash | undefined> {
     const { claims } = this.#indexes;
-    return claims === undefined ? undefined : yield* claims.settle(this.#turn);
+    if (claims === undefined) return undefined;
+    const clash = yield* claims.settle(this.#turn);
+    this.#indexes.claims = undefined;
+    return clash;
   }
 
   /** The error for a unique value that two nodes have. */

@@ -1,5 +1,4 @@
 import type { BranchTables, LentBranch } from '#actors/branch/sql/branch-tables.ts';
-import { LentContext } from '#actors/branch/sql/lent-context.ts';
 import { NodeTables } from '#actors/branch/sql/node-tables.ts';
 import type { AccessPath } from '#actors/branch/sql/tables/access-path.ts';
 import { TreePaths } from '#actors/branch/sql/tables/find-paths.ts';
@@ -47,15 +46,15 @@ export class OpenTables {
   constructor(branch: BranchFixture, { at, caller = administrator, over = (reader) => reader }: TableSetup) {
     const lent = branch.ask({ type: 'LendBranch', principal: caller.principal }, engineCaller('acme'));
     const { context: lender, state } = lent as LentBranch;
-    const context = new LentContext(lender, lender, caller.policy);
-    context.caller = caller;
-    const snapshot = context.pin();
+    const context = { caller, budget: lender.budget };
+    const snapshot = lender.pin();
     this.#close = () => snapshot.close();
     this.execution = new Execution(context.budget);
     const tables: BranchTables = {
       state,
       context,
       reader: over(snapshot),
+      schemas: state.querySchemas,
       moment: at,
       other: () => assert(false, 'no other branch is read') as never,
     };

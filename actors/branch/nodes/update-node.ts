@@ -40,16 +40,32 @@ export function* updateNode(edit: EditScope, command: UpdateNode): Generator<und
   if (command.nodeType !== undefined && command.nodeType !== old.header.nodeType) {
     throw invalid('Cannot change node_type after creation', { field: 'node_type' });
   }
-  const archetype = command.archetype === undefined ? old.header.archetype : command.archetype;
-  edit.access.authorizeFields('update', workspace, old, translatedNames(command.translations));
-  const given =
-    command.properties === undefined
-      ? yield* old.decode()
-      : yield* replacedProperties(edit, workspace, old, command.properties);
-  const next = yield* changedNode(edit, workspace, old, given, archetype, command);
+  const next = yield* replacedNode(edit, workspace, old, command);
   yield* edit.replaceInSteps(workspace, old, next);
   edit.audit(workspace, next, 'Update');
   return yield* nodeWritten(edit, command, next);
+}
+
+/**
+ * The state of a node with given fields replaced; absent ones stay. Properties that are hidden from the caller stay too.
+ *
+ * @param old the caller may update it
+ * @returns yields where the work may pause, which it does only for a large node
+ * @throws {ServiceError} `VALIDATION_FAILED`, `PERMISSION_DENIED`, `REQUEST_TOO_EXPENSIVE`
+ */
+export function* replacedNode(
+  edit: EditScope,
+  workspace: string,
+  old: NodeRecord,
+  given: Pick<UpdateNode, 'properties' | 'translations' | 'archetype' | 'ownerId'>,
+): Generator<undefined, NodeRecord> {
+  const archetype = given.archetype === undefined ? old.header.archetype : given.archetype;
+  edit.access.authorizeFields('update', workspace, old, translatedNames(given.translations));
+  const properties =
+    given.properties === undefined
+      ? yield* old.decode()
+      : yield* replacedProperties(edit, workspace, old, given.properties);
+  return yield* changedNode(edit, workspace, old, properties, archetype, given);
 }
 
 /** Changes parts of a node. @see messages.ts, PatchNode */

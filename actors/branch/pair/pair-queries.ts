@@ -222,7 +222,7 @@ function holds(reader: TableReader, at: Revision): boolean {
  * Branches answer each other without restrictions; the branch that received the user's request checks what the user may
  * see.
  */
-export function requireEngine({ caller }: QueryContext): void {
+export function requireEngine({ caller }: Pick<QueryContext, 'caller'>): void {
   if (caller.principal.kind !== 'system') throw new ServiceError('FORBIDDEN');
 }
 

@@ -3,15 +3,20 @@ import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import type { SchemaCache } from '#runtime/tree/schema-store.ts';
 import type { BranchState } from '../branch-state.ts';
-import { LentContext } from './lent-context.ts';
+
+/** Who reads, and what the request may still use. A query has it, and a command. */
+export type ReadingContext = Pick<QueryContext, 'caller' | 'budget'>;
 
 /** What a statement reads a branch with. */
 export interface BranchTables {
   readonly state: BranchState;
-  readonly context: QueryContext;
+  readonly context: ReadingContext;
   /** Shows one state of the branch for as long as the statement runs. */
   readonly reader: TableReader;
+  /** The schemas as the reader shows them: of a query or of a command. */
+  readonly schemas: SchemaCache;
   /** The revision that is read, with nothing later than it visible; undefined: the head. */
   readonly moment: Revision | undefined;
   /**
@@ -39,8 +44,9 @@ export class OpenBranches {
   readonly #others = new Map<string, BranchTables>();
   readonly #closings: (() => void)[] = [];
 
-  constructor(state: BranchState, context: QueryContext, reader: TableReader, moment: Revision | undefined) {
-    this.own = { state, context, reader, moment, other: (name) => this.#other(name) };
+  /** @param own what the branch that runs the statements is read with */
+  constructor(own: Omit<BranchTables, 'other'>) {
+    this.own = { ...own, other: (name) => this.#other(name) };
   }
 
   /** Releases what other branches have lent. */
@@ -65,14 +71,15 @@ export class OpenBranches {
     const lent = lentBy(state, found.actor, caller.principal, name);
     const policy = lent.policy !== undefined && 'next' in lent.policy ? yield* lent.policy : lent.policy;
     const decided = policy ?? policyFor(caller.principal, state.tenant);
-    const lentContext = new LentContext(context, lent.context, decided);
     // A statement may read it over several turns, in which it goes on changing.
-    const snapshot = lentContext.pin();
+    const snapshot = lent.context.pin();
     this.#closings.push(() => snapshot.close());
     return {
       state: lent.state,
-      context: lentContext,
+      // Its work and memory are counted with the rest of the statement.
+      context: { caller: { ...caller, policy: decided }, budget: context.budget },
       reader: snapshot,
+      schemas: lent.state.querySchemas,
       moment: found.taggedAt === undefined ? undefined : parseRevision(found.taggedAt),
       other: (another) => this.#other(another),
     };

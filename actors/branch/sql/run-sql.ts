@@ -2,19 +2,24 @@ import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
+import { explainChange } from '#runtime/sql-exec/explain-change.ts';
 import { explainStatement } from '#runtime/sql-exec/explain-statement.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import { openStatement } from '#runtime/sql-exec/run-statement.ts';
+import { bindChange } from '#runtime/sql-plan/bind/data/bind-change.ts';
 import { bindStatement } from '#runtime/sql-plan/bind/bind-statement.ts';
 import type { RelationColumn } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { StatementScope } from '#runtime/sql-plan/ports.ts';
+import type { ExplainStatement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
+import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
 import { type ParsedStatement, parseStatementsInSteps } from '#runtime/sql-syntax/parse-statements.ts';
 import { textType } from '#runtime/sql-values/types/basic-types.ts';
 import type { BranchState } from '../branch-state.ts';
 import { answerText, type Piece, silently } from '../long-answer.ts';
 import type { JsonAnswer } from '../messages.ts';
 import type { RunSql } from '../sql-messages.ts';
-import { OpenBranches } from './branch-tables.ts';
+import { isAccessRead, readAccess } from './access-reads/read-access.ts';
+import { type BranchTables, OpenBranches } from './branch-tables.ts';
 import { NodeTables } from './node-tables.ts';
 import { RowText } from './row-text.ts';
 import { statementScope } from './sql-scope.ts';
@@ -23,15 +28,20 @@ const planColumns: readonly RelationColumn[] = [{ name: 'QUERY PLAN', type: text
 
 /** Runs statements. @see sql-messages.ts, RunSql */
 export function runSql(state: BranchState, context: QueryContext, query: RunSql): JsonAnswer {
-  const scope = statementScope(state, context, query.parameters);
+  const scope = statementScope(state, context.caller, context.clock.wallMs(), query.parameters);
   const startedMs = context.clock.monotonicMs();
   // The first attempt to answer may end after a slice, and the statements begin again.
   return answerText(context, function* (reader) {
     const execution = new Execution(context.budget);
-    const branches = new OpenBranches(state, context, reader, query.at);
+    const branches = new OpenBranches({
+      state,
+      context,
+      reader,
+      schemas: state.querySchemas,
+      moment: query.at,
+    });
     try {
-      const tables = new NodeTables(branches.own, execution);
-      const run = new StatementRun(scope, tables, execution, () => context.clock.monotonicMs());
+      const run = new StatementRun(scope, branches.own, execution, () => context.clock.monotonicMs());
       const statements = yield* silently(parseStatementsInSteps(query.sql));
       const last = statements.length - 1;
       for (const [index, statement] of statements.entries()) {
@@ -72,6 +82,7 @@ function* numbered(pieces: Generator<Piece, void>, number: number): Generator<Pi
 /** Statements that run one after the other; the text is that of the last. */
 class StatementRun {
   readonly #scope: StatementScope;
+  readonly #own: BranchTables;
   readonly #tables: NodeTables;
   readonly #execution: Execution;
   readonly #clock: () => number;
@@ -80,9 +91,10 @@ class StatementRun {
   #plan: string | undefined;
 
   /** @param clock the time in milliseconds, for measured plans */
-  constructor(scope: StatementScope, tables: NodeTables, execution: Execution, clock: () => number) {
+  constructor(scope: StatementScope, own: BranchTables, execution: Execution, clock: () => number) {
     this.#scope = scope;
-    this.#tables = tables;
+    this.#own = own;
+    this.#tables = new NodeTables(own, execution);
     this.#execution = execution;
     this.#clock = clock;
   }
@@ -121,15 +133,19 @@ class StatementRun {
   *#results({ statement, text }: ParsedStatement): Generator<Result | undefined, void> {
     // Reading and binding a long statement take some milliseconds each, in one step.
     yield undefined;
-    const bound = bindStatement(statement, text, this.#scope);
-    yield undefined;
     if (statement.kind === 'explain') {
-      const plan = yield* explainStatement(statement, bound, this.#tables, this.#execution, this.#clock);
-      this.#plan = plan;
-      yield { columns: planColumns };
-      yield { rows: [[plan]] };
+      yield* this.#explained(statement, text);
       return;
     }
+    if (isAccessRead(statement)) {
+      const reading = { tables: this.#own, execution: this.#execution, scope: this.#scope, source: text };
+      yield* readAccess(reading, statement);
+      return;
+    }
+    if (statement.kind !== 'query-statement')
+      throw sqlError('Only queries can be run here', text, statement.span);
+    const bound = bindStatement(statement.query, text, this.#scope);
+    yield undefined;
     const opened = yield* openStatement(bound, this.#tables, this.#execution);
     try {
       yield { columns: opened.columns };
@@ -141,6 +157,25 @@ class StatementRun {
     } finally {
       opened.close();
     }
+  }
+
+  *#explained(explain: ExplainStatement, text: string): Generator<Result | undefined, void> {
+    const plan = yield* this.#planOf(explain, text);
+    this.#plan = plan;
+    yield { columns: planColumns };
+    yield { rows: [[plan]] };
+  }
+
+  *#planOf(explain: ExplainStatement, text: string): Generator<undefined, string> {
+    const { statement } = explain;
+    if (statement.kind !== 'query') {
+      const change = bindChange(statement, text, this.#scope);
+      yield undefined;
+      return yield* explainChange(explain, change, this.#tables, this.#execution);
+    }
+    const bound = bindStatement(statement, text, this.#scope);
+    yield undefined;
+    return yield* explainStatement(explain, bound, this.#tables, this.#execution, this.#clock);
   }
 }
 

@@ -1,5 +1,5 @@
 import { actorName } from '#runtime/access/principal.ts';
-import type { QueryContext } from '#runtime/commit/behaviour.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { StatementScope } from '#runtime/sql-plan/ports.ts';
 import type { BranchState } from '../branch-state.ts';
@@ -9,10 +9,15 @@ const VERSION = `svc 0.3.36 on ${process.platform} (PostgreSQL-compatible)`;
 
 const MICROSECONDS_PER_MILLISECOND = 1_000n;
 
-/** What the statements of one request may name; their time is that of its beginning. */
+/**
+ * What the statements of one request may name.
+ *
+ * @param wallMs the time of its beginning, which is NOW() in all of them, in milliseconds since 1970
+ */
 export function statementScope(
   state: BranchState,
-  { caller, clock }: QueryContext,
+  caller: Caller,
+  wallMs: number,
   parameters: readonly JsonValue[],
 ): StatementScope {
   return {
@@ -21,7 +26,7 @@ export function statementScope(
       return isBare ? state.workspaceAliased(name) : undefined;
     },
     parameters,
-    nowMicroseconds: BigInt(Math.floor(clock.wallMs())) * MICROSECONDS_PER_MILLISECOND,
+    nowMicroseconds: BigInt(Math.floor(wallMs)) * MICROSECONDS_PER_MILLISECOND,
     user: actorName(caller.principal),
     branch: state.name,
     version: VERSION,

@@ -17,7 +17,8 @@ export type UpdatedColumn = 'path' | 'name' | 'archetype' | 'properties' | 'tran
 /** The one node that a point statement names: exactly `id = …` or `path = …`, with a literal or a parameter. */
 export interface BoundPoint {
   readonly by: 'id' | 'path';
-  readonly value: string;
+  /** Null: NULL, which no node has. */
+  readonly value: string | null;
 }
 
 /**

@@ -10,7 +10,6 @@ import { type IndexFields, readTypeCount, wantedFields } from '#runtime/tree/ind
 import { compoundColumns, type IndexColumn } from '#runtime/tree/index-name.ts';
 import { commonIndexes } from '../../query/index-source.ts';
 import { withoutHidden } from '../../query/query-plan.ts';
-import { schemaAt } from '../../reads/moment-readers.ts';
 import { type AccessPath, Rank } from './access-path.ts';
 import { comparedColumn, comparisonOf } from './known-conditions.ts';
 import type { NodeTable } from './node-table.ts';
@@ -152,7 +151,8 @@ export class IndexPaths {
   #declaredFields(): IndexFields {
     if (this.#type === undefined) return wantedFields(undefined);
     const { head, tables, workspace } = this.#table;
-    return wantedFields(schemaAt(tables.state, head, workspace, undefined).nodeType(this.#type.name));
+    const pins = tables.state.workspace(workspace).config.node_type_pins;
+    return wantedFields(tables.schemas.get(head, { pins }).nodeType(this.#type.name));
   }
 
   #byIndex(index: string): IndexedPath | undefined {

@@ -30,7 +30,17 @@ function openBranches(): {
     },
   } as unknown as BranchState;
   const context = { caller: administrator } as QueryContext;
-  return { branches: new OpenBranches(state, context, {} as TableReader, undefined), closed, asked };
+  return {
+    branches: new OpenBranches({
+      state,
+      context,
+      reader: {} as TableReader,
+      schemas: state.querySchemas,
+      moment: undefined,
+    }),
+    closed,
+    asked,
+  };
 }
 
 it('the readers of other branches are open until the statements end, and are closed once', () => {

@@ -13,6 +13,7 @@ import {
   PARTS_SINCE,
   PRECONDITIONS_SINCE,
   RESTORED_TYPES_SINCE,
+  SQL_CHANGES_SINCE,
   SQL_SINCE,
 } from '#runtime/actor/message-version.ts';
 
@@ -87,6 +88,7 @@ describe('what an older member would pass over', () => {
       DIFF_DETAILS_SINCE,
       RESTORED_TYPES_SINCE,
       SQL_SINCE,
+      SQL_CHANGES_SINCE,
     }).toEqual({
       PRECONDITIONS_SINCE: 3,
       PARTS_SINCE: 3,
@@ -94,6 +96,7 @@ describe('what an older member would pass over', () => {
       DIFF_DETAILS_SINCE: 4,
       RESTORED_TYPES_SINCE: 4,
       SQL_SINCE: 6,
+      SQL_CHANGES_SINCE: 7,
     });
   });
 });

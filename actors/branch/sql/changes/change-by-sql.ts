@@ -1,0 +1,109 @@
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { Execution } from '#runtime/sql-exec/execution.ts';
+import { type ParsedStatement, parseStatementsInSteps } from '#runtime/sql-syntax/parse-statements.ts';
+import type { CommitInfo } from '../../commit-messages.ts';
+import type { EditScope } from '../../edit-scope.ts';
+import type { ChangeBySql, SqlChanged } from '../../sql-messages.ts';
+import { RowText } from '../row-text.ts';
+import { statementScope } from '../sql-scope.ts';
+import { inStatement } from '../statement-number.ts';
+import type { StatementResult } from './change-context.ts';
+import type { DataChange } from './data/data-change.ts';
+import { runChange } from './run-change.ts';
+import { TurnQueries } from './turn-queries.ts';
+
+/** Most bytes of the rows of an answer: it is one text, which is made before anything is durable. */
+export const ANSWER_BYTES_MAX: number = 16 * 1_048_576;
+
+/** Actor of the revision of a transaction that names none. */
+const TRANSACTION_ACTOR = 'sql-client';
+
+/** Message of a revision that several statements have made together. */
+const TRANSACTION_MESSAGE = 'SQL transaction';
+
+/** Runs statements that write as one revision. @see sql-messages.ts, ChangeBySql */
+export function* changeBySql(edit: EditScope, command: ChangeBySql): Generator<undefined, SqlChanged> {
+  const { isTransaction, parameters, sql } = command;
+  const { state, turn } = edit;
+  const queries = new TurnQueries(edit);
+  try {
+    const scope = statementScope(state, turn.caller, turn.wallMs, parameters);
+    const statements = yield* parseStatementsInSteps(sql);
+    const change: DataChange = { edit, scope, source: sql, queries, isTransaction };
+    const last = yield* runAll(change, statements);
+    const rows = yield* textOf(edit, last);
+    const columns = new RowText(new Execution(turn.budget), last.columns).keys;
+    const message = isTransaction || statements.length > 1 ? TRANSACTION_MESSAGE : last.message;
+    const revision = command.dryRun === true ? yield* undone(edit) : yield* recorded(edit, command, message);
+    return { revision, columns, rows, rowCount: last.rows.length };
+  } finally {
+    queries.close();
+  }
+}
+
+/** @returns the result of the last statement */
+function* runAll(
+  change: DataChange,
+  statements: readonly ParsedStatement[],
+): Generator<undefined, StatementResult> {
+  let result: StatementResult = { columns: [], rows: [], message: '' };
+  for (const [index, { statement }] of statements.entries()) {
+    try {
+      change.queries.release();
+      result = yield* runChange(change, statement, index === statements.length - 1);
+      yield* compareUniques(change.edit);
+    } catch (error) {
+      throw statements.length === 1 ? error : inStatement(error, index + 1);
+    }
+    yield;
+  }
+  return result;
+}
+
+/** Compares the unique values of a statement that has written several nodes: the next one finds them in the index. */
+function* compareUniques({ writer }: EditScope): Generator<undefined, void> {
+  const clash = yield* writer.settleUniques();
+  if (clash !== undefined) throw writer.duplicateValue(clash);
+}
+
+function* recorded(
+  edit: EditScope,
+  { commit, isTransaction }: ChangeBySql,
+  message: string,
+): Generator<undefined, string | null> {
+  const info: CommitInfo | undefined = isTransaction ? { actor: TRANSACTION_ACTOR, ...commit } : commit;
+  return yield* edit.finishInSteps(info, message);
+}
+
+function* undone({ state, turn }: EditScope): Generator<undefined, null> {
+  yield* turn.undoInSteps();
+  // Schemas may be kept that the undone statements have made.
+  state.commandSchemas.forget();
+  return null;
+}
+
+/** The rows of an answer as a JSON array. @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` when it is too long */
+function* textOf({ turn }: EditScope, { columns, rows }: StatementResult): Generator<undefined, string> {
+  const execution = new Execution(turn.budget);
+  const text = new RowText(execution, columns);
+  const pieces: string[] = [];
+  let bytes = 0;
+  for (const [index, row] of rows.entries()) {
+    if (index > 0) pieces.push(',');
+    for (const piece of text.pieces(row)) {
+      bytes += Buffer.byteLength(piece) + 1;
+      if (bytes > ANSWER_BYTES_MAX) throw answerTooLong();
+      pieces.push(piece);
+      if (piece.length > 0 && execution.isDue) yield;
+    }
+  }
+  return `[${pieces.join('')}]`;
+}
+
+function answerTooLong(): ServiceError {
+  const mebibytes = ANSWER_BYTES_MAX / 1_048_576;
+  return new ServiceError(
+    'REQUEST_TOO_EXPENSIVE',
+    `The rows of the answer take more than ${mebibytes} MiB; return fewer columns, or read the nodes afterwards.`,
+  );
+}

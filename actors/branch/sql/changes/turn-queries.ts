@@ -1,0 +1,153 @@
+import { Execution } from '#runtime/sql-exec/execution.ts';
+import { explainChange } from '#runtime/sql-exec/explain-change.ts';
+import { explainStatement } from '#runtime/sql-exec/explain-statement.ts';
+import type { Row } from '#runtime/sql-exec/operator.ts';
+import { rowBytes } from '#runtime/sql-exec/operators/row-memory.ts';
+import type { Tables } from '#runtime/sql-exec/ports.ts';
+import { openStatement } from '#runtime/sql-exec/run-statement.ts';
+import { bindChange } from '#runtime/sql-plan/bind/data/bind-change.ts';
+import { bindStatement } from '#runtime/sql-plan/bind/bind-statement.ts';
+import type { BoundStatement, RelationColumn } from '#runtime/sql-plan/bound/bound-statement.ts';
+import type { StatementScope } from '#runtime/sql-plan/ports.ts';
+import type { AccessReadStatement } from '#runtime/sql-syntax/nodes/access-nodes.ts';
+import type { ExplainStatement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
+import type { EditScope } from '../../edit-scope.ts';
+import { readAccess } from '../access-reads/read-access.ts';
+import { type BranchTables, OpenBranches } from '../branch-tables.ts';
+import { NodeTables } from '../node-tables.ts';
+import { LookedUpNodes } from './looked-up-nodes.ts';
+
+/** Ids that are looked up by one query: its condition names each of them. */
+const IDS_PER_QUERY = 256;
+
+/** Rows that were read, with the columns that they have. */
+export interface KeptRows {
+  readonly columns: readonly RelationColumn[];
+  readonly rows: readonly Row[];
+}
+
+/**
+ * Queries of statements that write. They read what the command has written so far, as its caller may see it. All rows are kept
+ * before one is used, because writing changes what a scan would find next. It must be closed.
+ */
+export class TurnQueries {
+  readonly #edit: EditScope;
+  readonly #branches: OpenBranches;
+  readonly #own: BranchTables;
+  #keptBytes = 0;
+
+  constructor(edit: EditScope) {
+    const { state, turn } = edit;
+    const schemas = state.commandSchemas;
+    this.#edit = edit;
+    this.#branches = new OpenBranches({ state, context: turn, reader: turn, schemas, moment: undefined });
+    this.#own = this.#branches.own;
+  }
+
+  /** All rows of a query. @throws {ServiceError} those of the query; `REQUEST_TOO_EXPENSIVE` when they take too much memory */
+  *rows(statement: BoundStatement): Generator<undefined, KeptRows> {
+    const execution = this.#begin();
+    return yield* this.#kept(statement, new NodeTables(this.#own, execution), execution);
+  }
+
+  /** Runs a query whose rows nobody sees: it may fail all the same. */
+  *unseen(statement: BoundStatement): Generator<undefined, void> {
+    const execution = this.#begin();
+    const opened = yield* openStatement(statement, new NodeTables(this.#own, execution), execution);
+    try {
+      while ((yield* opened.next()) !== undefined) yield;
+    } finally {
+      opened.close();
+    }
+  }
+
+  /**
+   * As {@link rows}, of a query over nodes with certain ids, which are looked up.
+   *
+   * @param statementFor the query over some of them
+   */
+  *rowsOf(
+    ids: readonly string[],
+    statementFor: (ids: readonly string[]) => BoundStatement,
+  ): Generator<undefined, readonly Row[]> {
+    const rows: Row[] = [];
+    for (let start = 0; start < ids.length; start += IDS_PER_QUERY) {
+      const some = ids.slice(start, start + IDS_PER_QUERY);
+      const execution = this.#begin();
+      const tables = new LookedUpNodes(this.#own, execution, some);
+      for (const row of (yield* this.#kept(statementFor(some), tables, execution)).rows) rows.push(row);
+      yield;
+    }
+    return rows;
+  }
+
+  /** All rows of a statement that reads roles, groups, users or settings of access. */
+  *accessRows(
+    statement: AccessReadStatement,
+    source: string,
+    scope: StatementScope,
+  ): Generator<undefined, KeptRows> {
+    const reading = { tables: this.#own, execution: this.#begin(), scope, source };
+    let columns: KeptRows['columns'] = [];
+    const rows: Row[] = [];
+    for (const result of readAccess(reading, statement)) {
+      if (result === undefined) yield;
+      else if ('columns' in result) columns = result.columns;
+      else this.#add(rows, result.rows);
+    }
+    return { columns, rows };
+  }
+
+  /** The text of an explanation. */
+  *explained(explain: ExplainStatement, text: string, scope: StatementScope): Generator<undefined, string> {
+    const execution = this.#begin();
+    const tables = new NodeTables(this.#own, execution);
+    const { statement } = explain;
+    if (statement.kind !== 'query') {
+      const change = bindChange(statement, text, scope);
+      return yield* explainChange(explain, change, tables, execution);
+    }
+    const bound = bindStatement(statement, text, scope);
+    const clock = (): number => this.#edit.state.clock.monotonicMs();
+    return yield* explainStatement(explain, bound, tables, execution, clock);
+  }
+
+  /** Gives back the memory of all rows so far: nothing of them is used any more. */
+  release(): void {
+    this.#edit.turn.budget.free(this.#keptBytes);
+    this.#keptBytes = 0;
+  }
+
+  close(): void {
+    this.release();
+    this.#branches.close();
+  }
+
+  /** What was written since the last query does not count as work of its rows. */
+  #begin(): Execution {
+    return new Execution(this.#edit.turn.budget);
+  }
+
+  *#kept(statement: BoundStatement, tables: Tables, execution: Execution): Generator<undefined, KeptRows> {
+    const opened = yield* openStatement(statement, tables, execution);
+    try {
+      const rows: Row[] = [];
+      for (;;) {
+        const batch = yield* opened.next();
+        if (batch === undefined) return { columns: opened.columns, rows };
+        this.#add(rows, batch);
+      }
+    } finally {
+      opened.close();
+    }
+  }
+
+  #add(rows: Row[], batch: readonly Row[]): void {
+    for (const row of batch) {
+      const bytes = rowBytes(row);
+      this.#edit.turn.budget.keep(bytes);
+      this.#keptBytes += bytes;
+      rows.push(row);
+    }
+  }
+}

@@ -98,6 +98,7 @@ export abstract class DataGrammar extends GivenGrammar {
     'updateTail',
     (start: number, table: WorkspaceName): UpdateStatement => {
       this.CONSUME(keywords.SET);
+      this.ACTION(() => this.refuseTuple());
       const assignments: Assignment[] = [];
       this.AT_LEAST_ONE_SEP({ SEP: comma, DEF: () => assignments.push(this.SUBRULE(this.assignment)) });
       this.ACTION(() => this.refuseJoin());
@@ -115,15 +116,17 @@ export abstract class DataGrammar extends GivenGrammar {
   );
 
   private readonly assignment = this.RULE('assignment', (): Assignment => {
-    this.ACTION(() => {
-      if (!this.isAhead(1, leftParenthesis)) return;
-      throw this.failAt('Tuple assignments in SET clause not yet supported', { start: this.nextStart });
-    });
+    this.ACTION(() => this.refuseTuple());
     const column = this.SUBRULE(this.writtenColumn);
     this.CONSUME(equal);
     const value = this.SUBRULE(this.expression);
     return { column, value };
   });
+
+  private refuseTuple(): void {
+    if (!this.isAhead(1, leftParenthesis)) return;
+    throw this.failAt('Tuple assignments in SET clause not yet supported', { start: this.nextStart });
+  }
 
   protected readonly deleteRows = this.RULE('deleteRows', (): DeleteStatement => {
     const { startOffset } = this.CONSUME(keywords.DELETE);

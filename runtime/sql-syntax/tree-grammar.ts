@@ -72,8 +72,8 @@ export abstract class TreeGrammar extends DataGrammar {
   protected readonly copy = this.RULE('copy', (): CopyStatement => {
     const { startOffset } = this.CONSUME(keywords.COPY);
     const tree = this.OPTION({
-      // A workspace may be called tree.
-      GATE: () => !this.isAhead(2, keywords.SET, keywords.IN),
+      // A workspace may be called tree, and one may be called set.
+      GATE: () => !this.isAhead(2, keywords.IN) && !(this.isAhead(2, keywords.SET) && this.isAhead(4, equal)),
       DEF: () => this.CONSUME(keywords.TREE),
     });
     const workspace = this.SUBRULE(this.workspaceName);

@@ -19,8 +19,7 @@ export interface CreateBranchStatement {
 export interface AlterBranchStatement {
   readonly kind: 'alter-branch';
   readonly name: GivenText;
-  readonly change:
-    /** Undefined: UNSET UPSTREAM. */
+  readonly change: /** Undefined: UNSET UPSTREAM. */
     | { readonly kind: 'upstream'; readonly upstream: GivenText | undefined }
     | { readonly kind: 'protected'; readonly isProtected: boolean }
     | { readonly kind: 'description'; readonly text: GivenText }

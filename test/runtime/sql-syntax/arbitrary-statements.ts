@@ -10,6 +10,9 @@ import type {
   WindowClause,
 } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
+import { arbitraryBranchStatement } from './arbitrary-branch-statements.ts';
+import { arbitraryDataStatement } from './arbitrary-data-statements.ts';
+import { arbitraryTreeStatement } from './arbitrary-tree-statements.ts';
 
 /** Trees as the parser makes them, of every kind of node, without meaningful places. */
 
@@ -357,16 +360,31 @@ const { expression, query } = fc.letrec<{
 /** Any expression. */
 export const arbitraryExpression: fc.Arbitrary<Expression> = expression;
 
-/** Any statement. */
+/** Any query or change that may be explained. */
+const explained = fc.oneof(
+  query.map((inner) => ({ isAnalyzable: true, inner })),
+  arbitraryDataStatement(expression, query).map((inner) => ({ isAnalyzable: false, inner })),
+);
+
+/** Any statement but those of the schema and of access. */
 export const arbitraryStatement: fc.Arbitrary<Statement> = fc.oneof(
-  query.map((inner): Statement => ({ kind: 'query-statement', query: inner, span })),
-  fc.tuple(query, fc.boolean(), fc.boolean()).map(
-    ([inner, isAnalyze, isVerbose]): Statement => ({
-      kind: 'explain',
-      isAnalyze,
-      isVerbose,
-      statement: inner,
-      span,
-    }),
-  ),
+  {
+    weight: 3,
+    arbitrary: query.map((inner): Statement => ({ kind: 'query-statement', query: inner, span })),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(explained, fc.boolean(), fc.boolean()).map(
+      ([{ isAnalyzable, inner }, isAnalyze, isVerbose]): Statement => ({
+        kind: 'explain',
+        isAnalyze: isAnalyze && isAnalyzable,
+        isVerbose,
+        statement: inner,
+        span,
+      }),
+    ),
+  },
+  { weight: 3, arbitrary: arbitraryDataStatement(expression, query) },
+  { weight: 3, arbitrary: arbitraryTreeStatement },
+  { weight: 3, arbitrary: arbitraryBranchStatement },
 );

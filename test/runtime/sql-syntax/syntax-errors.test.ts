@@ -71,9 +71,15 @@ describe('what PostgreSQL has and this dialect has not', () => {
     ['SELECT 1 GROUP BY b, cube(a)', 'Unsupported expression: CUBE'],
     ['SELECT 1 GROUP BY GROUPING SETS ((a))', 'Unsupported expression: GROUPING SETS'],
     ['SELECT f(a) WITHIN GROUP (ORDER BY b)', 'Unsupported expression: WITHIN GROUP'],
-    ['insert INTO x VALUES (1)', 'Only SELECT, VALUES, WITH and EXPLAIN are supported here, got insert'],
-    ['EXPLAIN DELETE FROM x', 'Only SELECT, VALUES and WITH can be explained here, got DELETE'],
-    ['1', 'Only SELECT, VALUES, WITH and EXPLAIN are supported here, got 1'],
+    [
+      'EXPLAIN MOVE x',
+      'Syntax error: EXPLAIN is for SELECT, VALUES, WITH, INSERT, UPSERT, UPDATE or DELETE, found "MOVE"',
+    ],
+    [
+      'truncate x',
+      'Syntax error: a statement begins with SELECT, VALUES, WITH, INSERT, UPSERT, UPDATE, DELETE,',
+    ],
+    ['1', 'Syntax error: a statement begins with SELECT'],
   ])('%s', (text, message) => {
     expect(failureOf(text).message).toContain(message);
   });

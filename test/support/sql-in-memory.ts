@@ -1,4 +1,5 @@
 import { defaultRequestLimits, RequestBudget, type RequestLimits } from '#runtime/budget/request-budget.ts';
+import { assert } from '#runtime/base/assert.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
 import { explainStatement, type ExplainOptions } from '#runtime/sql-exec/explain-statement.ts';
@@ -37,7 +38,9 @@ export class SqlInMemory {
 
   bind(sql: string): BoundStatement {
     const workspaces = this.#setup.workspaces ?? {};
-    return bindStatement(parseStatement(sql), sql, {
+    const statement = parseStatement(sql);
+    assert(statement.kind === 'query-statement', 'only queries are run');
+    return bindStatement(statement.query, sql, {
       workspaceNamed: (name) => (Object.hasOwn(workspaces, name) ? name : undefined),
       parameters: this.#setup.parameters ?? [],
       nowMicroseconds: 1_900_000_000_000_000n,

@@ -1,15 +1,20 @@
 import { expect } from 'vitest';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { bindChange } from '#runtime/sql-plan/bind/data/bind-change.ts';
 import { bindStatement } from '#runtime/sql-plan/bind/bind-statement.ts';
 import { partsOf } from '#runtime/sql-plan/bind/expression-walk.ts';
+import type { BoundChange } from '#runtime/sql-plan/bound/bound-change.ts';
 import type {
   BoundExpression,
   BoundStatement,
   LogicalPlan,
 } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { StatementScope } from '#runtime/sql-plan/ports.ts';
-import { parseStatements } from '#runtime/sql-syntax/parse-statements.ts';
+import type { DataStatement } from '#runtime/sql-syntax/nodes/data-nodes.ts';
+import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
+import type { Query } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
+import { parseStatement } from '#runtime/sql-syntax/parse-statements.ts';
 import { Jsonb } from '#runtime/sql-values/sql-value.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
 
@@ -30,20 +35,50 @@ export function scopeWith(parameters: readonly JsonValue[] = []): StatementScope
   };
 }
 
-/** The bound form of a statement. */
-export function bound(sql: string, parameters: readonly JsonValue[] = []): BoundStatement {
-  const [parsed] = parseStatements(sql);
-  return bindStatement(parsed!.statement, parsed!.text, scopeWith(parameters));
+/** The query that a statement is or explains. */
+function queryOf(statement: Statement): Query {
+  if (statement.kind === 'query-statement') return statement.query;
+  if (statement.kind === 'explain' && statement.statement.kind === 'query') return statement.statement;
+  throw new Error(`no query: ${statement.kind}`);
 }
 
-/** The first line of the error of a statement. */
+/** The bound form of a query. */
+export function bound(sql: string, parameters: readonly JsonValue[] = []): BoundStatement {
+  const statement = parseStatement(sql);
+  return bindStatement(queryOf(statement), sql, scopeWith(parameters));
+}
+
+/** The bound form of a statement that writes rows. */
+export function boundChange(sql: string, parameters: readonly JsonValue[] = []): BoundChange {
+  return bindChange(dataStatement(sql), sql, scopeWith(parameters));
+}
+
+/** A statement that writes rows, read. */
+export function dataStatement(sql: string): DataStatement {
+  const statement = parseStatement(sql);
+  const { kind } = statement;
+  if (kind === 'insert' || kind === 'update' || kind === 'delete') return statement;
+  throw new Error(`writes no rows: ${kind}`);
+}
+
+/** The first line of the error of a query. */
 export function errorOf(sql: string, parameters: readonly JsonValue[] = []): string {
+  return refusalOf(sql, () => bound(sql, parameters)).message.split('\n')[0]!;
+}
+
+/** The first line of the error of a statement that writes rows. */
+export function changeErrorOf(sql: string, parameters: readonly JsonValue[] = []): string {
+  return refusalOf(sql, () => boundChange(sql, parameters)).message.split('\n')[0]!;
+}
+
+/** The error `VALIDATION_FAILED` of something. */
+function refusalOf(sql: string, run: () => unknown): ServiceError {
   try {
-    bound(sql, parameters);
+    run();
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     expect(error.code).toBe('VALIDATION_FAILED');
-    return error.message.split('\n')[0]!;
+    return error;
   }
   throw new Error(`accepted: ${sql}`);
 }

@@ -1,0 +1,120 @@
+import { SQL_CHANGES_SINCE } from '#runtime/actor/message-version.ts';
+import { assert } from '#runtime/base/assert.ts';
+import type { RestoreStatement } from '#runtime/sql-syntax/nodes/tree-nodes.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
+import { printStatement } from '#runtime/sql-syntax/print-statement.ts';
+import { placeIn, sqlError } from '#runtime/sql-syntax/sql-error.ts';
+import { changeCommand } from './sent-messages.ts';
+import type { SqlSurface } from './session-ports.ts';
+import { oneRow, type SessionRows } from './session-rows.ts';
+import type { NumberedStatement, SqlText, TextPart } from './sql-text.ts';
+
+type Surface = Pick<SqlSurface<unknown>, 'change' | 'enqueue' | 'match'>;
+
+/**
+ * Puts a statement that is done in the background into the queue, after it was found to be valid for its caller: what is wrong with
+ * it is an error at once.
+ *
+ * @param part the text of the statement alone
+ * @returns the row that names the job
+ * @throws {ServiceError} as the statement itself; the errors of the queue
+ */
+export async function enqueueStatement(
+  surface: Surface,
+  text: SqlText,
+  part: TextPart,
+  { index, statement }: NumberedStatement,
+  branch: string,
+): Promise<SessionRows> {
+  if (statement.kind === 'restore') return await enqueueRestore(surface, text, statement, index, branch);
+  assert(statement.kind === 'update' || statement.kind === 'delete', 'only these are done in bulk');
+  const given = { sql: part.sql, parameters: text.parameters };
+  const query = { type: 'MatchBySql', ...given, limit: 0, since: SQL_CHANGES_SINCE } as const;
+  const { revision: at } = await surface.match(branch, query);
+  const bulk = { kind: statement.kind, workspace: statement.table.name, ...given, at };
+  const { jobId } = await surface.enqueue(branch, bulk, index);
+  return oneRow({
+    job_id: jobId,
+    status: 'accepted',
+    message: `Bulk operation started. Poll /api/jobs/${jobId} for status.`,
+  });
+}
+
+/** What the restoration of one node tells. */
+interface Restored {
+  readonly path: string;
+  readonly revision: string;
+}
+
+/**
+ * The root of the tree is restored and undone, which finds what is wrong, and the revision that is meant: `HEAD~1` would be another
+ * one when the job runs.
+ */
+async function enqueueRestore(
+  surface: Surface,
+  text: SqlText,
+  statement: RestoreStatement,
+  index: number,
+  branch: string,
+): Promise<SessionRows> {
+  const { path, revision } = await checkRestore(surface, text, statement, index, branch);
+  const { span } = statement;
+  const fixed: RestoreStatement = {
+    ...statement,
+    revision: { kind: 'revision', revision: { kind: 'literal', type: 'text', value: revision, span } },
+  };
+  const { jobId } = await surface.enqueue(
+    branch,
+    {
+      kind: 'restore-tree',
+      workspace: workspaceOf(statement, text.parameters),
+      sql: printStatement(fixed),
+      parameters: text.parameters,
+    },
+    index,
+  );
+  const result = `Restoration of the tree at '${path}' started`;
+  return oneRow({ result, job_id: jobId, status: 'queued', path, revision });
+}
+
+async function checkRestore(
+  surface: Surface,
+  text: SqlText,
+  statement: RestoreStatement,
+  index: number,
+  branch: string,
+): Promise<Restored> {
+  const sql = printStatement({ ...statement, isTree: false });
+  const command = { ...changeCommand({ sql }, text), dryRun: true };
+  try {
+    const { rows } = await surface.change(branch, command, index);
+    const [row] = JSON.parse(rows) as Restored[];
+    assert(row !== undefined, 'a restored node has a row');
+    return row;
+  } catch (error) {
+    throw asWritten(error, text, statement);
+  }
+}
+
+/** An error whose place is one in the printed statement, with the place of the statement as it was written. */
+function asWritten(error: unknown, { source }: SqlText, { span }: RestoreStatement): unknown {
+  if (!(error instanceof ServiceError) || placeIn(error) === undefined) return error;
+  const [message = ''] = error.message.split(/ \(line \d+, column \d+\)\n/);
+  const { code, details, field } = error;
+  const placed = sqlError(message, source, span);
+  return new ServiceError(code, placed.message, {
+    details: { ...details, ...placed.details },
+    ...(field === undefined ? {} : { field }),
+    cause: error,
+  });
+}
+
+function workspaceOf(
+  { node: { workspace } }: RestoreStatement,
+  parameters: readonly JsonValue[],
+): string | null {
+  if (workspace === undefined) return null;
+  const value = workspace.kind === 'literal' ? workspace.value : parameters[workspace.index - 1];
+  return typeof value === 'string' ? value : null;
+}

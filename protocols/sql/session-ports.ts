@@ -1,0 +1,125 @@
+import type { HeldLock } from '#actors/locks/messages.ts';
+import type {
+  ChangeBySql,
+  MatchBySql,
+  MatchedNodes,
+  RunSql,
+  SqlChanged,
+} from '#actors/branch/sql-messages.ts';
+import type { CommitInfo } from '#actors/branch/commit-messages.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { Revision } from '#runtime/content/revision.ts';
+import type { Delivery, Router } from '#runtime/actor/ports.ts';
+import type { BranchStatement, UseBranchStatement } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
+import type { FoundBranch, FoundRepository } from '../rest/access/found-branch.ts';
+import type { RepositoryDirectory } from '../rest/access/repository-directory.ts';
+import type { BranchProvisioning } from '../rest/ports.ts';
+import type { Soon } from '../rest/soon.ts';
+import type { SessionRows } from './session-rows.ts';
+
+/** A statement about the branches of the repository. Which branch the session uses is the session's own business. */
+export type ManagedBranchStatement = Exclude<BranchStatement, UseBranchStatement>;
+
+/** What a statement about branches is run with. */
+export interface BranchStatementContext {
+  readonly router: Router;
+  readonly directory: RepositoryDirectory;
+  readonly branches: BranchProvisioning;
+  readonly repository: FoundRepository;
+  /** The caller, with the idempotency key of this statement. */
+  readonly delivery: Delivery;
+  /** The lock that the caller must hold on a branch that is written. */
+  readonly lock?: HeldLock;
+  /** The branch that the session uses at present. */
+  readonly currentBranch: string;
+  /** Values of `$1`, `$2` and so on. */
+  readonly parameters: readonly JsonValue[];
+  /** The text that the places of the statement refer to, for messages. */
+  readonly source: string;
+}
+
+/** One statement as text. */
+export interface StatementText {
+  readonly sql: string;
+  /** Values of `$1`, `$2` and so on. */
+  readonly parameters: readonly JsonValue[];
+}
+
+/** A statement that is done in the background. */
+export interface BulkStatement extends StatementText {
+  readonly kind: 'update' | 'delete' | 'restore-tree';
+  /** As it was written; null where the statement names none. */
+  readonly workspace: string | null;
+  /** Of UPDATE and DELETE: the revision that {@link MatchBySql} has read. The nodes that match at it are changed. */
+  readonly at?: Revision;
+}
+
+/** Puts statements that are done in the background into the queue of their repository. */
+export interface BulkStatements {
+  /**
+   * Resolves when the job is durable. The statement was bound before, for its caller. A repetition with the same idempotency
+   * key gives the same job.
+   *
+   * @throws {ServiceError} `OVERLOADED` when too many jobs wait, `PAYLOAD_TOO_LARGE` for a statement that is too long;
+   *   `UNAUTHORIZED`, `FORBIDDEN`
+   */
+  enqueue(statement: SubmittedStatement, delivery: Delivery): Promise<{ readonly jobId: string }>;
+}
+
+/** A statement that is done in the background, and where. */
+export interface SubmittedStatement extends BulkStatement {
+  readonly repository: FoundRepository;
+  readonly branch: FoundBranch;
+  /** Message and author of the revisions. */
+  readonly commit?: CommitInfo;
+}
+
+/**
+ * What a session is run over: implemented by each protocol, which knows the caller, the repository and how messages of its
+ * requests are sent. Branches are named as the caller names them.
+ *
+ * `step` is the number of a statement in its text, from 0: a protocol whose requests have idempotency keys gives each step a
+ * key of its own, so that a repetition goes on where the first request ended.
+ */
+export interface SqlSurface<Answer> {
+  /** @throws {ServiceError} `REQUEST_CANCELLED`, `DEADLINE_EXCEEDED` when the caller no longer waits */
+  checkWaiting(): void;
+  /** Refuses a caller who can never write, before the first statement runs. @throws {ServiceError} `UNAUTHORIZED` */
+  requireWriter(): void;
+  /**
+   * Finds a branch that is to be used.
+   *
+   * @throws {ServiceError} `BRANCH_NOT_FOUND`
+   */
+  requireBranch(branch: string): Soon<unknown>;
+  /**
+   * Runs reads.
+   *
+   * @param isShown the answer is given to the caller. Otherwise it is read to its end, because it may fail late
+   */
+  read(branch: string, query: RunSql, isShown: boolean): Soon<Answer>;
+  /** Writes. @throws {ServiceError} `READ_ONLY_REVISION` for a tag; the errors of the command */
+  change(branch: string, command: ChangeBySql, step: number): Promise<SqlChanged>;
+  /**
+   * Checks a statement that is done in bulk, before it is enqueued.
+   *
+   * @throws {ServiceError} as {@link SqlSurface.change}
+   */
+  match(branch: string, query: MatchBySql): Promise<MatchedNodes>;
+  /** @throws {ServiceError} as {@link BulkStatements.enqueue}; `READ_ONLY_REVISION` for a tag */
+  enqueue(branch: string, statement: BulkStatement, step: number): Promise<{ readonly jobId: string }>;
+  /** Runs a statement about branches. */
+  runOnBranches(
+    statement: ManagedBranchStatement,
+    given: Pick<BranchStatementContext, 'currentBranch' | 'parameters' | 'source'>,
+    step: number,
+  ): Promise<SessionRows>;
+}
+
+/** The result of a statement. */
+export type StatementResult<Answer> =
+  /** Of reads: of several that were sent together, that of the last. */
+  | { readonly kind: 'read'; readonly answer: Answer }
+  /** Of writes: the rows of the last of them. */
+  | { readonly kind: 'changed'; readonly changed: SqlChanged }
+  | { readonly kind: 'rows'; readonly rows: SessionRows };

@@ -35,6 +35,7 @@ import { accessRequestRoutes } from '#protocols/rest/people/access-requests.ts';
 import type { AccessContext } from '#protocols/rest/people/access-routes.ts';
 import { type IdentityUsersContext, identityUserRoutes } from '#protocols/rest/people/identity-users.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
+import type { SqlRouteContext } from '#protocols/rest/sql/run-text.ts';
 import { type StatisticsContext, statisticsRoutes } from '#protocols/rest/management/statistics.ts';
 import { type SystemContext, systemRoutes } from '#protocols/rest/management/system.ts';
 import { systemUpdateRoutes } from '#protocols/rest/management/system-updates.ts';
@@ -60,6 +61,7 @@ export type RoutesContext = AccessContext &
   DefinitionsContext &
   IdentityUsersContext &
   JobsContext &
+  SqlRouteContext &
   MagicLinkContext &
   StatisticsContext &
   TenantsContext &

@@ -247,6 +247,11 @@ export interface HttpReply {
    * chunk, so that the chunk is made only when the bound on buffered responses leaves room.
    */
   readonly stream?: AsyncIterable<string | Uint8Array>;
+  /**
+   * Whether the request has only read, on a route that may also write: then the reply may be refused for want of room, as that of
+   * a route that reads. Default: what {@link Route.isRead} says.
+   */
+  readonly isRepeatable?: boolean;
   /** Exact length of `stream` in bytes, if known; otherwise chunked transfer encoding is used. */
   readonly contentLength?: number;
 }

@@ -5,6 +5,7 @@ import { mergeRoutes } from './versioning/merge.ts';
 import { nodeRoutes } from './nodes/nodes.ts';
 import { queryRoutes } from './nodes/queries.ts';
 import type { RestRoute } from './rest-route.ts';
+import type { SqlRouteContext } from './sql/run-text.ts';
 import { sqlRoutes } from './sql/sql.ts';
 import { revertRoutes } from './versioning/revert.ts';
 import { revisionRoutes } from './versioning/revisions.ts';
@@ -16,7 +17,7 @@ import { withLocks } from './write-headers.ts';
  *
  * @see docs/interface/README.md
  */
-export function contentRoutes(context: DefinitionsContext): readonly RestRoute[] {
+export function contentRoutes(context: DefinitionsContext & SqlRouteContext): readonly RestRoute[] {
   const routes = [
     ...nodeRoutes(context),
     ...queryRoutes(context),

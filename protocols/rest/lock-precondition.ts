@@ -52,14 +52,25 @@ export function withLock<Command extends LockPrecondition>(
   request: RestRequest,
   command: Command,
 ): Command {
-  const header = singleHeader(request, lockParameter.name);
-  if (header === undefined && command.lock === undefined) return command;
-  if (!context.locks.isEnabled) throw new ServiceError('LOCKS_DISABLED');
-  if (header === undefined) return command;
-  if (command.lock !== undefined) {
-    throw invalid('A write names its lock once: in the header X-Svc-Lock or in the body', { field: 'lock' });
+  if (command.lock === undefined) {
+    const lock = heldLock(context, request);
+    return lock === undefined ? command : { ...command, lock };
   }
-  return { ...command, lock: parseLockHeader(header) };
+  if (!context.locks.isEnabled) throw new ServiceError('LOCKS_DISABLED');
+  if (singleHeader(request, lockParameter.name) === undefined) return command;
+  throw invalid('A write names its lock once: in the header X-Svc-Lock or in the body', { field: 'lock' });
+}
+
+/**
+ * The lock from the header of a request.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED` for an invalid header; `LOCKS_DISABLED` when locks are disabled
+ */
+export function heldLock({ locks }: Pick<RestContext, 'locks'>, request: RestRequest): HeldLock | undefined {
+  const header = singleHeader(request, lockParameter.name);
+  if (header === undefined) return undefined;
+  if (!locks.isEnabled) throw new ServiceError('LOCKS_DISABLED');
+  return parseLockHeader(header);
 }
 
 /** @throws {ServiceError} `VALIDATION_FAILED` */

@@ -29,6 +29,10 @@ export interface RestRoute extends Route<Principal> {
   /** Serves a caller who has to change the password first; default: refuses with `PASSWORD_CHANGE_REQUIRED`. */
   readonly beforePasswordChange?: boolean;
   /**
+   * Of a route that writes: some of its requests only read, and the headers of reads count for these. Default: no.
+   */
+  readonly mayRead?: boolean;
+  /**
    * Accepts undocumented query parameters, which are refused by default. For routes of probes and load balancers,
    * which add parameters of their own, and for routes whose response does not depend on parameters.
    */

@@ -8,7 +8,7 @@ import type {
 import type { LockPrecondition } from '#actors/locks/messages.ts';
 import type { Delivery } from '#runtime/actor/ports.ts';
 import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
-import type { Caller } from '#runtime/commit/behaviour.ts';
+import type { Caller, ReadConsistency } from '#runtime/commit/behaviour.ts';
 import type { DatedAnswer } from '#runtime/content/dated-answer.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import { compareRevisions, parseRevision, type Revision } from '#runtime/content/revision.ts';
@@ -66,22 +66,24 @@ export function likelyBranchOf(
   request: RestRequest,
   use: BranchUse,
 ): Soon<FoundBranch> {
-  if (!isHiddenFrom(request)) return likelyOf(context, request, use);
-  return recovering(() => likelyOf(context, request, use), hiddenWhereMissing);
+  return likelyBranchNamed(context, request, branchNameOf(request), use, consistencyOf(request));
 }
 
-function likelyOf(context: RestContext, request: RestRequest, use: BranchUse): Soon<FoundBranch> {
-  return context.directory.likelyBranch(
-    request.principal.tenant,
-    request.segment('repo'),
-    branchNameOf(request),
-    use,
-    consistencyOf(request),
-  );
+/** As {@link likelyBranchOf}, of a branch of the same repository, whatever the address names. */
+export function likelyBranchNamed(
+  context: RestContext,
+  request: RestRequest,
+  name: string,
+  use: BranchUse,
+  consistency: ReadConsistency | undefined,
+): Soon<FoundBranch> {
+  const { tenant } = request.principal;
+  const look = () => context.directory.likelyBranch(tenant, request.segment('repo'), name, use, consistency);
+  return isHiddenFrom(request) ? recovering(look, hiddenWhereMissing) : look();
 }
 
 /** The name of the branch in an address. */
-function branchNameOf(request: RestRequest): string {
+export function branchNameOf(request: RestRequest): string {
   if (!request.route.pattern.includes('{branch}')) return DEFAULT_BRANCH;
   return request.segment('branch', slashAllowed);
 }
@@ -99,6 +101,15 @@ function lookUp(context: RestContext, request: RestRequest, use: BranchUse): Soo
     use,
     consistencyOf(request),
   );
+}
+
+/** Resolves a branch whose guess was refuted. A guess is never one of a read with a consistency of its own. */
+function lookUpAgain(
+  { directory }: RestContext,
+  { name, repository }: FoundBranch,
+  { use }: BranchGuess,
+): Soon<FoundBranch> {
+  return directory.branch(repository.tenant, repository.name, name, use);
 }
 
 /**
@@ -212,7 +223,7 @@ async function askGuessed(
   } catch (error) {
     if (!(error instanceof PreconditionRefuted)) throw error;
   }
-  const known = await lookUp(context, request, guess.use);
+  const known = await lookUpAgain(context, branch, guess);
   // A cursor is valid for one branch only.
   const asked = 'scope' in query ? { ...query, scope: known.actor } : query;
   return askFound(context, request, known, asked, caller, toReply, at);
@@ -272,6 +283,7 @@ export function replyOf(answer: unknown, headers: ReplyHeaders): HttpReply {
 /**
  * Sends a command to a branch, under the lock of the request; resolves when it is durable.
  *
+ * @param delivery default: that of the request
  * @throws {ServiceError} the errors of the branch; `LOCK_NOT_HELD`, `LOCKS_DISABLED`, `VALIDATION_FAILED` for the
  *   lock
  */
@@ -280,9 +292,9 @@ export async function sendCommand<Result>(
   request: RestRequest,
   branch: FoundBranch,
   command: BranchCommand & LockPrecondition,
+  delivery: Delivery = deliveryOf(request),
 ): Promise<Result> {
   const guarded = withLock(context, request, command);
-  const delivery = deliveryOf(request);
   const { actor, guess } = branch;
   const sent = context.router.command(
     actor,
@@ -294,7 +306,7 @@ export async function sendCommand<Result>(
     return (await sent) as Result;
   } catch (error) {
     if (!(error instanceof PreconditionRefuted)) throw error;
-    const known = await lookUp(context, request, guess.use);
+    const known = await lookUpAgain(context, branch, guess);
     return (await context.router.command(known.actor, guarded, delivery)) as Result;
   }
 }

@@ -30,14 +30,15 @@ export const consistencyParameter: ParameterDocs = {
 const asked = new WeakMap<RestRequest, ReadConsistency>();
 
 /**
- * The consistency of the reads of a request. A write always goes to the owner.
+ * The consistency of the reads of a request. A write always goes to the owner. Of a route whose requests may read or write, the
+ * route decides what counts for a request that writes.
  *
  * @returns undefined for the owner under its read lease
  * @throws {ServiceError} `VALIDATION_FAILED` for an unknown value, also with a write; `INVALID_REVISION_NUMBER`
  */
 export function consistencyOf(request: RestRequest): ReadConsistency | undefined {
   const text = singleHeader(request, CONSISTENCY_HEADER);
-  const isReading = isRead(request.route);
+  const isReading = mayRead(request.route);
   // Asked of every read, so that an empty one is refused also where the owner answers, who has every revision.
   const seen = isReading ? singleHeader(request, MIN_REVISION_HEADER) : undefined;
   if (text === undefined) return undefined;
@@ -56,7 +57,12 @@ export function consistencyOf(request: RestRequest): ReadConsistency | undefined
 
 /** Adds the header to the description of every route that reads and of its further operations. */
 export function withConsistency(routes: readonly RestRoute[]): readonly RestRoute[] {
-  return routes.map((route) => (isRead(route) ? withParameters(route, [consistencyParameter]) : route));
+  return routes.map((route) => (mayRead(route) ? withParameters(route, [consistencyParameter]) : route));
+}
+
+/** Whether a route is read-only, or some of its requests only read. */
+export function mayRead(route: Pick<RestRoute, 'isRead' | 'mayRead' | 'method'>): boolean {
+  return isRead(route) || route.mayRead === true;
 }
 
 /** Whether a route is read-only. */

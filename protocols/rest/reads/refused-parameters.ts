@@ -2,7 +2,7 @@ import { KnownNames, unknownName } from '#runtime/errors/known-names.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { otherSpelling } from '#protocols/http/requests/other-spelling.ts';
 import type { ParameterDocs } from '#protocols/http/route.ts';
-import { isRead } from './read-consistency.ts';
+import { mayRead } from './read-consistency.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 
 /**
@@ -45,7 +45,7 @@ function queryParametersOf({ docs }: RestRoute): RouteParameters {
 function refuseUnknown({ query, route }: RestRequest, { known, lists }: RouteParameters): void {
   const name = query.findName((each) => !known.has(each));
   if (name !== undefined) {
-    if (name === 'revision' && !isRead(route)) {
+    if (name === 'revision' && !mayRead(route)) {
       const message = "This does not take the query parameter 'revision': a write goes to the head";
       throw new ServiceError('READ_ONLY_REVISION', message, { field: name });
     }

@@ -1,10 +1,8 @@
-import type { JsonAnswer } from '#actors/branch/messages.ts';
 import type { ParameterDocs } from '#protocols/http/route.ts';
-import { askBranch, likelyBranchOf, minRevisionParameter, replyOf } from '../access/branch-access.ts';
+import { minRevisionParameter } from '../access/branch-access.ts';
 import { contentSchema } from '../content-schemas.ts';
-import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
-import { afterwards } from '../soon.ts';
+import { runText, type SqlRouteContext } from './run-text.ts';
 import { PARAMETERS_MAX, parseSqlBody, SQL_LENGTH_MAX } from './sql-body.ts';
 
 const requestSchema = {
@@ -49,7 +47,7 @@ const responses = {
  *
  * @see docs/interface/sql.md
  */
-export function sqlRoutes(context: RestContext): readonly RestRoute[] {
+export function sqlRoutes(context: SqlRouteContext): readonly RestRoute[] {
   return [
     sqlRoute(context, '/api/sql/{repo}', 'runSql', 'Run SQL on branch `main`'),
     sqlRoute(context, '/api/sql/{repo}/{branch}', 'runSqlOnBranch', 'Run SQL on a branch'),
@@ -58,13 +56,18 @@ export function sqlRoutes(context: RestContext): readonly RestRoute[] {
 
 const parameters: readonly ParameterDocs[] = [minRevisionParameter];
 
-function sqlRoute(context: RestContext, pattern: string, operationId: string, summary: string): RestRoute {
+function sqlRoute(
+  context: SqlRouteContext,
+  pattern: string,
+  operationId: string,
+  summary: string,
+): RestRoute {
   return {
     method: 'POST',
     pattern,
     operationId,
     body: 'json',
-    isRead: true,
+    mayRead: true,
     auth: 'optional',
     docs: {
       summary,
@@ -75,11 +78,6 @@ function sqlRoute(context: RestContext, pattern: string, operationId: string, su
       requestSchema,
       responses,
     },
-    handler: (request: RestRequest) => {
-      const query = parseSqlBody(request.body);
-      return afterwards(likelyBranchOf(context, request, 'read'), (branch) =>
-        askBranch<JsonAnswer>(context, request, branch, query, callerOf(request), replyOf),
-      );
-    },
+    handler: (request: RestRequest) => runText(context, request, parseSqlBody(request.body)),
   };
 }

@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { PathRouter } from '#protocols/http/path-router.ts';
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
 import type { DefinitionsContext } from '#protocols/rest/schema/definitions.ts';
+import type { SqlRouteContext } from '#protocols/rest/sql/run-text.ts';
 
 // Only the table is looked at; no handler runs.
-const routes = contentRoutes({} as DefinitionsContext);
+const routes = contentRoutes({} as DefinitionsContext & SqlRouteContext);
 const router = new PathRouter(routes);
 
 function operationAt(method: string, path: string): string | undefined {

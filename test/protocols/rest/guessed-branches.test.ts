@@ -4,7 +4,9 @@ import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
 import { lockRoutes } from '#protocols/rest/locks/locks.ts';
 import type { DefinitionsContext } from '#protocols/rest/schema/definitions.ts';
+import type { SqlRouteContext } from '#protocols/rest/sql/run-text.ts';
 import type { Principal } from '#runtime/access/principal.ts';
+import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
 import { systemRandom } from '#runtime/base/random.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
@@ -27,7 +29,17 @@ beforeEach(async () => {
   const { directory, router } = member;
   const locks = new MemberLocks(router, member.owner.host, true);
   const jobs = { indexBuildListed: () => Promise.resolve() };
-  const context: DefinitionsContext = { router, directory, locks, clock: systemClock, jobs };
+  const unused = () => Promise.reject(new Error('no request here needs it'));
+  const context: DefinitionsContext & SqlRouteContext = {
+    router,
+    directory,
+    locks,
+    clock: systemClock,
+    jobs,
+    slices: new SliceScheduler(systemClock),
+    bulk: { enqueue: unused },
+    branches: { createBranch: unused, removeBranch: unused, createTag: unused, removeTag: unused },
+  };
   server = createHttpServer<Principal>({
     routes: [...contentRoutes(context), ...lockRoutes(context)],
     authenticate: () => adminOf('default'),

@@ -1,0 +1,165 @@
+import type {
+  ChangeBySql,
+  MatchBySql,
+  MatchedNodes,
+  RunSql,
+  SqlChanged,
+} from '#actors/branch/sql-messages.ts';
+import type {
+  BranchStatementContext,
+  BulkStatement,
+  BulkStatements,
+  ManagedBranchStatement,
+  SqlSurface,
+} from '#protocols/sql/session-ports.ts';
+import type { SessionRows } from '#protocols/sql/session-rows.ts';
+import { runBranchStatement } from '#protocols/sql/branches/run-branch-statement.ts';
+import type { Delivery } from '#runtime/actor/ports.ts';
+import type { Caller, ReadConsistency } from '#runtime/commit/behaviour.ts';
+import { requireWaiting } from '#runtime/commit/waiting-caller.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import type { HttpReply } from '#protocols/http/route.ts';
+import { askBranch, likelyBranchNamed, replyOf, sendCommand } from '../access/branch-access.ts';
+import type { FoundBranch } from '../access/found-branch.ts';
+import { isHiddenFrom } from '../access/hidden-branch.ts';
+import { heldLock, lockParameter } from '../lock-precondition.ts';
+import type { BranchesContext } from '../versioning/branches.ts';
+import { callerOf, deliveryOf } from '../rest-context.ts';
+import type { RestRequest } from '../rest-route.ts';
+import { singleHeader } from '../single-header.ts';
+import { afterwards, type Soon } from '../soon.ts';
+
+/** Dependencies of the routes of SQL. */
+export interface SqlContext extends BranchesContext {
+  readonly bulk: BulkStatements;
+}
+
+/**
+ * Runs the statements of one request. Each command has an idempotency key of its own, made of that of the request and the number of
+ * its statement: a repetition of the request finds the outcomes of those that were done, and does the others.
+ */
+export class RestSqlSurface implements SqlSurface<HttpReply> {
+  readonly #context: SqlContext;
+  readonly #request: RestRequest;
+  readonly #caller: Caller;
+  readonly #consistency: ReadConsistency | undefined;
+  #delivery: Delivery | undefined;
+  #revision: string | undefined;
+
+  /**
+   * @param isWriting whether a statement of the request may write: then its reads see what it has written, which a replica may
+   *   not have yet
+   * @throws {ServiceError} as {@link callerOf}
+   */
+  constructor(context: SqlContext, request: RestRequest, isWriting: boolean) {
+    this.#context = context;
+    this.#request = request;
+    const { consistency, ...caller } = callerOf(request);
+    this.#consistency = isWriting && consistency?.kind === 'local' ? undefined : consistency;
+    this.#caller = this.#consistency === undefined ? caller : { ...caller, consistency: this.#consistency };
+  }
+
+  /** The newest revision that the request has written; undefined: none. */
+  get revision(): string | undefined {
+    return this.#revision;
+  }
+
+  checkWaiting(): void {
+    requireWaiting(this.#caller, this.#context.clock.monotonicMs());
+  }
+
+  requireWriter(): void {
+    if (isHiddenFrom(this.#request)) throw new ServiceError('UNAUTHORIZED');
+  }
+
+  requireBranch(branch: string): Soon<unknown> {
+    // Whether there is one is not for everybody: what is read from it then tells.
+    if (isHiddenFrom(this.#request)) return undefined;
+    return this.#find(branch, 'read');
+  }
+
+  read(branch: string, query: RunSql, isShown: boolean): Soon<HttpReply> {
+    const found = likelyBranchNamed(this.#context, this.#request, branch, 'read', this.#consistency);
+    const reply = afterwards(found, (known) =>
+      askBranch(this.#context, this.#request, known, query, this.#caller, replyOf),
+    );
+    return isShown ? reply : afterwards(reply, readToItsEnd);
+  }
+
+  async change(branch: string, command: ChangeBySql, step: number): Promise<SqlChanged> {
+    const found = await likelyBranchNamed(this.#context, this.#request, branch, 'write', undefined);
+    const delivery = command.dryRun === true ? { caller: this.#caller } : this.#deliveryOf(step);
+    const changed = await sendCommand<SqlChanged>(this.#context, this.#request, found, command, delivery);
+    this.#note(changed.revision);
+    return changed;
+  }
+
+  async match(branch: string, query: MatchBySql): Promise<MatchedNodes> {
+    const { actor } = await this.#find(branch, 'write');
+    return (await this.#context.router.query(actor, query, this.#caller)) as MatchedNodes;
+  }
+
+  async enqueue(branch: string, statement: BulkStatement, step: number): Promise<{ readonly jobId: string }> {
+    if (singleHeader(this.#request, lockParameter.name) !== undefined) {
+      const message = 'A statement that is done in the background cannot be guarded by a lock';
+      throw invalid(message, { field: lockParameter.name });
+    }
+    const found = await this.#find(branch, 'write');
+    const submitted = { ...statement, repository: found.repository, branch: found };
+    return await this.#context.bulk.enqueue(submitted, this.#deliveryOf(step));
+  }
+
+  async runOnBranches(
+    statement: ManagedBranchStatement,
+    given: Pick<BranchStatementContext, 'currentBranch' | 'parameters' | 'source'>,
+    step: number,
+  ): Promise<SessionRows> {
+    this.requireWriter();
+    const { branches, clock, directory, router } = this.#context;
+    const { principal } = this.#request;
+    const repository = await directory.repository(principal.tenant, this.#request.segment('repo'));
+    const lock = heldLock(this.#context, this.#request);
+    const rows = await runBranchStatement(statement, {
+      router,
+      directory,
+      branches,
+      clock,
+      repository,
+      delivery: this.#deliveryOf(step),
+      ...(lock === undefined ? {} : { lock }),
+      ...given,
+    });
+    this.#note(rows.revision ?? null);
+    return rows;
+  }
+
+  #note(revision: string | null): void {
+    if (revision !== null) this.#revision = revision;
+  }
+
+  /** A branch that its owner has confirmed. */
+  async #find(branch: string, use: 'read' | 'write'): Promise<FoundBranch> {
+    const { directory } = this.#context;
+    const { principal } = this.#request;
+    const consistency = use === 'write' ? undefined : this.#consistency;
+    return await directory.branch(principal.tenant, this.#request.segment('repo'), branch, use, consistency);
+  }
+
+  #deliveryOf(step: number): Delivery {
+    this.#delivery ??= deliveryOf(this.#request, this.#caller);
+    const { caller, idempotency } = this.#delivery;
+    if (idempotency === undefined) return { caller };
+    return { caller, idempotency: { ...idempotency, key: keyOfStep(idempotency.key, step) } };
+  }
+}
+
+/** A key that no client can send, because it has a character that is not printable. */
+function keyOfStep(key: string, step: number): string {
+  return `\u0001${step}:${key}`;
+}
+
+/** Reads an answer that nobody sees: its last row may fail. */
+async function readToItsEnd(reply: HttpReply): Promise<HttpReply> {
+  for await (const _ of reply.stream ?? []);
+  return reply;
+}

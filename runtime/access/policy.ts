@@ -4,6 +4,7 @@ import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import type { DecisionWork } from './decision-work.ts';
 import { allFields, type FieldFilter, noFields } from './field-filter.ts';
 import type { Principal } from './principal.ts';
+import type { RuleCaller } from './roles/rule-condition.ts';
 
 const SLASH = 0x2f;
 
@@ -51,6 +52,8 @@ export interface Policy {
   readonly administers: boolean;
   /** Whether locks may be taken and inventory claimed. */
   readonly locks: boolean;
+  /** The caller as conditions know it; absent where permissions are not in the content of the repository. */
+  readonly caller?: RuleCaller;
   /** What {@link allows} and {@link fields} need to know of nodes of a workspace. */
   needs(operation: Operation, workspace: string): Needs;
   /** @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` when it takes too much work to tell, see `DecisionWork` */

@@ -1,4 +1,19 @@
-import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
+
+/** The caller of a statement, for the functions about it. @see docs/interface/sql-access.md#functions */
+export interface StatementCaller {
+  /** SVC_AUTH_CURRENT_USER(): id of the identity, or of the account of an administrator; null without one. */
+  readonly id: string | null;
+  /** SVC_CURRENT_USER(): the user node; null without one, and where the text of the statements does not name the function. */
+  readonly node: JsonObject | null;
+  /**
+   * SVC_AUTH_HAS_PERMISSION(resource, operation).
+   *
+   * @param resource a workspace and a path: `blog:/posts/one`
+   * @throws {ServiceError} `VALIDATION_FAILED` for an unknown operation; `REQUEST_TOO_EXPENSIVE`
+   */
+  may(operation: string, resource: string): boolean;
+}
 
 /** What a statement may name, and what its functions of the session answer. */
 export interface StatementScope {
@@ -14,6 +29,8 @@ export interface StatementScope {
   readonly nowMicroseconds: bigint;
   /** CURRENT_USER(). */
   readonly user: string;
+  /** Undefined: the functions about the caller are not available. */
+  readonly caller?: StatementCaller;
   /** CURRENT_BRANCH(), and the column `__branch` without a condition on it. */
   readonly branch: string;
   /** VERSION(). */

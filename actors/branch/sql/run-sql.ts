@@ -23,6 +23,7 @@ import { type BranchTables, OpenBranches } from './branch-tables.ts';
 import { NodeTables } from './node-tables.ts';
 import { RowText } from './row-text.ts';
 import { statementScope } from './sql-scope.ts';
+import { statementCaller } from './statement-caller.ts';
 
 const planColumns: readonly RelationColumn[] = [{ name: 'QUERY PLAN', type: textType }];
 
@@ -41,7 +42,10 @@ export function runSql(state: BranchState, context: QueryContext, query: RunSql)
       moment: query.at,
     });
     try {
-      const run = new StatementRun(scope, branches.own, execution, () => context.clock.monotonicMs());
+      const caller = yield* silently(statementCaller(branches.own, query.sql));
+      const run = new StatementRun({ ...scope, caller }, branches.own, execution, () =>
+        context.clock.monotonicMs(),
+      );
       const statements = yield* silently(parseStatementsInSteps(query.sql));
       const last = statements.length - 1;
       for (const [index, statement] of statements.entries()) {

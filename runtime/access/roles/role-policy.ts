@@ -15,6 +15,7 @@ import { type BoundRule, boundRule, bySpecificity } from './bound-rule.ts';
 import type { Grants } from './grants.ts';
 import type { Permission } from './permission.ts';
 import { readScopeOf } from './read-scope.ts';
+import type { RuleCaller } from './rule-condition.ts';
 import { RuleList } from './rule-list.ts';
 
 /** Operations that write a node. */
@@ -74,6 +75,10 @@ export class RolePolicy implements Policy {
     this.#branch = branch;
     this.#permissions = grants.permissions.filter((permission) => this.#isOfBranch(permission));
     if (!this.unrestricted) requireNames(this.#permissions);
+  }
+
+  get caller(): RuleCaller {
+    return this.#grants.caller;
   }
 
   /** Whether it takes more than a few milliseconds to bind its conditions: then {@link prepare} has to come first. */

@@ -24,6 +24,7 @@ import type {
 import { OpenBranches } from '../branch-tables.ts';
 import { NodeTables } from '../node-tables.ts';
 import { statementScope } from '../sql-scope.ts';
+import { statementCaller } from '../statement-caller.ts';
 import { donePart, noteBulkPart, readBulkProgress, removeBulkProgress } from './bulk-progress.ts';
 import { deleteMatchedNode } from './data/delete-nodes.ts';
 import { updateMatchedNode } from './data/update-nodes.ts';
@@ -45,11 +46,12 @@ export function matchBySql(
   const scope = statementScope(state, context.caller, context.clock.wallMs(), parameters);
   const revision = at ?? readBranchHead(context.view).head;
   return settle(context, function* (reader): Generator<undefined, MatchedNodes> {
-    const bound = yield* bulkStatement(sql, scope);
-    if (limit === 0) return { ids: [], revision };
     const execution = new Execution(context.budget);
     const branches = new OpenBranches({ state, context, reader, schemas: state.querySchemas, moment: at });
     try {
+      const caller = yield* statementCaller(branches.own, sql);
+      const bound = yield* bulkStatement(sql, { ...scope, caller });
+      if (limit === 0) return { ids: [], revision };
       const tables = new NodeTables(branches.own, execution);
       const opened = yield* openStatement(bound.idsAfter(after, limit), tables, execution);
       try {
@@ -82,11 +84,11 @@ export function* changeSomeBySql(
   const done = donePart(edit.turn, command);
   if (done !== undefined) return done;
   const { ids, parameters, sql } = command;
-  const { state, turn, writer } = edit;
-  const bound = yield* bulkStatement(sql, statementScope(state, turn.caller, turn.wallMs, parameters));
-  edit.checkSize(ids.length);
+  const { turn, writer } = edit;
   const queries = new TurnQueries(edit);
   try {
+    const bound = yield* bulkStatement(sql, yield* queries.scopeOf(sql, parameters));
+    edit.checkSize(ids.length);
     const rows = yield* queries.rowsOf(ids, (some) => bound.matchedAmong(some));
     writer.deferUniques();
     let changed = 0;

@@ -5,7 +5,6 @@ import type { CommitInfo } from '../../commit-messages.ts';
 import type { EditScope } from '../../edit-scope.ts';
 import type { ChangeBySql, SqlChanged } from '../../sql-messages.ts';
 import { RowText } from '../row-text.ts';
-import { statementScope } from '../sql-scope.ts';
 import { inStatement } from '../statement-number.ts';
 import type { StatementResult } from './change-context.ts';
 import type { DataChange } from './data/data-change.ts';
@@ -24,10 +23,10 @@ const TRANSACTION_MESSAGE = 'SQL transaction';
 /** Runs statements that write as one revision. @see sql-messages.ts, ChangeBySql */
 export function* changeBySql(edit: EditScope, command: ChangeBySql): Generator<undefined, SqlChanged> {
   const { isTransaction, parameters, sql } = command;
-  const { state, turn } = edit;
+  const { turn } = edit;
   const queries = new TurnQueries(edit);
   try {
-    const scope = statementScope(state, turn.caller, turn.wallMs, parameters);
+    const scope = yield* queries.scopeOf(sql, parameters);
     const statements = yield* parseStatementsInSteps(sql);
     const change: DataChange = { edit, scope, source: sql, queries, isTransaction };
     const last = yield* runAll(change, statements);

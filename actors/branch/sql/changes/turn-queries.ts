@@ -1,3 +1,4 @@
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
 import { explainChange } from '#runtime/sql-exec/explain-change.ts';
 import { explainStatement } from '#runtime/sql-exec/explain-statement.ts';
@@ -15,6 +16,8 @@ import type { EditScope } from '../../edit-scope.ts';
 import { readAccess } from '../access-reads/read-access.ts';
 import { type BranchTables, OpenBranches } from '../branch-tables.ts';
 import { NodeTables } from '../node-tables.ts';
+import { statementScope } from '../sql-scope.ts';
+import { statementCaller } from '../statement-caller.ts';
 import { LookedUpNodes } from './looked-up-nodes.ts';
 
 /** Ids that are looked up by one query: its condition names each of them. */
@@ -42,6 +45,13 @@ export class TurnQueries {
     this.#edit = edit;
     this.#branches = new OpenBranches({ state, context: turn, reader: turn, schemas, moment: undefined });
     this.#own = this.#branches.own;
+  }
+
+  /** What the statements of the command may name. @param sql their text; yields where the work may pause */
+  *scopeOf(sql: string, parameters: readonly JsonValue[]): Generator<undefined, StatementScope> {
+    const { state, turn } = this.#edit;
+    const caller = yield* statementCaller(this.#own, sql);
+    return { ...statementScope(state, turn.caller, turn.wallMs, parameters), caller };
   }
 
   /** All rows of a query. @throws {ServiceError} those of the query; `REQUEST_TOO_EXPENSIVE` when they take too much memory */

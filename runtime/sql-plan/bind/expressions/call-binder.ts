@@ -9,7 +9,7 @@ import type { ExpressionContext } from './expression-context.ts';
 import { bindHierarchy, isHierarchyPredicate } from './hierarchy-predicates.ts';
 import { nullIf } from './null-if.ts';
 import { rowAsJson } from './row-as-json.ts';
-import { sessionValue } from './session-values.ts';
+import { permissionFunction, sessionValue } from './session-values.ts';
 import { wrongArgumentCount } from './typing.ts';
 import { bindWindow, isWindowFunction } from './window-binder.ts';
 
@@ -43,6 +43,11 @@ export function bindCall(node: CallNode, context: ExpressionContext): BoundExpre
     case 'NULLIF': {
       requireCount(node, 2, 2, context);
       return nullIf(bound[0]!, bound[1]!, node.span, typing);
+    }
+    case 'SVC_AUTH_HAS_PERMISSION': {
+      requireCount(node, 2, 2, context);
+      const scalar = binding.at(node.span, () => permissionFunction(binding.scope));
+      return typing.call(scalar, bound, node.span);
     }
     default: {
       const { scalar, args } = typing.resolve(bound, node.span, (types) =>

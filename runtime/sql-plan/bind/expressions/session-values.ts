@@ -1,9 +1,21 @@
+import { invalid } from '#runtime/errors/service-error.ts';
 import type { CallNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
-import { dateType, textType, timestamptzType } from '#runtime/sql-values/types/basic-types.ts';
+import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
+import { Jsonb } from '#runtime/sql-values/sql-value.ts';
+import {
+  booleanType,
+  dateType,
+  jsonbType,
+  textType,
+  timestamptzType,
+} from '#runtime/sql-values/types/basic-types.ts';
 import type { BoundConstant } from '../../bound/bound-statement.ts';
-import type { StatementScope } from '../../ports.ts';
+import type { StatementCaller, StatementScope } from '../../ports.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 import { constantOf, wrongArgumentCount } from './typing.ts';
+
+/** Estimated nanoseconds to find a node and to ask about it; conditions are counted besides. */
+const PERMISSION_WORK = 20_000;
 
 const DAY_MICROSECONDS = 86_400_000_000n;
 /** The only schema, so that tools that ask for one get an answer. */
@@ -26,7 +38,39 @@ const values: Readonly<Record<string, (scope: StatementScope) => BoundConstant>>
   CURRENT_CATALOG: database,
   VERSION: ({ version }) => constantOf(textType, version),
   CURRENT_BRANCH: ({ branch }) => constantOf(textType, branch),
+  SVC_AUTH_CURRENT_USER: (scope) => constantOf(textType, callerOf(scope).id),
+  SVC_CURRENT_USER: (scope) => {
+    const { node } = callerOf(scope);
+    return constantOf(jsonbType, node === null ? null : new Jsonb(node));
+  },
+  // No request names a workspace besides those of its statements.
+  SVC_AUTH_CURRENT_WORKSPACE: () => constantOf(textType, null),
 };
+
+/** @throws {ServiceError} `VALIDATION_FAILED` where statements have no caller */
+function callerOf({ caller }: StatementScope): StatementCaller {
+  if (caller === undefined) throw invalid('Functions about the caller are not available here');
+  return caller;
+}
+
+/**
+ * SVC_AUTH_HAS_PERMISSION(resource, operation).
+ *
+ * @throws {ServiceError} as {@link callerOf}
+ */
+export function permissionFunction(scope: StatementScope): ScalarFunction {
+  const caller = callerOf(scope);
+  return {
+    name: 'SVC_AUTH_HAS_PERMISSION',
+    parameters: [textType, textType],
+    result: booleanType,
+    isStrict: true,
+    // What it says depends on more than its arguments, and a plan need not wait for it.
+    isVolatile: true,
+    work: () => PERMISSION_WORK,
+    evaluate: (resource, operation) => caller.may(operation as string, resource as string),
+  };
+}
 
 /** Days since 1970-01-01, rounded down: also moments before it belong to their own day. */
 function dayOf(microseconds: bigint): number {
@@ -46,5 +90,5 @@ export function sessionValue(node: CallNode, binding: StatementBinding): BoundCo
     binding.at(node.span, () => {
       throw wrongArgumentCount(node.name, '0', count);
     });
-  return values[node.name]!(binding.scope);
+  return binding.at(node.span, () => values[node.name]!(binding.scope));
 }

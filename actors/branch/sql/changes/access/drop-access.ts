@@ -22,7 +22,7 @@ export function* dropAccess(
   const found = yield* find(edit, noun, named);
   if (found === undefined) {
     if (!ifExists) throw accessNotFound(noun, named);
-    return `${noun} '${named}' does not exist`;
+    return `${noun} '${named}' does not exist, skipped`;
   }
   const stored = yield* edit.edit.requireNode(ACCESS_WORKSPACE, { id: found.id }, 'delete');
   yield* removeSubtree(edit.edit, ACCESS_WORKSPACE, stored);

@@ -56,7 +56,8 @@ export class EditScope {
   readonly who: string;
   /** What the caller may do. */
   readonly access: NodeAccess;
-  readonly #definitions: DefinitionChange[] = [];
+  /** By kind and name: an edit may change a definition several times. */
+  readonly #definitions = new Map<string, DefinitionChange>();
   #workspace: Workspace | undefined;
   #audited = 0;
 
@@ -289,9 +290,14 @@ export class EditScope {
     if (count > most) throw commitTooLarge(`change at most ${most} nodes`);
   }
 
-  /** Adds a change of a schema definition to the revision record. */
+  /** Adds a change of a schema definition to the revision record, which has one of each definition. */
   noteDefinition(change: DefinitionChange): void {
-    this.#definitions.push(change);
+    const key = `${change.kind}\0${change.name}`;
+    const before = this.#definitions.get(key)?.operation;
+    this.#definitions.set(
+      key,
+      before === undefined ? change : { ...change, operation: joined(before, change) },
+    );
   }
 
   /** Writes an audit entry when the node's type is auditable. @see docs/interface/revisions.md#audit-log */
@@ -337,16 +343,18 @@ export class EditScope {
    */
   finish(commit: CommitInfo | undefined, message: string): string | null {
     const { changes } = this.writer;
-    if (changes.length === 0 && this.#definitions.length === 0) return null;
-    writeRevision(this.turn, this.#revisionFacts(commit, message), changes, this.#definitions);
+    if (changes.length === 0 && this.#definitions.size === 0) return null;
+    writeRevision(this.turn, this.#revisionFacts(commit, message), changes, [...this.#definitions.values()]);
     return this.revision;
   }
 
   /** As {@link finish}, for edits that may have changed many nodes; yields where the work may pause. */
   *finishInSteps(commit: CommitInfo | undefined, message: string): Generator<undefined, string | null> {
     const { changes } = this.writer;
-    if (changes.length === 0 && this.#definitions.length === 0) return null;
-    yield* writeRevisionInSteps(this.turn, this.#revisionFacts(commit, message), changes, this.#definitions);
+    if (changes.length === 0 && this.#definitions.size === 0) return null;
+    yield* writeRevisionInSteps(this.turn, this.#revisionFacts(commit, message), changes, [
+      ...this.#definitions.values(),
+    ]);
     return this.revision;
   }
 
@@ -357,6 +365,15 @@ export class EditScope {
       isSystem: commit?.isSystem ?? false,
     };
   }
+}
+
+/** What two changes of a definition are together. One that was added and deleted is reported as deleted. */
+function joined(
+  before: DefinitionChange['operation'],
+  { operation }: DefinitionChange,
+): DefinitionChange['operation'] {
+  if (operation === 'modified') return before === 'added' ? 'added' : 'modified';
+  return operation === 'added' ? 'modified' : operation;
 }
 
 /** The fields of a node that stay when it changes only because another node was changed. */

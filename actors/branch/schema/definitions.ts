@@ -86,10 +86,42 @@ export function* putDefinition(
   edit: EditScope,
   command: PutDefinition,
 ): Generator<undefined, DefinitionWritten> {
+  const { commit, kind } = command;
+  const { created, definition } = yield* placeDefinition(edit, command);
+  const message = definitionMessage(created ? 'Create' : 'Update', kind, definition.name);
+  const revision = finishSystem(edit, commit, message);
+  return { revision, created, definition: definition as unknown as JsonObject };
+}
+
+/** The message of a revision that changes one definition. */
+export function definitionMessage(
+  verb: 'Create' | 'Update' | 'Delete' | 'Publish' | 'Unpublish',
+  kind: DefinitionKind,
+  name: string,
+): string {
+  return `${verb} ${kinds[kind].label} ${name}`;
+}
+
+/** A definition that an edit has stored. */
+export interface PlacedDefinition {
+  readonly created: boolean;
+  readonly definition: Definition;
+}
+
+/**
+ * As {@link putDefinition}, within an edit that goes on: what follows in it sees the definition.
+ *
+ * @throws {ServiceError} `FORBIDDEN`; `VALIDATION_FAILED`, `UNPROCESSABLE_BODY` for a bad definition; the code for a missing
+ *   definition of the kind, if one has to be replaced
+ */
+export function* placeDefinition(
+  edit: EditScope,
+  command: Pick<PutDefinition, 'kind' | 'definition' | 'replaceName'>,
+): Generator<undefined, PlacedDefinition> {
   requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
   const { kind, replaceName } = command;
   const given = parseDefinition(kind, nameFromPath(kind, command.definition, replaceName));
-  const { stored, label } = kinds[kind];
+  const { stored } = kinds[kind];
   const previous = readDefinition(edit.turn, stored, given.name);
   if (replaceName !== undefined && (previous === undefined || !isOfKind(kind, previous))) {
     throw definitionNotFound(kind, replaceName);
@@ -109,9 +141,7 @@ export function* putDefinition(
   requireShippedParts(yield* shippedPartsBefore(edit.turn, shippedBy(stored, given.name)), proposed);
   store(edit, stored, definition, previous === undefined ? 'added' : 'modified');
   yield* edit.writer.reindex();
-  const verb = previous === undefined ? 'Create' : 'Update';
-  const revision = finishSystem(edit, command.commit, `${verb} ${label} ${given.name}`);
-  return { revision, created: previous === undefined, definition: definition as unknown as JsonObject };
+  return { created: previous === undefined, definition };
 }
 
 /** @throws {ServiceError} `VALIDATION_FAILED` for a default that no node could be created with */
@@ -232,9 +262,24 @@ export function requireSoundIn(
 
 /** Removes a definition. @see messages.ts, DeleteDefinition */
 export function* deleteDefinition(edit: EditScope, command: DeleteDefinition): Generator<undefined, Written> {
+  const { commit, kind, name } = command;
+  yield* dropDefinition(edit, kind, name);
+  return { revision: finishSystem(edit, commit, definitionMessage('Delete', kind, name)) };
+}
+
+/**
+ * As {@link deleteDefinition}, within an edit that goes on.
+ *
+ * @throws {ServiceError} `FORBIDDEN`, also for a built-in type; the code for a missing definition of the kind;
+ *   `VALIDATION_FAILED` while nodes depend on it through other definitions
+ */
+export function* dropDefinition(
+  edit: EditScope,
+  kind: DefinitionKind,
+  name: string,
+): Generator<undefined, void> {
   requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
-  const { kind, name } = command;
-  const { stored, label } = kinds[kind];
+  const { stored } = kinds[kind];
   const previous = readDefinition(edit.turn, stored, name);
   if (previous === undefined || !isOfKind(kind, previous)) throw definitionNotFound(kind, name);
   requireNotShipped(stored, name);
@@ -251,7 +296,6 @@ export function* deleteDefinition(edit: EditScope, command: DeleteDefinition): G
   } catch (error) {
     throw inUse(edit, stored, name, error);
   }
-  return { revision: finishSystem(edit, command.commit, `Delete ${label} ${name}`) };
 }
 
 /** Most users of a definition that the error for its deletion names. */
@@ -281,7 +325,7 @@ function inUse(edit: EditScope, kind: StoredKind, name: string, error: unknown):
 export function publishDefinition(edit: EditScope, command: PublishDefinition): DefinitionWritten {
   requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
   const { kind, name, publish } = command;
-  const { stored, label } = kinds[kind];
+  const { stored } = kinds[kind];
   const previous = readDefinition(edit.turn, stored, name);
   if (previous === undefined || !isOfKind(kind, previous)) throw definitionNotFound(kind, name);
   const by = command.commit?.actor ?? 'system';
@@ -289,11 +333,8 @@ export function publishDefinition(edit: EditScope, command: PublishDefinition): 
     ? publishedSchemaRecord(previous, edit.now, by)
     : unpublishedSchemaRecord(previous, edit.now);
   store(edit, stored, definition, 'modified');
-  const revision = finishSystem(
-    edit,
-    command.commit,
-    `${publish ? 'Publish' : 'Unpublish'} ${label} ${name}`,
-  );
+  const message = definitionMessage(publish ? 'Publish' : 'Unpublish', kind, name);
+  const revision = finishSystem(edit, command.commit, message);
   return { revision, created: false, definition: definition as unknown as JsonObject };
 }
 

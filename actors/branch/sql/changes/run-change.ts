@@ -11,6 +11,7 @@ import { changeAccess } from './access/change-access.ts';
 import type { StatementResult } from './change-context.ts';
 import { changeData } from './data/change-data.ts';
 import type { DataChange } from './data/data-change.ts';
+import { changeSchema } from './schema/change-schema.ts';
 import { changeTree } from './tree/change-tree.ts';
 
 /**
@@ -52,8 +53,7 @@ export function* runChange(
     case 'create-definition':
     case 'alter-definition':
     case 'drop-definition':
-      // B: import changeSchema from './schema/change-schema.ts' and return yield* changeSchema(change, statement)
-      throw sqlError('Statements of the schema are not run yet', change.source, statement.span);
+      return yield* changeSchema(change, statement);
     case 'create-role':
     case 'alter-role':
     case 'create-group':

@@ -1,4 +1,3 @@
-import { AnonymousAccess } from '#protocols/identity/anonymous-access.ts';
 import type { ConnectionLimits } from '#protocols/http/connection-gate.ts';
 import type { ShareHolder } from '#protocols/http/in-flight-shares.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
@@ -68,12 +67,6 @@ export function openHttp(
     clock,
     serverOrigins: server.corsAllowedOrigins,
   });
-  const anonymous = new AnonymousAccess({
-    router,
-    news: services.identityNews,
-    clock,
-    byDefault: server.anonymousEnabled,
-  });
   const people = new TenantPeople(router);
   const users = new MemberRepositoryUsers(router, directory, people);
   const userNodes = {
@@ -100,6 +93,7 @@ export function openHttp(
     directory,
     clock,
     random,
+    slices,
     throttle,
     logins,
     oidc,
@@ -136,7 +130,7 @@ export function openHttp(
       admins: services.admins,
       identities: services.callers,
       others: operators,
-      anonymousEnabled: (tenant) => anonymous.isEnabled(tenant),
+      anonymousEnabled: (tenant) => services.anonymous.isEnabled(tenant),
     }),
     isAnonymous: (principal) => principal.kind === 'anonymous',
     clock,

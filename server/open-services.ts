@@ -2,10 +2,12 @@ import { AdminAccess } from '#protocols/admin/admin-access.ts';
 import { mailAllowance, oidcAllowance, operatorMailAllowance } from '#protocols/egress/allowance.ts';
 import { EgressGuard } from '#protocols/egress/egress-guard.ts';
 import { GuardedDialer } from '#protocols/egress/guarded-dial.ts';
+import { AnonymousAccess } from '#protocols/identity/anonymous-access.ts';
 import { EmailSetups } from '#protocols/identity/email-setups.ts';
 import { IdentityCallers } from '#protocols/identity/identity-callers.ts';
 import { resealedSecrets } from '#protocols/identity/resealed-secrets.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
+import type { BulkStatements } from '#protocols/sql/session-ports.ts';
 import type { AccountNews } from '#runtime/access/account-news.ts';
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { IdentityNewsroom } from '#runtime/access/identity/identity-news.ts';
@@ -26,8 +28,12 @@ import { actorKinds } from '#server/host/actor-kinds.ts';
 import { backupFolder } from '#server/host/backup-folder.ts';
 import { memberConsumers } from '#server/feed/own-consumers.ts';
 import { MemberFeeds } from '#server/feed/member-feeds.ts';
+import { BulkSql } from '#server/jobs/bulk-sql.ts';
 import { MasterKeyRotation } from '#server/jobs/master-key-rotation.ts';
 import { MemberJobs } from '#server/jobs/member-jobs.ts';
+import { RestoreTree } from '#server/jobs/restore-tree.ts';
+import { StatementCallers } from '#server/jobs/statement-callers.ts';
+import { SubmittedStatements } from '#server/jobs/submitted-statements.ts';
 import { UserStatusChanges } from '#server/jobs/user-status-changes.ts';
 import { MemberMail } from '#server/mail/member-mail.ts';
 import { MemberLocks } from '#server/provisioning/branch-locks.ts';
@@ -45,6 +51,8 @@ export interface MemberServices {
   readonly statusChanges: UserStatusChanges;
   readonly keyRotation: MasterKeyRotation;
   readonly jobs: MemberJobs;
+  /** Takes statements of SQL that are done in the background. */
+  readonly bulk: BulkStatements;
   readonly feeds: MemberFeeds;
   readonly backups: MemberBackups;
   readonly checks: MemberChecks;
@@ -57,6 +65,7 @@ export interface MemberServices {
   readonly identityTokens: IdentityTokens;
   readonly identityNews: IdentityNewsroom;
   readonly callers: IdentityCallers;
+  readonly anonymous: AnonymousAccess;
   readonly secretBox: SecretBox;
   readonly admins: AdminAccess;
   /** Sends the requests of logins at OpenID providers. */
@@ -75,7 +84,16 @@ export function openServices(
   const { clock, log, options, random } = environment;
   const { key, secrets, slices, space } = resources;
   const { router, unsettled } = engine;
-  const jobs = openJobs(environment, engine, resources.metrics);
+  const previous = options.server.jwtSecretPrevious?.reveal();
+  const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random, previous);
+  const identityTokens = new IdentityTokens(secrets.jwtSecret.reveal(), clock, random, previous);
+  const identityNews = new IdentityNewsroom(engine.identityNews);
+  const admins = new AdminAccess({ router, clock, tokens, ...newsOf(engine) });
+  const callers = new IdentityCallers({ router, tokens: identityTokens, news: identityNews, clock });
+  const byDefault = options.server.anonymousEnabled;
+  const anonymous = new AnonymousAccess({ router, news: identityNews, clock, byDefault });
+  const statementCallers = new StatementCallers({ admins, identities: callers, anonymous });
+  const jobs = openJobs(environment, engine, resources.metrics, statementCallers);
   closers.add(() => jobs.drain(0));
   const feeds = new MemberFeeds({
     router,
@@ -111,13 +129,9 @@ export function openServices(
     intervalHours: options.limits.checkIntervalHours,
   });
   closers.add(() => scheduled.stop());
-  const identityNews = new IdentityNewsroom(engine.identityNews);
   const oidcEgress = new EgressGuard(oidcAllowance(options.egress), { clock, log });
   closers.add(() => oidcEgress.close());
   const requireNew = (actor: string): Promise<void> => engine.requireNew?.(actor) ?? Promise.resolve();
-  const previous = options.server.jwtSecretPrevious?.reveal();
-  const tokens = new AdminTokens(secrets.jwtSecret.reveal(), clock, random, previous);
-  const identityTokens = new IdentityTokens(secrets.jwtSecret.reveal(), clock, random, previous);
   const emailSetups = new EmailSetups(options, secretBox);
   const mail = openMail(environment, engine, emailSetups, resources.metrics);
   closers.add(() => mail.close());
@@ -144,6 +158,7 @@ export function openServices(
     statusChanges,
     keyRotation,
     jobs,
+    bulk: new SubmittedStatements({ queue: jobs.queue, clock, random }),
     feeds,
     backups,
     checks,
@@ -152,11 +167,12 @@ export function openServices(
     locks: new MemberLocks(router, lifecycle, options.locks.enabled),
     hasher: new PasswordHasher(),
     tokens,
-    admins: new AdminAccess({ router, clock, tokens, ...newsOf(engine) }),
+    admins,
     identities: new MemberIdentities(router, lifecycle),
     identityTokens,
     identityNews,
-    callers: new IdentityCallers({ router, tokens: identityTokens, news: identityNews, clock }),
+    callers,
+    anonymous,
     secretBox,
     emailSetups,
     mail,
@@ -172,7 +188,12 @@ function openJobs(
   { clock, jobHandlers, log, options, random }: MemberEnvironment,
   { lifecycle, router, tickets }: MemberEngine,
   metrics: Metrics,
+  callers: StatementCallers,
 ): MemberJobs {
+  const ofStatements = [
+    new BulkSql({ router, callers, clock, random }),
+    new RestoreTree({ router, callers }),
+  ];
   return new MemberJobs({
     router,
     lifecycle,
@@ -182,7 +203,7 @@ function openJobs(
     metrics,
     workers: options.limits.jobWorkers,
     ...(tickets === undefined ? {} : { tickets }),
-    ...(jobHandlers === undefined ? {} : { handlers: jobHandlers }),
+    handlers: [...ofStatements, ...(jobHandlers ?? [])],
   });
 }
 

@@ -64,7 +64,7 @@ function counted(caller: Caller): number {
 }
 
 describe('a job that a caller has submitted', () => {
-  it('is read and cancelled by that caller and by administrators; for others it is not there', async () => {
+  it('is read and cancelled by that caller and by administrators; for others it is not there [JOB-018]', async () => {
     const id = await submit(ada);
     expect(find(id, ada)?.state).toBe('scheduled');
     expect(find(id, callers.admin)?.state).toBe('scheduled');
@@ -102,7 +102,7 @@ describe('a job that a caller has submitted', () => {
     expect(find(id, callers.admin)?.id).toBe(id);
   });
 
-  it('is the first one when the submission is repeated, also after it has ended', async () => {
+  it('is the first one when the submission is repeated, also after it has ended [JOB-019]', async () => {
     const id = await submit(ada, 'key');
     expect(await submit(ada, 'key')).toBe(id);
     await cancel(id, ada);
@@ -115,7 +115,7 @@ describe('a job that a caller has submitted', () => {
     ).rejects.toMatchObject({ code: 'IDEMPOTENCY_MISMATCH' });
   });
 
-  it('is refused when its caller has too many active ones, and taken when one has ended', async () => {
+  it('is refused when its caller has too many active ones, and taken when one has ended [JOB-019]', async () => {
     const ids: string[] = [];
     for (let n = 0; n < SUBMITTED_JOBS_MAX; n++) ids.push(await submit(ada));
     await expect(submit(ada)).rejects.toMatchObject({ code: 'OVERLOADED' });
@@ -134,7 +134,7 @@ it('active jobs of each caller are counted through all changes of their states',
       const known: string[] = [];
       let claimed: JobRecord | undefined;
       const end = (how: object): Promise<unknown> =>
-        fixture.command(actor, { id: claimed?.id, token: 't', ...how } as never);
+        fixture.command(actor, { id: claimed?.id ?? 'none', token: 't', ...how } as never);
       for (const [what, isFirst] of steps) {
         const target = known[isFirst ? 0 : known.length - 1];
         if (what === 'submit') known.push(await submit(fresh[isFirst ? 0 : 1]));

@@ -145,6 +145,8 @@ describe('CASE, COALESCE, IN and arrays', () => {
     expect(where(`(properties->>'open')::BOOLEAN = ANY($1)`, [[true, 'x']])).toMatch(/\[true,\]\)$/);
     expect(errorOf(`SELECT 1 = ANY(2)`)).toMatch(/^ANY needs an array, got INT/);
     expect(errorOf(`SELECT 1 = ALL(ARRAY[TRUE])`)).toMatch(/^Type mismatch/);
+    expect(errorOf('SELECT ARRAY[ARRAY[]]')).toMatch(/^Arrays of arrays .* \(line 1, column 8\)$/);
+    expect(errorOf(`SELECT ARRAY[1] = ANY('{}')`)).toMatch(/^Arrays of arrays .* \(line 1, column 23\)$/);
   });
 
   it('are subscripted: JSON from 0, arrays from 1', () => {

@@ -96,8 +96,10 @@ function arrayFor(
   node: QuantifiedNode,
   context: ExpressionContext,
 ): BoundExpression {
-  if (right.type.name === 'unknown')
-    return context.typing.coerce(right, arrayOf(settledType(left)), node.right.span);
+  if (right.type.name === 'unknown') {
+    const type = context.binding.at(node.right.span, () => arrayOf(settledType(left)));
+    return context.typing.coerce(right, type, node.right.span);
+  }
   if (right.type.name !== 'jsonb') return right;
   const elements = elementsOf(left.type);
   // A parameter with a list is taken apart once, and not for every row.
@@ -122,12 +124,12 @@ export function bindArray(
   beside: BoundExpression | undefined,
   context: ExpressionContext,
 ): BoundExpression {
-  const { typing } = context;
+  const { binding, typing } = context;
   const items = node.items.map((item) => context.bind(item, context));
   const all = beside === undefined ? items : [beside, ...items];
   const common = typing.common(all, node.span);
   const expressions = beside === undefined ? common.expressions : common.expressions.slice(1);
-  const type = arrayOf(common.type);
+  const type = binding.at(node.span, () => arrayOf(common.type));
   const constants = expressions.filter((item): item is BoundConstant => item.kind === 'constant');
   if (constants.length === expressions.length && constants.length <= FOLDED_LENGTH_MAX)
     return { kind: 'constant', type, value: constants.map(({ value }) => value) };

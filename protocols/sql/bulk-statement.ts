@@ -74,7 +74,7 @@ async function enqueueRestore(
     },
     index,
   );
-  const result = `Restoration of the tree at '${path}' started`;
+  const result = `Restoration of the tree at '${path}' queued`;
   return oneRow({ result, job_id: jobId, status: 'queued', path, revision });
 }
 

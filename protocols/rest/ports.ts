@@ -65,9 +65,11 @@ export interface RepositoryAddress {
 /** Values of a new branch; texts are not validated yet. */
 export interface NewBranch {
   readonly name: string;
-  /** The branch to fork. */
+  /** The branch to fork, unless `sourceBranch` is given. */
   readonly upstreamBranch?: string;
-  /** The revision to fork at: of `upstreamBranch`, else of the default branch, else of any branch that contains it. */
+  /** The branch to fork where that is another one than the upstream. */
+  readonly sourceBranch?: string;
+  /** The revision to fork at: of the forked branch, else of the default branch, else of any branch that contains it. */
   readonly fromRevision?: Revision;
   readonly createdBy: string;
   readonly protected: boolean;

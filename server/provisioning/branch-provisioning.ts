@@ -235,15 +235,16 @@ export class MemberBranches implements BranchProvisioning {
    */
   async #sourceOf(
     repository: RepositoryAddress,
-    { fromRevision, upstreamBranch }: NewBranch,
+    { fromRevision, sourceBranch, upstreamBranch }: NewBranch,
   ): Promise<BranchAddress | undefined> {
-    if (upstreamBranch !== undefined) {
-      const query: FindBranch = { type: 'FindBranch', name: upstreamBranch };
-      const upstream = (await this.#ask(repository, query)) as BranchEntry | undefined;
-      if (upstream === undefined) throw upstreamNotFound(upstreamBranch);
-      if (fromRevision === undefined) return upstream;
+    const forked = sourceBranch ?? upstreamBranch;
+    if (forked !== undefined) {
+      const query: FindBranch = { type: 'FindBranch', name: forked };
+      const source = (await this.#ask(repository, query)) as BranchEntry | undefined;
+      if (source === undefined) throw upstreamNotFound(forked);
+      if (fromRevision === undefined) return source;
       if (isZero(fromRevision)) return undefined;
-      if (await this.#hasRevision(repository, upstream, fromRevision)) return upstream;
+      if (await this.#hasRevision(repository, source, fromRevision)) return source;
       throw revisionNotFound(fromRevision);
     }
     if (fromRevision === undefined || isZero(fromRevision)) return undefined;

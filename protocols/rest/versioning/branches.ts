@@ -1,13 +1,5 @@
-import type { BranchState, MoveHead, ReadBranchState } from '#actors/branch/messages.ts';
-import type {
-  BranchEntry,
-  FindBranch,
-  FindTag,
-  ListBranches,
-  UpdateBranch,
-} from '#actors/repository/messages.ts';
-import { requireAdministrator } from '#runtime/access/policy.ts';
-import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import type { MoveHead } from '#actors/branch/messages.ts';
+import type { BranchEntry, UpdateBranch } from '#actors/repository/messages.ts';
 import { formatRevision, parseRevision, revisionZero } from '#runtime/content/revision.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
@@ -24,7 +16,7 @@ import {
   nameSchema,
   revisionSchema,
 } from './branch-info.ts';
-import { listEntryError } from '../list-entry-error.ts';
+import { headOfBranch, listBranchHeads, requireBranchNamed } from './branch-lookup.ts';
 import type { BranchProvisioning, NewBranch } from '../ports.ts';
 import { consistencyOf } from '../reads/read-consistency.ts';
 import type { FoundRepository } from '../access/found-branch.ts';
@@ -35,9 +27,6 @@ import type { RestRequest, RestRoute } from '../rest-route.ts';
 export interface BranchesContext extends RestContext {
   readonly branches: BranchProvisioning;
 }
-
-/** Heads of listed branches read before yielding to the event loop. */
-const HEADS_PER_TURN = 16;
 
 const tag = 'Branches';
 const base = '/api/management/repositories/{tenant}/{repo}/branches';
@@ -77,19 +66,9 @@ export function managedRepository(context: RestContext, request: RestRequest) {
   return context.directory.repository(tenant, request.segment('repo'), consistencyOf(request));
 }
 
-function branchName(request: RestRequest): string {
+/** The name of the branch in an address of the management routes. */
+export function branchName(request: RestRequest): string {
   return request.segment('branch', slashAllowed);
-}
-
-async function headOf(
-  context: RestContext,
-  request: RestRequest,
-  repository: FoundRepository,
-  entry: BranchEntry,
-): Promise<string> {
-  const query: ReadBranchState = { type: 'ReadBranchState' };
-  const { actor } = context.directory.foundBranch(repository, entry);
-  return ((await context.router.query(actor, query, callerOf(request))) as BranchState).head;
 }
 
 async function infoOf(
@@ -98,48 +77,16 @@ async function infoOf(
   repository: FoundRepository,
   entry: BranchEntry,
 ): Promise<BranchInfo> {
-  return branchInfo(entry, await headOf(context, request, repository, entry));
-}
-
-/** All branches; like all routes here, it requires an administrator. */
-async function entriesOf(
-  { router }: RestContext,
-  request: RestRequest,
-  repository: FoundRepository,
-): Promise<readonly BranchEntry[]> {
-  const query: ListBranches = { type: 'ListBranches' };
-  return (await router.query(repository.actor, query, callerOf(request))) as readonly BranchEntry[];
-}
-
-/**
- * A branch or tag by its name, for administrators. Only the engine may look a name up, so the caller is checked here; the
- * lists, which administrators may read themselves, can have megabytes.
- *
- * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`
- */
-export function entryByName(
-  { router }: RestContext,
-  request: RestRequest,
-  { actor }: FoundRepository,
-  query: FindBranch | FindTag,
-): unknown {
-  const caller = callerOf(request);
-  const { policy, principal } = caller;
-  requireAdministrator(policy, principal);
-  return router.query(actor, query, { ...caller, ...engineCaller(principal.tenant) });
+  return branchInfo(entry, await headOfBranch(context, callerOf(request), repository, entry));
 }
 
 /** The branch of an address; a tag does not count. @throws {ServiceError} `BRANCH_NOT_FOUND` */
-export async function requireEntry(
+export function requireEntry(
   context: RestContext,
   request: RestRequest,
   repository: FoundRepository,
 ): Promise<BranchEntry> {
-  const name = branchName(request);
-  const query: FindBranch = { type: 'FindBranch', name };
-  const entry = (await entryByName(context, request, repository, query)) as BranchEntry | undefined;
-  if (entry === undefined) throw new ServiceError('BRANCH_NOT_FOUND', `Branch '${name}' not found`);
-  return entry;
+  return requireBranchNamed(context, callerOf(request), repository, branchName(request));
 }
 
 function listRoute(context: BranchesContext): RestRoute {
@@ -169,24 +116,10 @@ async function listBranches(
   request: RestRequest,
 ): Promise<(BranchInfo | DamagedBranchInfo)[]> {
   const repository = await managedRepository(context, request);
-  const found: (BranchInfo | DamagedBranchInfo)[] = [];
-  for (const entry of await entriesOf(context, request, repository)) {
-    if (request.signal.aborted) throw new ServiceError('REQUEST_CANCELLED');
-    try {
-      found.push(await infoOf(context, request, repository, entry));
-    } catch (error) {
-      // Deleted since the list was read.
-      const isGone = error instanceof ServiceError && error.entry.status === 404;
-      const contained = listEntryError(error);
-      if (contained !== undefined) found.push(damagedBranchInfo(entry, contained));
-      else if (!isGone) throw error;
-    }
-    // The head of a closed branch must be loaded first.
-    if (found.length % HEADS_PER_TURN === 0) {
-      await new Promise<void>((resolve) => context.clock.soon(resolve));
-    }
-  }
-  return found;
+  const listed = await listBranchHeads(context, callerOf(request), repository);
+  return listed.map(({ entry, head }) =>
+    typeof head === 'string' ? branchInfo(entry, head) : damagedBranchInfo(entry, head),
+  );
 }
 
 function createRoute(context: BranchesContext): RestRoute {

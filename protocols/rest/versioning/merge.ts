@@ -1,14 +1,14 @@
 import type { MergeBranch, MergeResult, ResolveMerge } from '#actors/branch/merge-messages.ts';
 import { formatRevision, parseRevision } from '#runtime/content/revision.ts';
-import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
 import { type BodyFields, bodyFields } from '#protocols/http/requests/body-fields.ts';
 import { revisionHeaders, sendCommand } from '../access/branch-access.ts';
-import { managedRepository, requireEntry } from './branches.ts';
+import { branchesOfMerge, type MergedBranches } from './branch-lookup.ts';
+import { branchName, managedRepository } from './branches.ts';
 import { commandCommit, commandCommitProperties } from '../commit-info.ts';
 import { contentSchema } from '../content-schemas.ts';
 import { foldedWord, parseResolutions, resolutionSchema } from './merge-resolutions.ts';
-import type { FoundBranch } from '../access/found-branch.ts';
-import type { RestContext } from '../rest-context.ts';
+import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 
 const base = '/api/management/repositories/{tenant}/{repo}/branches/{branch}';
@@ -165,25 +165,14 @@ function resolveRoute(context: RestContext): RestRoute {
   };
 }
 
-/**
- * The branches of a merge. A merge commit refers to the head of the source, which a tag does not have.
- *
- * @throws {ServiceError} `REPOSITORY_NOT_FOUND`; `BRANCH_NOT_FOUND`, for a tag as well; `FORBIDDEN` when the target
- *   is protected
- */
+/** The branches of a merge. @throws {ServiceError} `REPOSITORY_NOT_FOUND`; as {@link branchesOfMerge} */
 async function branchesOf(
   context: RestContext,
   request: RestRequest,
   sourceName: string,
-): Promise<{ readonly source: FoundBranch; readonly target: FoundBranch }> {
+): Promise<MergedBranches> {
   const repository = await managedRepository(context, request);
-  const entry = await requireEntry(context, request, repository);
-  const source = await context.directory.branchOf(repository, sourceName, 'read');
-  if (source.taggedAt !== undefined) {
-    throw new ServiceError('BRANCH_NOT_FOUND', `'${sourceName}' is a tag; a merge takes a branch`);
-  }
-  if (entry.protected) throw new ServiceError('FORBIDDEN', `Branch '${entry.name}' is protected`);
-  return { source, target: context.directory.foundBranch(repository, entry) };
+  return await branchesOfMerge(context, callerOf(request), repository, sourceName, branchName(request));
 }
 
 /** @throws {ServiceError} `INVALID_REVISION_NUMBER` */

@@ -4,7 +4,8 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { bodyFields } from '#protocols/http/requests/body-fields.ts';
 import type { ResponseDocs } from '#protocols/http/route.ts';
 import { nameSchema, revisionSchema, tagInfo, tagInfoSchema } from './branch-info.ts';
-import { type BranchesContext, entryByName, managedRepository } from './branches.ts';
+import { entryNamed } from './branch-lookup.ts';
+import { type BranchesContext, managedRepository } from './branches.ts';
 import type { NewTag } from '../ports.ts';
 import { callerOf, deliveryOf } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
@@ -124,7 +125,7 @@ function readRoute(context: BranchesContext): RestRoute {
       const name = request.segment('name', slashAllowed);
       const repository = await managedRepository(context, request);
       const query: FindTag = { type: 'FindTag', name };
-      const entry = (await entryByName(context, request, repository, query)) as TagEntry | undefined;
+      const entry = (await entryNamed(context, callerOf(request), repository, query)) as TagEntry | undefined;
       if (entry === undefined) throw new ServiceError('TAG_NOT_FOUND', `Tag '${name}' not found`);
       return { status: 200, json: tagInfo(entry) };
     },

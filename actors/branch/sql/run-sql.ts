@@ -2,11 +2,8 @@ import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
-import { explainChange } from '#runtime/sql-exec/explain-change.ts';
-import { explainStatement } from '#runtime/sql-exec/explain-statement.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import { openStatement } from '#runtime/sql-exec/run-statement.ts';
-import { bindChange } from '#runtime/sql-plan/bind/data/bind-change.ts';
 import { bindStatement } from '#runtime/sql-plan/bind/bind-statement.ts';
 import type { RelationColumn } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { StatementScope } from '#runtime/sql-plan/ports.ts';
@@ -20,6 +17,7 @@ import type { JsonAnswer } from '../messages.ts';
 import type { RunSql } from '../sql-messages.ts';
 import { isAccessRead, readAccess } from './access-reads/read-access.ts';
 import { type BranchTables, OpenBranches } from './branch-tables.ts';
+import { explainedPlan } from './explained-plan.ts';
 import { NodeTables } from './node-tables.ts';
 import { RowText } from './row-text.ts';
 import { statementScope } from './sql-scope.ts';
@@ -164,22 +162,16 @@ class StatementRun {
   }
 
   *#explained(explain: ExplainStatement, text: string): Generator<Result | undefined, void> {
-    const plan = yield* this.#planOf(explain, text);
+    const means = {
+      scope: this.#scope,
+      tables: this.#tables,
+      execution: this.#execution,
+      clock: this.#clock,
+    };
+    const plan = yield* explainedPlan(explain, text, means);
     this.#plan = plan;
     yield { columns: planColumns };
     yield { rows: [[plan]] };
-  }
-
-  *#planOf(explain: ExplainStatement, text: string): Generator<undefined, string> {
-    const { statement } = explain;
-    if (statement.kind !== 'query') {
-      const change = bindChange(statement, text, this.#scope);
-      yield undefined;
-      return yield* explainChange(explain, change, this.#tables, this.#execution);
-    }
-    const bound = bindStatement(statement, text, this.#scope);
-    yield undefined;
-    return yield* explainStatement(explain, bound, this.#tables, this.#execution, this.#clock);
   }
 }
 

@@ -1,20 +1,19 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
-import { explainChange } from '#runtime/sql-exec/explain-change.ts';
-import { explainStatement } from '#runtime/sql-exec/explain-statement.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import { rowBytes } from '#runtime/sql-exec/operators/row-memory.ts';
 import type { Tables } from '#runtime/sql-exec/ports.ts';
 import { openStatement } from '#runtime/sql-exec/run-statement.ts';
-import { bindChange } from '#runtime/sql-plan/bind/data/bind-change.ts';
-import { bindStatement } from '#runtime/sql-plan/bind/bind-statement.ts';
 import type { BoundStatement, RelationColumn } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { StatementScope } from '#runtime/sql-plan/ports.ts';
 import type { AccessReadStatement } from '#runtime/sql-syntax/nodes/access-nodes.ts';
 import type { ExplainStatement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 import type { EditScope } from '../../edit-scope.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
+import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { readAccess } from '../access-reads/read-access.ts';
 import { type BranchTables, OpenBranches } from '../branch-tables.ts';
+import { explainedPlan } from '../explained-plan.ts';
 import { NodeTables } from '../node-tables.ts';
 import { statementScope } from '../sql-scope.ts';
 import { statementCaller } from '../statement-caller.ts';
@@ -91,6 +90,13 @@ export class TurnQueries {
     return rows;
   }
 
+  /** The row of a query over one node. It pauses only for a large one: for others a pause costs more than the query. */
+  *rowOf(record: NodeRecord, statement: BoundStatement): Generator<undefined, Row | undefined> {
+    const steps = this.rowsOf([record.id], () => statement);
+    const [row] = record.isLarge ? yield* steps : atOnce(steps);
+    return row;
+  }
+
   /** All rows of a statement that reads roles, groups, users or settings of access. */
   *accessRows(
     statement: AccessReadStatement,
@@ -112,14 +118,8 @@ export class TurnQueries {
   *explained(explain: ExplainStatement, text: string, scope: StatementScope): Generator<undefined, string> {
     const execution = this.#begin();
     const tables = new NodeTables(this.#own, execution);
-    const { statement } = explain;
-    if (statement.kind !== 'query') {
-      const change = bindChange(statement, text, scope);
-      return yield* explainChange(explain, change, tables, execution);
-    }
-    const bound = bindStatement(statement, text, scope);
     const clock = (): number => this.#edit.state.clock.monotonicMs();
-    return yield* explainStatement(explain, bound, tables, execution, clock);
+    return yield* explainedPlan(explain, text, { scope, tables, execution, clock });
   }
 
   /** Gives back the memory of all rows so far: nothing of them is used any more. */

@@ -26,7 +26,7 @@ import type { StatementCallers } from './statement-callers.ts';
 const PAGE_IDS = 10_000;
 
 /** Nodes of one commit. @see docs/decisions/0082-bulk-statements.md */
-const PART_NODES = 500;
+const PART_NODES = 250;
 
 /** Waits after a failure that passes. */
 const RETRIES: Backoff = { firstMs: 250, factor: 2, mostMs: 10_000 };

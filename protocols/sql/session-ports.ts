@@ -10,6 +10,7 @@ import type { CommitInfo } from '#actors/branch/commit-messages.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { Delivery, Router } from '#runtime/actor/ports.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
 import type { BranchStatement, UseBranchStatement } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
 import type { FoundBranch, FoundRepository } from '../rest/access/found-branch.ts';
 import type { RepositoryDirectory } from '../rest/access/repository-directory.ts';
@@ -25,6 +26,7 @@ export interface BranchStatementContext {
   readonly router: Router;
   readonly directory: RepositoryDirectory;
   readonly branches: BranchProvisioning;
+  readonly clock: Clock;
   readonly repository: FoundRepository;
   /** The caller, with the idempotency key of this statement. */
   readonly delivery: Delivery;

@@ -18,7 +18,7 @@ async function done(sql: string, ...params: readonly unknown[]): Promise<unknown
   const { columns, rows } = await garden.run(sql, { params });
   expect(columns).toEqual(['result', 'success']);
   expect(rows).toEqual([{ result: expect.any(String), success: true }]);
-  return rows[0]?.['result'];
+  return rows.map(({ result }) => result)[0];
 }
 
 async function refused(sql: string, token?: string | null): Promise<readonly unknown[]> {
@@ -29,7 +29,9 @@ async function refused(sql: string, token?: string | null): Promise<readonly unk
 /** A node of access control as REST answers it. */
 async function node(path: string) {
   const address = `/api/repository/${garden.client.repository}/main/head/svc:access_control${path}`;
-  return expectStatus(await server.admin('GET', address), 200).json;
+  const { properties, ...rest } = expectStatus(await server.admin('GET', address), 200).json;
+  const { $mixins: _, $supertypes: __, ...stored } = properties;
+  return { ...rest, properties: stored };
 }
 
 /** Registers a person, who then has only these roles. @returns the token */
@@ -125,7 +127,7 @@ describe('roles', () => {
     ["CREATE ROLE 'bad' PERMISSIONS (ALLOW READ PATH '/x' WHERE node.open ==)", 400, 'cannot be read'],
     ["CREATE ROLE 'bad' PERMISSIONS (ALLOW READ ON 'a b' PATH '/x')", 400, "no name matches 'a b'"],
     [`CREATE ROLE 'bad' PERMISSIONS (ALLOW READ PATH '${'x'.repeat(600)}')`, 400, 'longer than 512'],
-    ["CREATE ROLE 'Viewer!'", 409, "Node '/roles/viewer' already exists"],
+    ["CREATE ROLE 'Viewer!'", 409, "Node with path '/roles/viewer' already exists"],
   ])('refuses %s', async (sql, status, message) => {
     const before = await garden.client.headRevision();
     expect(await refused(sql)).toEqual([status, expect.any(String), expect.stringContaining(message)]);
@@ -257,8 +259,6 @@ describe('users', () => {
     expect([status, code]).toEqual([409, 'CONFLICT']);
     expect(message).toBe("User 'twin' may be one of /users/a/twin, /users/b/twin; name it by its path");
     expect((await node('/users/b/twin')).properties.roles).toEqual([]);
-    // The node of the name is another one than that of the address.
-    await done("CREATE USER 'twin1@example.org' EMAIL 'other@example.org'").catch(() => undefined);
     expect(await refused("CREATE USER 'nil-at-example-org' EMAIL 'z@example.org'")).toEqual([
       409,
       'ALREADY_EXISTS',

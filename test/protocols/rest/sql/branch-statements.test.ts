@@ -53,7 +53,7 @@ async function failureOf(sql: string, request: Parameters<Garden['ask']>[1] = {}
 }
 
 describe('the examples', () => {
-  test('of branches, divergence and a merge [SQLEX-081, SQLEX-082, SQLEX-083, SQLEX-084, SQLEX-085]', async () => {
+  test('of branches, divergence and a merge [SQLEX-081, SQLEX-082, SQLEX-083, SQLEX-084, SQLEX-085, SQLBR-001, SQLBR-008]', async () => {
     const own = await Garden.on(server);
     const created = await own.run("CREATE BRANCH 'dev' FROM 'main'");
     expect(created).toMatchObject({
@@ -98,7 +98,7 @@ describe('the examples', () => {
 });
 
 describe('CREATE BRANCH', () => {
-  test('without FROM forks the branch of the session', async () => {
+  test('without FROM forks the branch of the session [SQLBR-011]', async () => {
     const [base, name] = [await fork(), freshName()];
     await write(base, 21);
     await garden.run(`USE BRANCH '${base}'; CREATE BRANCH '${name}'`);
@@ -112,7 +112,7 @@ describe('CREATE BRANCH', () => {
     });
   });
 
-  test('takes a description, protection and another upstream, in any order', async () => {
+  test('takes a description, protection and another upstream, in any order [SQLBR-011, SQLBR-004]', async () => {
     const [base, name] = [await fork(), freshName()];
     await write(base, 22);
     await garden.run(
@@ -144,7 +144,7 @@ describe('CREATE BRANCH', () => {
     });
   });
 
-  test('forks at a revision, named absolutely or counted back', async () => {
+  test('forks at a revision, named absolutely or counted back [SQLBR-011]', async () => {
     const base = await fork();
     await write(base, 31);
     const before = await garden.client.headOf(base);
@@ -205,7 +205,7 @@ describe('CREATE BRANCH', () => {
 });
 
 describe('ALTER BRANCH', () => {
-  test('protects, describes and gives another upstream', async () => {
+  test('protects, describes and gives another upstream [SQLBR-005]', async () => {
     const name = await fork();
     const alter = (change: string) => garden.rows(`ALTER BRANCH '${name}' ${change}`);
     const altered = [{ result: `Branch '${name}' altered`, success: true }];
@@ -219,7 +219,7 @@ describe('ALTER BRANCH', () => {
     expect(await described()).toMatchObject({ protected: false, description: 'd', upstream: 'main' });
   });
 
-  test('refuses another name, a missing branch and a missing upstream', async () => {
+  test('refuses another name, a missing branch and a missing upstream [SQLBR-014, SQLBR-015]', async () => {
     const name = await fork();
     expect(await failureOf(`ALTER BRANCH '${name}' RENAME TO other`)).toMatchObject({
       status: 400,
@@ -234,7 +234,7 @@ describe('ALTER BRANCH', () => {
 });
 
 describe('DROP BRANCH', () => {
-  test('removes a branch', async () => {
+  test('removes a branch [SQLBR-007]', async () => {
     const name = await fork();
     expect(await garden.rows(`DROP BRANCH '${name}'`)).toEqual([
       { result: `Branch '${name}' dropped`, success: true },
@@ -248,17 +248,20 @@ describe('DROP BRANCH', () => {
     ]);
   });
 
-  test('refuses a protected branch and the default branch, with IF EXISTS too', async () => {
+  test('refuses a protected branch and the default branch, with IF EXISTS too [SQLBR-006]', async () => {
     const name = await fork();
     await garden.run(`ALTER BRANCH '${name}' SET PROTECTED TRUE`);
     expect(await failureOf(`DROP BRANCH '${name}'`)).toMatchObject({ status: 403, code: 'FORBIDDEN' });
     expect(await failureOf(`DROP BRANCH IF EXISTS '${name}'`)).toMatchObject({ status: 403 });
     expect(await failureOf('DROP BRANCH main')).toMatchObject({ status: 403 });
+    const head = { revision: await garden.client.headOf('main') };
+    const moved = await garden.client.managed('PUT', `/branches/${name}/head`, head);
+    expect(moved.status).toBe(403);
   });
 });
 
 describe('SHOW BRANCHES', () => {
-  test('lists branches by name', async () => {
+  test('lists branches by name [SQLBR-003]', async () => {
     const name = await fork();
     const { columns, rows } = await garden.run('SHOW BRANCHES');
     expect(columns).toEqual(['name', 'head', 'protected', 'upstream', 'created_at', 'created_by']);
@@ -304,7 +307,7 @@ async function diverged(): Promise<readonly [source: string, target: string]> {
 }
 
 describe('SHOW CONFLICTS', () => {
-  test('lists conflicts with the properties of each state as JSON', async () => {
+  test('lists conflicts with the properties of each state as JSON [SQLBR-010]', async () => {
     const [source, target] = await diverged();
     const shown = await garden.run(`SHOW CONFLICTS FOR MERGE '${source}' INTO '${target}'`);
     expect(shown.columns).toEqual([
@@ -353,7 +356,7 @@ describe('SHOW CONFLICTS', () => {
 describe('MERGE BRANCH', () => {
   const conflicting = { status: 409, message: expect.stringMatching(/^Merge has 1 conflict\(s\)\./) };
 
-  test('writes nothing when there are conflicts', async () => {
+  test('writes nothing when there are conflicts [SQLBR-012]', async () => {
     const [source, target] = await diverged();
     const head = await garden.client.headOf(target);
     expect(await failureOf(`MERGE BRANCH '${source}' INTO '${target}'`)).toMatchObject(conflicting);
@@ -366,7 +369,7 @@ describe('MERGE BRANCH', () => {
     ['KEEP_THEIRS', ['51']],
     [`USE_VALUE '{"title":"North","area":53}'`, ['53']],
     ['DELETE', []],
-  ])('settles a conflict with %s', async (decision, area) => {
+  ])('settles a conflict with %s [SQLBR-012]', async (decision, area) => {
     const [source, target] = await diverged();
     const merge = `MERGE BRANCH '${source}' INTO '${target}' MESSAGE 'settled' RESOLVE CONFLICTS (('b1', ${decision}))`;
     const { headers, json } = await garden.ask(merge);
@@ -381,7 +384,7 @@ describe('MERGE BRANCH', () => {
     expect(await areaOn(target)).toEqual(area);
   });
 
-  test('settles a conflict about a locale', async () => {
+  test('settles a conflict about a locale [SQLBR-012]', async () => {
     const [source, target] = [await fork(), await fork()];
     const translate = (title: string) => `UPDATE 'g' FOR LOCALE 'de' SET title = '${title}' WHERE id = 'b1'`;
     await garden.run(translate('Nord'), { branch: source });
@@ -413,7 +416,7 @@ describe('MERGE BRANCH', () => {
     expect(await areaOn(target)).toEqual(['52']);
   });
 
-  test('fast-forwards where the target has no revisions of its own', async () => {
+  test('fast-forwards where the target has no revisions of its own [SQLBR-013]', async () => {
     const [source, target] = [await fork(), await fork()];
     await write(source, 61);
     const merge = `MERGE BRANCH '${source}' INTO '${target}' USING FAST_FORWARD`;
@@ -427,7 +430,7 @@ describe('MERGE BRANCH', () => {
     });
   });
 
-  test('refuses a protected target, a tag and what is missing', async () => {
+  test('refuses a protected target, a tag and what is missing [SQLBR-006]', async () => {
     const [source, target] = [await fork(), await fork()];
     await write(source, 71);
     await garden.run(`ALTER BRANCH '${target}' SET PROTECTED TRUE`);
@@ -446,6 +449,17 @@ describe('MERGE BRANCH', () => {
     expect(await failureOf(`MERGE BRANCH nowhere INTO '${source}'`)).toMatchObject({ status: 404 });
   });
 
+  test('answers what it did, under the message it was given [SQLBR-002]', async () => {
+    const [source, target] = [await fork(), await fork()];
+    await write(source, 91);
+    const { columns, rows } = await garden.run(`MERGE BRANCH '${source}' INTO '${target}' MESSAGE 'grown'`);
+    expect(columns).toEqual(['result', 'revision', 'fast_forward', 'nodes_changed']);
+    const head = await garden.client.headOf(target);
+    const revision = Number(head.split('-')[0]);
+    expect(rows).toEqual([{ result: 'Merge completed', revision, fast_forward: false, nodes_changed: 1 }]);
+    expect(await garden.client.revision(head)).toMatchObject({ message: 'grown', actor: 'admin' });
+  });
+
   test('is done once under one idempotency key', async () => {
     const [source, target] = [await fork(), await fork()];
     await write(source, 81);
@@ -459,7 +473,7 @@ describe('MERGE BRANCH', () => {
 });
 
 describe('the branch of the session', () => {
-  test('USE, CHECKOUT and SET change it', async () => {
+  test('USE, CHECKOUT and SET change it [SQLBR-009]', async () => {
     const name = await fork();
     const set = (scope: string) => [{ command: 'SET', branch: name, scope }];
     expect(await garden.rows(`USE BRANCH '${name}'`)).toEqual(set('SESSION'));
@@ -488,7 +502,7 @@ describe('who may', () => {
     'SHOW CONFLICTS FOR MERGE main INTO main',
   ];
 
-  test('only administrators manage branches', async () => {
+  test('only administrators manage branches [SQLBR-015]', async () => {
     const identities = new IdentityClient(server);
     const { access: token } = await identities.person(`/auth/${garden.client.repository}`);
     for (const sql of statements) {
@@ -497,7 +511,7 @@ describe('who may', () => {
     expect((await garden.ask('SHOW DIVERGENCE main FROM main', { token })).status).toBe(200);
   });
 
-  test('nobody without a login', async () => {
+  test('nobody without a login [SQLBR-015]', async () => {
     for (const sql of [...statements, 'SHOW DIVERGENCE main FROM main']) {
       expect([sql, (await failureOf(sql, { token: null })).status]).toEqual([sql, 401]);
     }

@@ -15,6 +15,12 @@ export const RESTORE_TREE = 'RestoreTree';
 /** Time limit of one attempt at an UPDATE or DELETE, in milliseconds: it is exceeded only after an error. */
 const BULK_TIMEOUT_MS = 24 * 3_600_000;
 
+/**
+ * Retries of an UPDATE or DELETE. An attempt whose process ends counts as failed, although the next one goes on where it was;
+ * in a day several may end.
+ */
+const BULK_RETRIES_MAX = 10;
+
 /** Time limit of one attempt at a RESTORE TREE, in milliseconds: it is one commit. */
 const RESTORE_TIMEOUT_MS = 3_600_000;
 
@@ -62,7 +68,9 @@ export function statementJob(id: string, statement: SubmittedStatement, principa
     type: isRestore ? RESTORE_TREE : BULK_SQL,
     about: `${repository.name}/${branch.name}: ${shown(sql)}`,
     payload: payload as unknown as JsonObject,
-    timeoutMs: isRestore ? RESTORE_TIMEOUT_MS : BULK_TIMEOUT_MS,
+    ...(isRestore
+      ? { timeoutMs: RESTORE_TIMEOUT_MS }
+      : { timeoutMs: BULK_TIMEOUT_MS, retriesMax: BULK_RETRIES_MAX }),
     submitter: principalKey(principal),
   };
 }

@@ -21,8 +21,11 @@ import { openingGuards } from './opening-guards.ts';
 import { recordGuards } from './record-guards.ts';
 import { sealGuards } from './seal-guards.ts';
 import { snapshotGuards } from './snapshot-guards.ts';
+import { sqlChangeGuards } from './sql-change-guards.ts';
+import { sqlBranchGuards } from './sql-branch-guards.ts';
 import { sqlGuards } from './sql-guards.ts';
 import { storageGuards } from './storage-guards.ts';
+import { treeGuards } from './tree-guards.ts';
 
 const flushQuorumTest = ['test/cluster/replica-durability/flush-quorum.test.ts'];
 const openingTest = ['test/cluster/replication/lost-end.test.ts'];
@@ -678,5 +681,8 @@ export const guardMutants: readonly GuardMutant[] = [
   ...keyGuards,
   ...identityGuards,
   ...peopleGuards,
+  ...sqlChangeGuards,
+  ...sqlBranchGuards,
   ...sqlGuards,
+  ...treeGuards,
 ];

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { isPoint } from '#runtime/sql-plan/bind/data/point.ts';
 import type { BoundDelete, BoundInsert, BoundUpdate } from '#runtime/sql-plan/bound/bound-change.ts';
 import type { BoundStatement } from '#runtime/sql-plan/bound/bound-statement.ts';
+import type { DataStatement } from '#runtime/sql-syntax/nodes/data-nodes.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
-import { boundChange, changeErrorOf, shown, step, steps } from './binding.ts';
+import { boundChange, changeErrorOf, dataStatement, shown, step, steps } from './binding.ts';
 
 const insert = (sql: string, parameters: readonly JsonValue[] = []) =>
   boundChange(sql, parameters) as BoundInsert;
@@ -303,7 +305,23 @@ describe('the condition of UPDATE and DELETE', () => {
       expect(condition(bound.matched)).toBe('=(r0.c0, 5)');
     }
     for (const bound of both(' WHERE id = $1', null)) expect(bound.point).toEqual({ by: 'id', value: null });
-    for (const bound of both(` WHERE id IN ('b1')`)) expect(bound.point).toBeUndefined();
+  });
+
+  it.each([
+    `id IN ('b1')`,
+    `'b1' = id`,
+    `id = 'b1' AND name = 'x'`,
+    `path = '/a' AND CHILD_OF('/')`,
+    'id = name',
+  ])('names many nodes where it is anything else: %s [SQL-051]', (where) => {
+    for (const bound of both(` WHERE ${where}`)) expect(bound.point).toBeUndefined();
+  });
+
+  it('names one node alone', () => {
+    const names = (sql: string) => isPoint(dataStatement(sql) as Exclude<DataStatement, { kind: 'insert' }>);
+    expect(names(`DELETE FROM 'g' WHERE id = $1`)).toBe(true);
+    expect(names(`DELETE FROM 'g' WHERE id = $1 AND TRUE`)).toBe(false);
+    expect(names(`DELETE FROM 'g'`)).toBe(false);
   });
 
   it('may name another branch, which is left out of it', () => {

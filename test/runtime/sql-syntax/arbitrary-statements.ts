@@ -10,8 +10,10 @@ import type {
   WindowClause,
 } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
+import { arbitraryAccessStatement } from './arbitrary-access-statements.ts';
 import { arbitraryBranchStatement } from './arbitrary-branch-statements.ts';
 import { arbitraryDataStatement } from './arbitrary-data-statements.ts';
+import { arbitrarySchemaStatement } from './arbitrary-schema-statements.ts';
 import { arbitraryTreeStatement } from './arbitrary-tree-statements.ts';
 
 /** Trees as the parser makes them, of every kind of node, without meaningful places. */
@@ -366,7 +368,7 @@ const explained = fc.oneof(
   arbitraryDataStatement(expression, query).map((inner) => ({ isAnalyzable: false, inner })),
 );
 
-/** Any statement but those of the schema and of access. */
+/** Any statement. */
 export const arbitraryStatement: fc.Arbitrary<Statement> = fc.oneof(
   {
     weight: 3,
@@ -387,4 +389,6 @@ export const arbitraryStatement: fc.Arbitrary<Statement> = fc.oneof(
   { weight: 3, arbitrary: arbitraryDataStatement(expression, query) },
   { weight: 3, arbitrary: arbitraryTreeStatement },
   { weight: 3, arbitrary: arbitraryBranchStatement },
+  { weight: 3, arbitrary: arbitrarySchemaStatement(expression) },
+  { weight: 3, arbitrary: arbitraryAccessStatement },
 );

@@ -207,10 +207,7 @@ describe('CREATE', () => {
     ["CREATE ARCHETYPE 'published'", 'cannot be a name'],
     ["CREATE NODETYPE 'x:Y' EXTENDS 'x:None'", 'x:None'],
     ["CREATE NODETYPE 'x:Y' PROPERTIES (a Strin)", "Unknown property type 'Strin'; known are String, Number"],
-    [
-      "CREATE NODETYPE 'x:Y' PROPERTIES (a String, a Number)",
-      "Property 'a' exists already (line 1, column",
-    ],
+    ["CREATE NODETYPE 'x:Y' PROPERTIES (a String, a Number)", "Property 'a' exists already (line 1, column"],
     ["CREATE NODETYPE 'x:Y' PROPERTIES (a String, 'a.b' Number)", "Property 'a' cannot have properties"],
     ["CREATE NODETYPE 'x:Y' PROPERTIES (a Object { b String, b URL })", "Property 'b' exists already"],
     ["CREATE NODETYPE 'x:Y' PROPERTIES (a Number DEFAULT 'x')", 'the default does not fit'],

@@ -67,7 +67,7 @@ export const branchGuards: readonly GuardMutant[] = [
   },
   {
     guard: 'a branch or tag is looked up by its name for administrators only',
-    file: 'protocols/rest/versioning/branches.ts',
+    file: 'protocols/rest/versioning/branch-lookup.ts',
     from: '  requireAdministrator(policy, principal);\n',
     to: '',
     tests: ['test/protocols/rest/versioning/one-name.test.ts'],

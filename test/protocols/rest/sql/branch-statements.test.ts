@@ -460,6 +460,18 @@ describe('MERGE BRANCH', () => {
     expect(await garden.client.revision(head)).toMatchObject({ message: 'grown', actor: 'admin' });
   });
 
+  test('happens only while the lock of the request is held', async () => {
+    const [source, target] = [await fork(), await fork()];
+    await write(source, 85);
+    const head = await garden.client.headOf(target);
+    const lost = { headers: { 'x-svc-lock': 'beds;1' } };
+    expect(await failureOf(`MERGE BRANCH '${source}' INTO '${target}'`, lost)).toMatchObject({
+      status: 409,
+      code: 'LOCK_NOT_HELD',
+    });
+    expect(await garden.client.headOf(target)).toBe(head);
+  });
+
   test('is done once under one idempotency key', async () => {
     const [source, target] = [await fork(), await fork()];
     await write(source, 81);

@@ -37,7 +37,7 @@ type OwnStatement =
  * It knows nothing of the protocol, which implements {@link SqlSurface}. A protocol without a lasting session makes one for
  * each request and calls {@link SqlSession.runRequest}; one with connections keeps it and calls {@link SqlSession.run}.
  *
- * @see docs/interface/sql.md#requests-with-several-statements
+ * @see docs/interface/sql.md#several-statements
  */
 export class SqlSession<Answer> {
   readonly #surface: SqlSurface<Answer>;

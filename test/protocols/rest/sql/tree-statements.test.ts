@@ -42,7 +42,7 @@ const setArea = (branch: string, value: number) =>
   garden.run(`UPDATE 'g' SET properties = properties || '{"area":${value}}' WHERE id = 'b1'`, { branch });
 
 describe('statements about the tree over REST', () => {
-  it('run on the branch that they name', async () => {
+  it('run on the branch that they name [SQL-113]', async () => {
     const { rows } = await garden.run("MOVE 'g' IN BRANCH 'dev' SET id='p1' TO path='/sheds'");
     expect(rows).toEqual([{ affected_rows: 1 }]);
     const path = async (branch: string) =>
@@ -54,7 +54,7 @@ describe('statements about the tree over REST', () => {
     await garden.run("MOVE 'g' IN BRANCH dev SET id='p1' TO id='b1'");
   });
 
-  it('restore the state of another branch, and of a tag', async () => {
+  it('restore the state of another branch, and of a tag [SQL-105]', async () => {
     await setArea('dev', 20);
     await setArea('dev', 21);
     await setArea('main', 30);
@@ -77,7 +77,7 @@ describe('statements about the tree over REST', () => {
     }
   });
 
-  it('take from another branch only what the caller may read there', async () => {
+  it('take from another branch only what the caller may read there [SQL-105]', async () => {
     const sql = (branch: string) => `RESTORE NODE id='b1' TO REVISION ${branch}~0`;
     await garden.run(sql('main'), as('elsewhere'));
     const answer = await garden.ask(sql('dev'), as('elsewhere'));
@@ -85,7 +85,7 @@ describe('statements about the tree over REST', () => {
     expect(answer.json).toMatchObject({ message: "Node with id 'b1' not found on branch 'dev'" });
   });
 
-  it('ask for the properties that they write', async () => {
+  it('ask for the properties that they write [SQL-109, SQL-112]', async () => {
     const restored = await garden.ask("RESTORE NODE id='b1' TO REVISION HEAD~1", as('titles'));
     expect([restored.status, restored.json.code]).toEqual([403, 'PERMISSION_DENIED']);
     const translate = (set: string, where: string) =>

@@ -30,7 +30,7 @@ export function* restoredContent(
   const translations = restoredTranslations(old.header.translations, state.header.translations, locales);
   const header = { ...state.header, translations };
   const next = yield* restoredState(edit, workspace, old, header, yield* state.decode(), change);
-  return isSame(old, next) ? undefined : next;
+  return hasSameContent(old, next) ? undefined : next;
 }
 
 function restoredTranslations(
@@ -44,12 +44,13 @@ function restoredTranslations(
   return restored;
 }
 
-function isSame(old: NodeRecord, next: NodeRecord): boolean {
+/** Whether two states of a node are the same in what is restored. */
+export function hasSameContent(one: NodeRecord, other: NodeRecord): boolean {
   return (
-    old.name === next.name &&
-    old.nodeType === next.nodeType &&
-    old.archetype === next.archetype &&
-    old.hasSamePropertyText(next) &&
-    jsonEquals(old.header.translations, next.header.translations)
+    one.name === other.name &&
+    one.nodeType === other.nodeType &&
+    one.archetype === other.archetype &&
+    one.hasSamePropertyText(other) &&
+    jsonEquals(one.header.translations, other.header.translations)
   );
 }

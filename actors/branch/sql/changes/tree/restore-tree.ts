@@ -3,7 +3,7 @@ import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { EditScope } from '../../../edit-scope.ts';
 import { PlannedWrites } from '../../../merge/planned-writes.ts';
 import { eachBelow, requireUnpublished, subtree } from '../../../nodes/delete-node.ts';
-import { RESTORED_WORK, restoredContent } from './restore-content.ts';
+import { hasSameContent, RESTORED_WORK, restoredContent } from './restore-content.ts';
 import type { RestoredMoment, RestoredNode } from './restored-moment.ts';
 
 /**
@@ -12,7 +12,8 @@ import type { RestoredMoment, RestoredNode } from './restored-moment.ts';
  *
  * @param node its top, which the caller may update
  * @returns the nodes that were there then, and the path of the top
- * @throws {ServiceError} `PERMISSION_DENIED` unless the caller may update every node of it, and read each earlier state whole;
+ * @throws {ServiceError} `PERMISSION_DENIED` unless the caller may update every node of it, those that were there then with all
+ *   of their properties, and read each earlier state whole;
  *   `VALIDATION_FAILED`, naming the node, for a state that the present types do not allow and for a published node that would
  *   get another name; `NODE_ALREADY_EXISTS` for a name that is taken; `COMMIT_TOO_LARGE`
  */
@@ -37,9 +38,10 @@ export function* restoreTree(
     const state = yield* moment.stateOf(workspace, record.id);
     if (state === undefined) continue;
     count += 1;
-    if (state.revision === record.revision) continue;
+    // Of every node, so that the answer does not tell which of them have changed.
     edit.access.authorizeAllFields('update', workspace, record);
     if (!moment.showsWhole(workspace, state)) throw hiddenBelow(top);
+    if (hasSameContent(record, state)) continue;
     const next = yield* naming(record.path, contentOf(edit, workspace, record, state, locales));
     if (next === undefined) continue;
     if (next.name !== record.name) planRename(renames, workspace, record, next);

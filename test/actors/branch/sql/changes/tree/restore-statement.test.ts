@@ -7,6 +7,7 @@ import {
   openBranch,
   WORKSPACE as workspace,
 } from '#test/support/branch-fixture.ts';
+import { roleCaller } from '#test/support/role-caller.ts';
 import { changeBySql, type ChangeRequest } from '#test/support/sql-garden.ts';
 
 let branch: BranchFixture;
@@ -40,8 +41,12 @@ async function rename(path: string, newName: string): Promise<string> {
   return (await branch.command(command)).revision as string;
 }
 
+async function headOf(): Promise<string> {
+  return ((await branch.query({ type: 'ReadBranchState' })) as { head: string }).head;
+}
+
 describe('RESTORE NODE', () => {
-  it('counts the own revisions of the node', async () => {
+  it('counts the own revisions of the node [SQL-104]', async () => {
     await branch.create('/own', { n: 0 });
     const second = await update('/own', { n: 1 });
     await branch.create('/other');
@@ -90,7 +95,7 @@ describe('RESTORE NODE', () => {
     });
   });
 
-  it('restores name, archetype and translations, and keeps the place, the relations and the publication', async () => {
+  it('restores name, archetype and translations, and keeps the place, the relations and the owner [SQL-106]', async () => {
     const { id } = await branch.create('/kinds', { title: 'a' });
     await branch.create('/kinds/below');
     const place = { path: '/kinds' };
@@ -130,7 +135,7 @@ describe('RESTORE NODE', () => {
     expect((await branch.read('/shelf/kinds/below')).parent).toBe('kinds');
   });
 
-  it('restores only the translations that are named', async () => {
+  it('restores only the translations that are named [SQL-108]', async () => {
     await branch.create('/words', { title: 'a' });
     const words = (de: string, fr: string) =>
       update('/words', { title: 'a' }, { translations: { de: { title: de }, fr: { title: fr } } });
@@ -145,7 +150,7 @@ describe('RESTORE NODE', () => {
     expect((await branch.read('/words')).translations).toEqual({ de: { title: 'eins' } });
   });
 
-  it('does not bring back a deleted node', async () => {
+  it('does not bring back a deleted node [SQL-054]', async () => {
     const { id } = await branch.create('/gone');
     await update('/gone', { n: 1 });
     await branch.command({ type: 'DeleteNode', workspace, place: { path: '/gone' } });
@@ -156,7 +161,7 @@ describe('RESTORE NODE', () => {
     }
   });
 
-  it('finds a node in any workspace, and asks which where several have it', async () => {
+  it('finds a node in any workspace, and asks which where several have it [SQL-107]', async () => {
     await run(`INSERT INTO 'other' (path, node_type, properties) VALUES ('/only', 'svc:Folder', '{"n":1}')`);
     await run(`UPDATE 'other' SET properties = '{"n":2}' WHERE path = '/only'`);
     await restore('/only', 'HEAD~1');
@@ -172,7 +177,7 @@ describe('RESTORE NODE', () => {
     expect((await branch.read('/only', undefined, 'other')).properties['n']).toBe(2);
   });
 
-  it('refuses a state that the type no longer allows', async () => {
+  it('refuses a state that the type no longer allows [SQL-109]', async () => {
     await branch.create('/strict', {}, 'test:Named');
     await update('/strict', { title: 'there' });
     const properties = [{ name: 'title', type: 'String', required: true }];
@@ -231,7 +236,7 @@ describe('RESTORE NODE', () => {
     await expect(restore('/lines', 'HEAD~4')).rejects.toThrow("Node '/lines' only has 4 revisions");
   });
 
-  it('needs the permission to read the earlier state with all of its properties', async () => {
+  it('needs the permission to read the earlier state [SQL-109]', async () => {
     await branch.create('/secret', { n: 1 });
     await rename('/secret', 'open');
     await update('/open', { n: 2 });
@@ -241,16 +246,97 @@ describe('RESTORE NODE', () => {
     });
     await run("RESTORE NODE path='/open' TO REVISION HEAD~0", { caller });
   });
+
+  it('shows no property of the earlier state that was hidden where the node was', async () => {
+    const command = { type: 'MoveNode', workspace } as const;
+    for (const path of ['/narrow', '/wide']) await branch.create(path);
+    await branch.create('/narrow/x', { title: 'a', secret: 1 });
+    await branch.create('/narrow/x/y', { title: 'a', secret: 1 });
+    const then = await headOf();
+    await branch.command({ ...command, place: { path: '/narrow/x' }, targetPath: '/wide/x' });
+    for (const path of ['/wide/x', '/wide/x/y']) await update(path, { title: 'b' });
+    const caller = roleCaller([
+      { path: '/wide/**', operations: ['read', 'update'] },
+      { path: '/narrow/**', operations: ['read', 'update'], fields: ['title'] },
+    ]);
+    for (const word of ['NODE', 'TREE NODE']) {
+      const sql = `RESTORE ${word} path='/wide/x' TO REVISION '${then}'`;
+      await expect(run(sql, { caller })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+    }
+    expect((await branch.read('/wide/x/y')).properties['secret']).toBeUndefined();
+  });
+
+  it('leaves nodes of an immutable type as they are', async () => {
+    const define = (immutable: boolean) =>
+      branch.command({
+        type: 'PutDefinition',
+        kind: 'node_type',
+        definition: { name: 'test:Stone', immutable, properties: [{ name: 'title', type: 'String' }] },
+      });
+    await define(false);
+    await branch.create('/stones');
+    await branch.create('/stones/one', { title: 'a' }, 'test:Stone');
+    const then = await headOf();
+    await update('/stones/one', { title: 'b' });
+    await define(true);
+    await expect(restore('/stones/one', 'HEAD~1')).rejects.toThrow(
+      "Nodes of type 'test:Stone' are immutable",
+    );
+    const tree = `RESTORE TREE NODE path='/stones' TO REVISION '${then}'`;
+    await expect(run(tree)).rejects.toThrow("Nodes of type 'test:Stone' are immutable");
+  });
 });
 
 describe('RESTORE TREE', () => {
+  it('asks for all properties of each node that changes', async () => {
+    await branch.create('/all', { title: 'a' });
+    await branch.create('/all/some', { title: 'a' });
+    const then = await headOf();
+    await update('/all/some', { title: 'b' });
+    const caller = roleCaller([
+      { path: '**', operations: ['read'] },
+      { path: '/all', operations: ['update'] },
+      { path: '/all/*', operations: ['update'], fields: ['other'] },
+    ]);
+    const sql = `RESTORE TREE NODE path='/all' TO REVISION '${then}'`;
+    await expect(run(sql, { caller })).rejects.toMatchObject({
+      code: 'PERMISSION_DENIED',
+      message: 'Permission denied: cannot update every property of node /all/some',
+    });
+  });
+
+  it('asks for the permission at the paths to which nodes go with a new name', async () => {
+    await branch.create('/room');
+    await branch.create('/room/old', { n: 0 });
+    await branch.create('/room/old/leaf', { n: 0 });
+    const then = await headOf();
+    await rename('/room/old', 'new');
+    const sql = `RESTORE TREE NODE path='/room' TO REVISION '${then}'`;
+    // The earlier state may be read, and nothing may be changed there.
+    const reader = callerWith((operation, { path }) => operation === 'read' || !path.startsWith('/room/old'));
+    await expect(run(sql, { caller: reader })).rejects.toMatchObject({
+      code: 'PERMISSION_DENIED',
+      message: 'Permission denied: cannot update node /room/old',
+    });
+    // A node that came since goes with its parent.
+    await branch.create('/room/new/since', { hidden: 1 });
+    const more = roleCaller([
+      { path: '/room/**', operations: ['read', 'update'] },
+      { path: '/room/new/since', operations: ['read', 'update'], except_fields: ['hidden'] },
+    ]);
+    await expect(run(sql, { caller: more })).rejects.toMatchObject({
+      code: 'PERMISSION_DENIED',
+      message: expect.stringContaining('where more of its properties would be shown'),
+    });
+  });
+
   const values = async (...paths: string[]) =>
     Promise.all(paths.map(async (path) => (await branch.read(path)).properties['n']));
 
-  it('restores what exists now: what was deleted stays deleted, what came since stays', async () => {
+  it('restores what exists now: what was deleted stays deleted, what came since stays [SQL-110]', async () => {
     await branch.create('/tree', { n: 0 });
     for (const name of ['a', 'b', 'c']) await branch.create(`/tree/${name}`, { n: 0 });
-    const { head } = (await branch.query({ type: 'ReadBranchState' })) as { head: string };
+    const head = await headOf();
     for (const path of ['/tree', '/tree/a', '/tree/b']) await update(path, { n: 1 });
     await branch.command({ type: 'DeleteNode', workspace, place: { path: '/tree/c' } });
     await branch.create('/tree/d', { n: 1 });
@@ -262,13 +348,13 @@ describe('RESTORE TREE', () => {
     expect(await branch.isMissing('/tree/c')).toBe(true);
   });
 
-  it('lets nodes exchange names, and takes along what is below them', async () => {
+  it('lets nodes exchange names, and takes along what is below them [SQL-110]', async () => {
     await branch.create('/names');
     for (const name of ['x', 'y']) {
       await branch.create(`/names/${name}`, { n: name });
       await branch.create(`/names/${name}/leaf`, { n: name });
     }
-    const { head } = (await branch.query({ type: 'ReadBranchState' })) as { head: string };
+    const head = await headOf();
     await rename('/names/x', 'z');
     await rename('/names/y', 'x');
     await rename('/names/z', 'y');
@@ -293,7 +379,7 @@ describe('RESTORE TREE', () => {
   it('refuses a name that a node has which was not there then', async () => {
     await branch.create('/taken');
     await branch.create('/taken/old');
-    const { head } = (await branch.query({ type: 'ReadBranchState' })) as { head: string };
+    const head = await headOf();
     await rename('/taken/old', 'moved');
     await branch.create('/taken/old');
     await expect(run(`RESTORE TREE NODE path='/taken' TO REVISION '${head}'`)).rejects.toMatchObject({
@@ -307,7 +393,7 @@ describe('RESTORE TREE', () => {
     await branch.create('/part/shown', { n: 0 });
     await branch.create('/part/hidden', { n: 0 });
     await update('/part/shown', { n: 1 });
-    const { head } = (await branch.query({ type: 'ReadBranchState' })) as { head: string };
+    const head = await headOf();
     const caller = callerWith((_operation, { path }) => path !== '/part/hidden');
     await expect(
       run(`RESTORE TREE NODE path='/part' TO REVISION '${head}'`, { caller }),
@@ -320,7 +406,7 @@ describe('RESTORE TREE', () => {
   it('refuses to give a published node another name, and names an invalid one', async () => {
     await branch.create('/deep');
     await branch.create('/deep/b', { title: 'x' }, 'test:Named');
-    const { head } = (await branch.query({ type: 'ReadBranchState' })) as { head: string };
+    const head = await headOf();
     await rename('/deep/b', 'c');
     const place = { path: '/deep/c' };
     await branch.command({ type: 'PublishNode', workspace, place, publish: true, tree: false });

@@ -134,7 +134,7 @@ describe('RESTORE after a random history', () => {
     }
   }
 
-  it('gives a node every earlier state of it, and says which nodes were not there', async () => {
+  it('gives a node every earlier state of it, and says which nodes were not there [SQL-106]', async () => {
     let count = 0;
     await fc.assert(
       fc.asyncProperty(steps, async (list) => {
@@ -165,7 +165,7 @@ describe('RESTORE after a random history', () => {
     expect(count).toBeGreaterThan(0);
   });
 
-  it('counts revisions as the history of the node lists them', async () => {
+  it('counts revisions as the history of the node lists them [SQL-104]', async () => {
     let count = 0;
     await fc.assert(
       fc.asyncProperty(steps, async (list) => {

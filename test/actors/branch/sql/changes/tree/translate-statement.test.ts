@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { findDamage } from '#test/support/branch-checker.ts';
-import { callerWith } from '#test/support/branch-fixture.ts';
-import { SqlGarden } from '#test/support/sql-garden.ts';
+import { callerWith, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
+import { roleCaller } from '#test/support/role-caller.ts';
+import { changeBySql, SqlGarden } from '#test/support/sql-garden.ts';
 
 let garden: SqlGarden;
 
@@ -26,7 +27,7 @@ const translations = async (path: string) => (await garden.read('g', path)).tran
 const sheds = "path='/sheds'";
 
 describe('TRANSLATE', () => {
-  it('keeps the values that it does not name, and drops those that are NULL', async () => {
+  it('keeps the values that it does not name, and drops those that are NULL [SQL-111]', async () => {
     expect(await translate("title = 'Schuppen', soil.kind = 'Lehm'", sheds)).toBe(1);
     expect(await translate("title = 'Hütten'", sheds)).toBe(1);
     expect(await translations('/sheds')).toEqual({ de: { title: 'Hütten', '/soil/kind': 'Lehm' } });
@@ -45,7 +46,7 @@ describe('TRANSLATE', () => {
     await translate('title = NULL', sheds);
   });
 
-  it('names the items of a list by their uuid', async () => {
+  it('names the items of a list by their uuid [SQL-111]', async () => {
     expect(await translate("parts[uuid='x1'].text = 'eins'", sheds)).toBe(1);
     expect(await translations('/sheds')).toEqual({ de: { '/parts/x1/text': 'eins' } });
     await translate("parts[uuid='x1'].text = NULL", sheds);
@@ -61,7 +62,7 @@ describe('TRANSLATE', () => {
     await translate('title = NULL', sheds, 'de-CH');
   });
 
-  it('translates all nodes of a type, and none of another type that a node names', async () => {
+  it('translates all nodes of a type, and none of another type that a node names [SQL-112]', async () => {
     expect(await translate("title = 'Beet'", "node_type = 'grow:Bed'", 'fr')).toBe(2);
     expect(await translations('/beds/south')).toEqual({ fr: { title: 'Beet' } });
     expect(await translate("title = 'x'", "id = 'b1' AND node_type = 'grow:Plant'", 'fr')).toBe(0);
@@ -72,12 +73,48 @@ describe('TRANSLATE', () => {
     expect(await translate("title = 'x'", "node_type = 'no:Such'", 'fr')).toBe(0);
   });
 
-  it('leaves out nodes of a type that the caller may not translate', async () => {
+  it('leaves out nodes of a type that the caller may not translate [SQL-112]', async () => {
     const caller = callerWith((operation, { path }) => operation === 'read' || path === '/beds/south');
     const sql = "UPDATE 'g' FOR LOCALE 'fr' SET title = 'Sud' WHERE node_type = 'grow:Bed'";
     expect((await garden.run(sql, { caller })).rows).toEqual([{ affected_rows: 1 }]);
     expect(await translations('/beds/north')).toEqual({ fr: { title: 'Nord' } });
     expect(await translations('/beds/south')).toEqual({ fr: { title: 'Sud' } });
+  });
+
+  it('asks for the properties that it writes', async () => {
+    const caller = roleCaller([
+      { path: '**', operations: ['read'] },
+      { path: '**', operations: ['translate'], fields: ['soil'] },
+    ]);
+    const sql = (where: string) => `UPDATE 'g' FOR LOCALE 'de' SET title = NULL WHERE ${where}`;
+    await translate("title = 'Süd'", "id = 'b2'");
+    await expect(garden.run(sql("id = 'b2'"), { caller })).rejects.toMatchObject({
+      code: 'PERMISSION_DENIED',
+    });
+    // Also where there is no such value, so that the answer tells nothing about it.
+    await expect(garden.run(sql("id = 's0'"), { caller })).rejects.toMatchObject({
+      code: 'PERMISSION_DENIED',
+    });
+    expect((await garden.run(sql("node_type = 'grow:Bed'"), { caller })).rows).toEqual([
+      { affected_rows: 0 },
+    ]);
+    await translate('title = NULL', "id = 'b2'");
+  });
+
+  it('writes no more nodes than a revision may have', async () => {
+    const small = await openBranch({ commitNodesMax: 100 });
+    for (const part of ['a', 'b']) {
+      const operations = Array.from({ length: 60 }, (_, index) => ({
+        type: 'create' as const,
+        parentPath: '/',
+        node: { name: `${part}${index}`, nodeType: 'svc:Page', properties: { title: 'x' } },
+      }));
+      const commit = { message: 'many' };
+      await small.command({ type: 'CommitOperations', workspace: WORKSPACE, commit, operations });
+    }
+    const sql = `UPDATE '${WORKSPACE}' FOR LOCALE 'de' SET title = 'y' WHERE node_type = 'svc:Page'`;
+    await expect(changeBySql(small, sql)).rejects.toMatchObject({ code: 'COMMIT_TOO_LARGE' });
+    await small.close();
   });
 
   it.each([

@@ -76,7 +76,7 @@ describe('errors of statements about the tree', () => {
       `UPDATE 'g' FOR LOCALE 'de' SET title='x' WHERE path='/no'`,
       "Node at path '/no' not found",
     ],
-  ])('%s names a missing node: %s', async (_word, sql, message) => {
+  ])('%s names a missing node: %s [SQL-100]', async (_word, sql, message) => {
     expect(await errorOf(sql)).toEqual({ code: 'NODE_NOT_FOUND', message });
   });
 
@@ -101,7 +101,7 @@ describe('errors of statements about the tree', () => {
     [`RESTORE NODE path='/beds/south' TO REVISION HEAD~0`, "Node at path '/beds/south' not found"],
     [`RESTORE TREE NODE id='b2' IN WORKSPACE 'g' TO REVISION HEAD~0`, "Node with id 'b2' not found"],
     [`UPDATE 'g' FOR LOCALE 'de' SET title='x' WHERE id='b2'`, "Node with id 'b2' not found"],
-  ])('a node that may not be read is missing: %s', async (sql, message) => {
+  ])('a node that may not be read is missing: %s [SQL-103]', async (sql, message) => {
     expect(await errorOf(sql, hidden)).toEqual({ code: 'NODE_NOT_FOUND', message });
   });
 
@@ -122,7 +122,7 @@ describe('errors of statements about the tree', () => {
       'Permission denied: cannot translate node /beds/north/basil',
     ],
     [`COPY 'g' SET id='s0' TO path='/beds/north'`, 'Permission denied: cannot create node /beds/north/sheds'],
-  ])('a node that may be read and not changed is refused: %s', async (sql, message) => {
+  ])('a node that may be read and not changed is refused: %s [SQL-103]', async (sql, message) => {
     expect(await errorOf(sql, hidden)).toEqual({ code: 'PERMISSION_DENIED', message });
   });
 
@@ -156,11 +156,11 @@ describe('errors of statements about the tree', () => {
       `MOVE 'g' IN BRANCH 'dev' SET id='b1' TO path='/sheds'`,
       "The statement is for branch 'dev', and is run on branch 'main'",
     ],
-  ])('%s', async (sql, message) => {
+  ])('%s [SQL-100, SQL-101, SQL-112]', async (sql, message) => {
     expect(await errorOf(sql)).toEqual({ code: 'VALIDATION_FAILED', message });
   });
 
-  it('takes the branch that it runs on', async () => {
+  it('takes the branch that it runs on [SQL-113]', async () => {
     const rows = await garden.rows(`ORDER 'g' IN BRANCH 'main' SET id='b1' ABOVE id='b2'`);
     expect(rows).toEqual([{ affected_rows: 1 }]);
   });
@@ -183,7 +183,7 @@ describe('errors of statements about the tree', () => {
     [`COPY 'g' SET id='p1' TO id='b1'`, 'NODE_ALREADY_EXISTS'],
     [`COPY TREE 'g' SET id='f0' TO path='/'`, 'NODE_ALREADY_EXISTS'],
     [`COPY 'g' SET id='b1' TO path='/' AS 'sheds'`, 'NODE_ALREADY_EXISTS'],
-  ])('a name that is taken is a conflict, at the root too: %s', async (sql, code) => {
+  ])('a name that is taken is a conflict, at the root too: %s [SQL-100]', async (sql, code) => {
     expect((await errorOf(sql)).code).toBe(code);
   });
 
@@ -215,7 +215,7 @@ describe('errors of statements about the tree', () => {
 });
 
 describe('moves, copies and relations by statements', () => {
-  it('counts a subtree that is where it is moved to, and writes nothing', async () => {
+  it('counts a subtree that is where it is moved to, and writes nothing [SQL-100]', async () => {
     const { revision, rows } = await garden.run(`MOVE 'g' SET id='b1' TO id='f0'`);
     expect({ revision, rows }).toEqual({ revision: null, rows: [{ affected_rows: 3 }] });
   });
@@ -234,7 +234,7 @@ describe('moves, copies and relations by statements', () => {
     expect(await garden.affected(`MOVE g SET path='/north' TO path='/beds/'`)).toBe(3);
   });
 
-  it('relates with the type `references` by default, and removes every relation of a pair without a type', async () => {
+  it('relates with the type `references` by default, and removes every relation of a pair without a type [SQL-102]', async () => {
     const pair = "FROM id='u3' IN WORKSPACE 'p' TO id='u1' IN WORKSPACE 'p'";
     const relations = async () =>
       (await garden.read('p', '/cid')).relations.map(({ relation_type: type, weight }) => [type, weight]);
@@ -251,7 +251,7 @@ describe('moves, copies and relations by statements', () => {
     expect(await relations()).toEqual([]);
   });
 
-  it('removes relations to a deleted node, by its id and by its last path', async () => {
+  it('removes relations to a deleted node, by its id and by its last path [SQL-102]', async () => {
     const node = (id: string) => ({ id, name: id, nodeType: 'grow:Person', properties: {} });
     for (const id of ['gone1', 'gone2']) {
       await garden.branch.command({
@@ -268,6 +268,14 @@ describe('moves, copies and relations by statements', () => {
     expect(await garden.affected(`${from} TO id='gone1' IN WORKSPACE 'p'`)).toBe(1);
     expect(await garden.affected(`${from} TO path='/gone2' IN WORKSPACE 'p'`)).toBe(1);
     expect(await garden.affected(`${from} TO path='/gone2' IN WORKSPACE 'p'`)).toBe(0);
+  });
+
+  it('leaves a relation to a node that the caller may not read', async () => {
+    const caller = callerWith((_operation, { path: at }) => at !== '/cid');
+    for (const target of ["id='u3'", "path='/cid'"]) {
+      const sql = `UNRELATE FROM id='u1' IN WORKSPACE 'p' TO ${target} IN WORKSPACE 'p'`;
+      expect((await garden.run(sql, { caller })).rows).toEqual([{ affected_rows: 0 }]);
+    }
   });
 
   it('sees what the same transaction has written, and removes it', async () => {

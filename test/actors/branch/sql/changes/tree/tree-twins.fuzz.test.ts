@@ -225,7 +225,7 @@ describe('statements about the tree and the commands of REST', () => {
     return one === 'VALIDATION_FAILED' && ['NODE_ALREADY_EXISTS', 'NODE_NOT_FOUND'].includes(other);
   }
 
-  it('come to the same trees, for callers who may do everything and for others', async () => {
+  it('come to the same trees, for callers who may do everything and for others [SQL-114]', async () => {
     const outcomes = new Map<string, number>();
     await fc.assert(
       fc.asyncProperty(steps, fc.nat(), async (list, seed) => {

@@ -21,8 +21,9 @@ const USERS = '/users/';
 /** Folders in which a user is looked for by the name of its node before all of `/users` is searched. */
 const USER_FOLDERS = ['/users', '/users/internal', '/users/system'];
 
-/** Estimated nanoseconds to look at a node. */
-const NODE_WORK = 10_000;
+/** Estimated nanoseconds to look at a node, and for each byte of its record. */
+const NODE_WORK = 40_000;
+const BYTE_WORK = 25;
 
 /** Users that one name may mean, in the error about it. */
 const MEANT_MAX = 5;
@@ -161,7 +162,7 @@ export class AccessCatalog {
 
   *#nodes(source: ScanSource, nodeType: AccessType): Generator<CatalogNode | undefined, void> {
     for (const row of this.#access.rows(this.#moment, { source, budget: this.#budget })) {
-      this.#budget.spend(NODE_WORK);
+      if (row !== undefined) this.#budget.spend(NODE_WORK + row.record.bytes.length * BYTE_WORK);
       if (row === undefined || !this.#counts(row.record, nodeType)) yield undefined;
       else {
         yield yield* this.#seen(row.record);

@@ -20,6 +20,9 @@ import { showSecurity } from './show-security.ts';
 /** The branch whose roles, groups, users and settings count. */
 const DECIDING_BRANCH = 'main';
 
+/** Estimated nanoseconds of a statement besides its nodes. */
+const STATEMENT_WORK = 100_000;
+
 /** Rows of a batch. */
 const BATCH = 64;
 
@@ -80,6 +83,7 @@ export function* readAccess(
 ): Generator<AccessResult | undefined, void> {
   if (tables.context.caller.principal.kind === 'anonymous')
     throw new ServiceError('UNAUTHORIZED', 'Anonymous users cannot perform access control operations');
+  execution.spend(STATEMENT_WORK);
   const { context, moment, reader, state } = yield* tables.other(DECIDING_BRANCH);
   const catalog = new AccessCatalog(
     new NodeAccess(context, reader),

@@ -55,7 +55,7 @@ async function refused(sql: string, name?: string): Promise<readonly unknown[]> 
 }
 
 describe('SHOW of roles, groups and users', () => {
-  it('lists roles in the order of their paths [SQL-214]', async () => {
+  it('lists roles in the order of their paths [SQLACC-005]', async () => {
     const { columns, rows } = await garden.run('SHOW ROLES');
     expect(columns).toEqual(['role_id', 'description', 'inherits']);
     expect(rows.map(({ role_id: id }) => id)).toEqual([
@@ -77,13 +77,13 @@ describe('SHOW of roles, groups and users', () => {
     expect((await garden.run("SHOW ROLES LIKE 'CL%'")).rows).toEqual([]);
   });
 
-  it('lists groups [SQL-214]', async () => {
+  it('lists groups [SQLACC-005]', async () => {
     const { columns, rows } = await garden.run("SHOW GROUPS LIKE '%ff%'");
     expect(columns).toEqual(['group_id', 'description', 'roles']);
     expect(rows).toEqual([{ group_id: 'office', description: 'The office', roles: ['auditor', 'base'] }]);
   });
 
-  it('lists users by pattern, group and role [SQL-214]', async () => {
+  it('lists users by pattern, group and role [SQLACC-005]', async () => {
     await garden.run("CREATE USER 'may' EMAIL 'may@example.org' DISPLAY NAME 'May M.'");
     const { columns, rows } = await garden.run('SHOW USERS');
     expect(columns).toEqual(['user_id', 'email', 'display_name', 'roles', 'groups']);
@@ -140,7 +140,7 @@ describe('SHOW of roles, groups and users', () => {
 });
 
 describe('DESCRIBE', () => {
-  it('gives the properties of a role, a group and a user [SQL-215]', async () => {
+  it('gives the properties of a role, a group and a user [SQLACC-006]', async () => {
     const { columns, rows } = await garden.run("DESCRIBE ROLE 'clerk'");
     expect(columns).toEqual(['property', 'value']);
     expect(rows).toEqual([
@@ -173,7 +173,7 @@ describe('DESCRIBE', () => {
 });
 
 describe('what counts for a user', () => {
-  it('are roles of its own, of groups, and inherited ones [SQL-216]', async () => {
+  it('are roles of its own, of groups, and inherited ones [SQLACC-007]', async () => {
     const { columns, rows } = await garden.run("SHOW EFFECTIVE ROLES FOR USER 'kim@example.org'");
     expect(columns).toEqual(['role', 'source', 'via']);
     expect(rows).toEqual([
@@ -189,7 +189,7 @@ describe('what counts for a user', () => {
     await garden.run("GRANT GROUP 'office' TO USER 'kim@example.org'");
   });
 
-  it('are the permissions of these roles, of all workspaces or of one [SQL-217]', async () => {
+  it('are the permissions of these roles, of all workspaces or of one [SQLACC-008]', async () => {
     const { columns, rows } = await garden.run("SHOW PERMISSIONS FOR USER 'kim@example.org'");
     expect(columns).toEqual(['role', 'path', 'operations', 'workspace']);
     expect(rows).toEqual([
@@ -211,7 +211,7 @@ describe('what counts for a user', () => {
 });
 
 describe('what a caller may not read', () => {
-  it('is in no answer [SQL-218]', async () => {
+  it('is in no answer [SQLACC-009]', async () => {
     for (const sql of ['SHOW ROLES', 'SHOW GROUPS', 'SHOW USERS', 'SHOW SECURITY CONFIG'])
       expect((await garden.run(sql, asPerson('nobody'))).rows).toEqual([]);
     expect((await garden.run("SHOW SECURITY CONFIG FOR 'g'", asPerson('nobody'))).rows).toEqual([]);
@@ -235,7 +235,7 @@ describe('what a caller may not read', () => {
     ]);
   });
 
-  it('does not count as what a property is, nor finds a user [SQL-218]', async () => {
+  it('does not count as what a property is, nor finds a user [SQLACC-009]', async () => {
     const reader = asPerson('names');
     const { rows } = await garden.run('SHOW USERS', reader);
     expect(rows).toContainEqual({
@@ -262,7 +262,7 @@ describe('what a caller may not read', () => {
     ]);
   });
 
-  it('is nothing at all to anonymous callers [SQL-218]', async () => {
+  it('is nothing at all to anonymous callers [SQLACC-009]', async () => {
     const settings = {
       name: garden.client.repository,
       node_type: 'svc:RepoAuthConfig',
@@ -291,7 +291,7 @@ describe('functions about the caller', () => {
   const sql =
     'SELECT SVC_AUTH_CURRENT_USER() AS id, SVC_CURRENT_USER() AS node, SVC_AUTH_CURRENT_WORKSPACE() AS workspace';
 
-  it('answer who it is, as it may see itself [SQL-219]', async () => {
+  it('answer who it is, as it may see itself [SQLACC-012]', async () => {
     await garden.run("ALTER ROLE 'clerk' ADD PERMISSION ALLOW READ PATH '/users/**' EXCEPT FIELDS (status)");
     const [kim] = (await garden.run(sql, asPerson('kim'))).rows;
     expect(kim).toEqual({
@@ -335,7 +335,7 @@ describe('functions about the caller', () => {
     expect(rows).toEqual([{ has }]);
   });
 
-  it('answer for each row, and are not part of a plan [SQL-219]', async () => {
+  it('answer for each row, and are not part of a plan [SQLACC-012]', async () => {
     const { rows } = await garden.run(
       "SELECT name FROM 'g' WHERE SVC_AUTH_HAS_PERMISSION('g:' || path::TEXT, 'update') ORDER BY name",
       asPerson('kim'),

@@ -73,7 +73,7 @@ describe('the examples of statements about access', () => {
 });
 
 describe('roles', () => {
-  it('are changed in every part [SQL-210]', async () => {
+  it('are changed in every part [SQLACC-001]', async () => {
     expect(
       await done(
         "CREATE ROLE 'press' DESCRIPTION 'Writes news' INHERITS ('viewer', '/roles/author', 'later') PERMISSIONS (" +
@@ -155,7 +155,7 @@ describe('roles', () => {
 });
 
 describe('groups', () => {
-  it('are changed in every part [SQL-211]', async () => {
+  it('are changed in every part [SQLACC-002]', async () => {
     expect(await done("CREATE GROUP 'staff' DESCRIPTION 'All' ROLES ('viewer')")).toBe(
       "Group 'staff' created",
     );
@@ -197,7 +197,7 @@ describe('groups', () => {
 });
 
 describe('users', () => {
-  it('are made, changed and removed [SQL-212]', async () => {
+  it('are made, changed and removed [SQLACC-003]', async () => {
     await done("CREATE GROUP 'growers' ROLES ('editor')");
     expect(
       await done(
@@ -319,7 +319,7 @@ describe('users', () => {
 });
 
 describe('settings of workspaces', () => {
-  it('are made for a pattern and changed in every part [SQL-213]', async () => {
+  it('are made for a pattern and changed in every part [SQLACC-004]', async () => {
     expect(await done("ALTER SECURITY CONFIG 'g' SET DEFAULT POLICY 'allow'")).toBe(
       "Security config for 'g' updated",
     );

@@ -22,8 +22,10 @@ import { repositoriesRows } from './rows/repositories.ts';
 import { restExpectationsRows } from './rows/rest-expectations.ts';
 import { revertRows } from './rows/revert.ts';
 import { revisionsRows } from './rows/revisions.ts';
+import { sqlAccessRows } from './rows/sql-access.ts';
 import { sqlExamplesRows } from './rows/sql-examples.ts';
 import { sqlStatementsRows } from './rows/sql-statements.ts';
+import { sqlTreeRows } from './rows/sql-tree.ts';
 import { tagsRows } from './rows/tags.ts';
 import { translationsRows } from './rows/translations.ts';
 import { websocketRows } from './rows/websocket.ts';
@@ -56,6 +58,8 @@ export const requirements: readonly Requirement[] = [
   ...accessControlRows,
   ...identityRows,
   ...sqlStatementsRows,
+  ...sqlAccessRows,
+  ...sqlTreeRows,
   ...assetsRows,
   ...functionsRows,
   ...mcpRows,

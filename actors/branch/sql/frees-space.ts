@@ -1,5 +1,5 @@
 /** The beginnings of statements that only remove something. */
-const removing = /^\s*(?:DELETE|UNRELATE)\b/i;
+const removing = /^\s*(?:DELETE|UNRELATE|DROP)\b/i;
 
 /**
  * Whether a text has only statements that remove something, judged by their first words: it is asked of every command before it

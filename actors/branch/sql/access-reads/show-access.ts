@@ -1,4 +1,4 @@
-import { groupOf, idsIn, userOf } from '#runtime/access/roles/access-nodes.ts';
+import { groupOf, idsIn, strippedId, userOf } from '#runtime/access/roles/access-nodes.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import type { RelationColumn } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { ShowAccessStatement } from '#runtime/sql-syntax/nodes/access-nodes.ts';
@@ -66,8 +66,8 @@ function* rowsOf(
   { names, nodeType, row }: Listing,
 ): Generator<Row | undefined, void> {
   const isLike = like === undefined ? undefined : likeTest(source, source.text(like));
-  const group = inGroup === undefined ? undefined : source.text(inGroup);
-  const role = withRole === undefined ? undefined : source.text(withRole);
+  const group = inGroup === undefined ? undefined : strippedId(source.text(inGroup), '/groups/');
+  const role = withRole === undefined ? undefined : strippedId(source.text(withRole), '/roles/');
   for (const node of source.catalog.all(nodeType)) {
     const isWanted =
       node !== undefined &&

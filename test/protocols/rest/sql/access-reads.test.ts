@@ -99,6 +99,7 @@ describe('SHOW of roles, groups and users', () => {
       expect((await garden.run(`SHOW USERS LIKE '${pattern}'`)).rows).toEqual([may]);
     const named = async (sql: string) => (await garden.run(sql)).rows.map(({ display_name: name }) => name);
     expect(await named("SHOW USERS IN GROUP 'office'")).toEqual(['kim']);
+    expect(await named("SHOW USERS IN GROUP '/groups/office' WITH ROLE '/roles/clerk'")).toEqual(['kim']);
     expect(await named("SHOW USERS WITH ROLE 'clerk'")).toEqual(['kim']);
     expect(await named("SHOW USERS LIKE 'n%' IN GROUP 'office'")).toEqual([]);
     expect(await named("SHOW USERS LIKE '%kim%' IN GROUP 'office' WITH ROLE 'clerk'")).toEqual(['kim']);

@@ -23,7 +23,10 @@ import { sealGuards } from './seal-guards.ts';
 import { snapshotGuards } from './snapshot-guards.ts';
 import { sqlChangeGuards } from './sql-change-guards.ts';
 import { sqlBranchGuards } from './sql-branch-guards.ts';
+import { sqlAccessGuards } from './sql-access-guards.ts';
 import { sqlGuards } from './sql-guards.ts';
+import { sqlSchemaGuards } from './sql-schema-guards.ts';
+import { bulkGuards } from './bulk-guards.ts';
 import { storageGuards } from './storage-guards.ts';
 import { treeGuards } from './tree-guards.ts';
 
@@ -683,6 +686,9 @@ export const guardMutants: readonly GuardMutant[] = [
   ...peopleGuards,
   ...sqlChangeGuards,
   ...sqlBranchGuards,
+  ...sqlAccessGuards,
   ...sqlGuards,
+  ...sqlSchemaGuards,
+  ...bulkGuards,
   ...treeGuards,
 ];

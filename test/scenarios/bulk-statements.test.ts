@@ -265,6 +265,12 @@ describe('a bulk statement that waits', () => {
     await submit('administrator', await admins.account('leaver'));
     const key = await idle.admin('POST', '/api/svc/me/api-keys', { name: 'import' });
     await submit('key', key.json.token);
+    const actor = await before.person(all);
+    const home = actor.claims.home as string;
+    const impersonator = await admins.account('actor', { access_flags: { can_impersonate: true } });
+    await before.add('impersonated');
+    const acting = { headers: { 'x-svc-impersonate': home } };
+    ids.set('impersonated', await before.submit(before.update('impersonated'), impersonator, acting));
     const own = await before.person(all);
     await submit('cancelled', own.access);
 
@@ -276,6 +282,7 @@ describe('a bulk statement that waits', () => {
     await before.setRole(`role-${narrowed.id}`, ['read']);
     expectStatus(await idle.admin('DELETE', `/api/svc/me/api-keys/${key.json.key.key_id}`), 204);
     await admins.change('leaver', { is_active: false });
+    await admins.change('actor', { access_flags: { can_impersonate: false } });
     const cancel = `/management/jobs/${ids.get('cancelled')}/cancel`;
     expectStatus(await idle.request('POST', cancel, { token: own.access }), 200);
     await before.client.branch('gone', { upstream_branch: 'main' });
@@ -299,6 +306,7 @@ describe('a bulk statement that waits', () => {
     ['removed', /The account is not there any more/],
     ['administrator', /The account is deactivated/],
     ['key', /The API key is not valid any more/],
+    ['impersonated', /The account has no can_impersonate/],
   ])('fails when its caller has no access any more: %s [JOB-017]', async (kind, reason) => {
     const { retry_count: retries, status } = await ended(kind);
     expect(status).toEqual({ Failed: expect.stringMatching(reason) });

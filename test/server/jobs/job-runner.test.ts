@@ -23,6 +23,8 @@ const clock = new TestClock();
 /** What a job does is a piece of code of the test. */
 let work: (job: RunningJob) => Promise<JsonValue>;
 let runner: JobRunner;
+/** Jobs whose handler was asked to clean up, with their states then. */
+const cleaned: (readonly [string, JobRecord['state']])[] = [];
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'grove-test-'));
@@ -37,6 +39,7 @@ beforeEach(async () => {
     },
   });
   await queue.prepare(JOB_SCOPE);
+  cleaned.splice(0);
   runner = start(2);
 });
 
@@ -49,7 +52,12 @@ afterEach(async () => {
 });
 
 function start(workers: number): JobRunner {
-  const handlers = [{ type: 'Test', run: (job: RunningJob) => work(job) }];
+  const ended = async ({ id }: Pick<RunningJob, 'id'>): Promise<void> => {
+    const { state } = await find({ id });
+    cleaned.push([id, state]);
+    if (cleaned.length === 1) throw new Error('it is logged');
+  };
+  const handlers = [{ type: 'Test', run: (job: RunningJob) => work(job), ended }];
   const started = new JobRunner({ queue, handlers, clock, log: silentLog, workers });
   started.start();
   return started;
@@ -82,7 +90,7 @@ async function enqueue(request: Partial<JobRequest> = {}): Promise<NewJob> {
   return job;
 }
 
-async function find({ id }: NewJob): Promise<JobRecord> {
+async function find({ id }: Pick<NewJob, 'id'>): Promise<JobRecord> {
   return (await queue.find(JOB_SCOPE, id, engineUser)) as JobRecord;
 }
 
@@ -107,6 +115,43 @@ function untilStopped(job: RunningJob): Promise<never> {
 }
 
 describe('JobRunner', () => {
+  it('has what a handler has kept removed after the outcome is stored, and not while it may be needed', async () => {
+    let attempts = 0;
+    work = async () => {
+      attempts += 1;
+      if (attempts === 1) throw new Error('try again');
+      return null;
+    };
+    const done = await enqueue();
+    await reached(done, ({ retries }) => retries === 1);
+    await quiet();
+    expect(cleaned).toEqual([]);
+    await reached(done, inState('completed'));
+    work = () => Promise.reject(new ServiceError('VALIDATION_FAILED', 'never'));
+    const failed = await enqueue();
+    await reached(failed, inState('failed'));
+    work = untilStopped;
+    const cancelled = await enqueue();
+    await reached(cancelled, inState('running'));
+    await queue.cancel(JOB_SCOPE, cancelled.id, { caller: engineUser });
+    await quiet();
+    expect(cleaned).toEqual([
+      [done.id, 'completed'],
+      [failed.id, 'failed'],
+    ]);
+  });
+
+  it('has nothing removed of a job that was lost before its result was told', async () => {
+    const job = await enqueue();
+    work = async () => {
+      await queue.cancel(JOB_SCOPE, job.id, { caller: engineUser });
+      return 'late';
+    };
+    await reached(job, inState('cancelled'));
+    await quiet();
+    expect(cleaned).toEqual([]);
+  });
+
   it('does a job and keeps its result, the tenant and the payload being known to the handler', async () => {
     let seen: RunningJob | undefined;
     work = (job) => {

@@ -1,0 +1,134 @@
+import type { GuardMutant } from './guard-mutant.ts';
+
+const submittedTests = ['test/actors/jobs/submitted-jobs.test.ts'];
+const bulkTests = ['test/server/jobs/bulk-sql.test.ts'];
+const progressTests = ['test/actors/branch/sql/changes/bulk-progress.test.ts'];
+const callerTests = ['test/server/jobs/statement-callers.test.ts'];
+const scenarioTests = ['test/scenarios/bulk-statements.test.ts'];
+const runnerTests = ['test/server/jobs/job-runner.test.ts'];
+
+const jobsActor = 'actors/jobs/jobs-actor.ts';
+const progress = 'actors/branch/sql/changes/bulk-progress.ts';
+
+/** The safety guards of statements that are done as jobs. */
+export const bulkGuards: readonly GuardMutant[] = [
+  {
+    guard: 'a job is read by the caller who has submitted it, and by no other',
+    file: jobsActor,
+    from: 'submitter === principalKey(principal)',
+    to: 'submitter !== undefined',
+    tests: submittedTests,
+  },
+  {
+    guard: 'an anonymous caller reads no job of another one',
+    file: jobsActor,
+    from: "principal.kind !== 'anonymous' && ",
+    to: '',
+    tests: submittedTests,
+  },
+  {
+    guard: 'a caller of another tenant with the same id reads no job',
+    file: jobsActor,
+    from: 'return caller.principal.tenant === this.#tenant && isSubmitter(job, caller);',
+    to: 'return isSubmitter(job, caller);',
+    tests: submittedTests,
+  },
+  {
+    guard: 'a job is cancelled only by those who may read it',
+    file: jobsActor,
+    from: 'this.#requireReadable(command.id, turn, turn.caller);',
+    to: '',
+    tests: submittedTests,
+  },
+  {
+    guard: 'active jobs of one caller are bounded',
+    file: 'actors/jobs/job-transitions.ts',
+    from: 'submittedJobs(turn, submitter) >= SUBMITTED_JOBS_MAX',
+    to: 'submittedJobs(turn, submitter) >= 10 * SUBMITTED_JOBS_MAX',
+    tests: submittedTests,
+  },
+  {
+    guard: 'a part that is done is not done again',
+    file: progress,
+    from: 'part <= known.parts',
+    to: 'part < known.parts',
+    tests: progressTests,
+  },
+  {
+    guard: 'a part is done after the one before it',
+    file: progress,
+    from: 'if (part !== (known?.parts ?? 0) + 1)',
+    to: 'if (false)',
+    tests: progressTests,
+  },
+  {
+    guard: 'a job whose progress may have been removed is not begun',
+    file: progress,
+    from: 'turn.ageMs(createdMs(job)) > BEGUN_WITHIN_MS',
+    to: 'turn.ageMs(createdMs(job)) > 2 * BEGUN_WITHIN_MS',
+    tests: progressTests,
+  },
+  {
+    guard: 'progress is removed only of jobs that are not begun any more',
+    file: progress,
+    from: 'turn.ageMs(createdMs(key.slice(PREFIX.length))) <= FORGOTTEN_MS',
+    to: 'turn.ageMs(createdMs(key.slice(PREFIX.length))) <= 0',
+    tests: progressTests,
+  },
+  {
+    guard: 'the progress of a job is kept until its outcome is stored',
+    file: 'server/jobs/job-runner.ts',
+    from: 'if (await this.#queue.complete(this.#claim, result)) await this.#cleanUp();',
+    to: 'await this.#queue.complete(this.#claim, result); await this.#cleanUp();',
+    tests: runnerTests,
+  },
+  {
+    guard: 'the progress of a job that is tried again is kept',
+    file: 'server/jobs/job-runner.ts',
+    from: "if (outcome !== 'dead') return;",
+    to: '',
+    tests: runnerTests,
+  },
+  {
+    guard: 'a statement is not continued by a worker that was told to stop',
+    file: 'server/jobs/bulk-sql.ts',
+    from: "if (this.#job.signal.aborted) throw new ServiceError('REQUEST_CANCELLED');",
+    to: '',
+    tests: bulkTests,
+  },
+  {
+    guard: 'a statement that was restored elsewhere does not act for a caller of another tenant',
+    file: 'server/jobs/statement-callers.ts',
+    from: 'if (principal.tenant !== job.tenant)',
+    to: 'if (false)',
+    tests: callerTests,
+  },
+  {
+    guard: 'a statement acts as a user only while its administrator may',
+    file: 'server/jobs/statement-callers.ts',
+    from: '        await admins.present(principal);\n        return principal;',
+    to: '        return principal;',
+    tests: scenarioTests,
+  },
+  {
+    guard: 'a statement ends with the account of its identity',
+    file: 'server/jobs/statement-callers.ts',
+    from: '        await identities.present(principal);\n',
+    to: '',
+    tests: scenarioTests,
+  },
+  {
+    guard: 'a statement ends with the account of its administrator',
+    file: 'protocols/admin/admin-access.ts',
+    from: "    if (!state.isActive) throw new ServiceError('ACCOUNT_DISABLED');\n",
+    to: '',
+    tests: scenarioTests,
+  },
+  {
+    guard: 'a statement ends with the API key that has submitted it',
+    file: 'protocols/admin/admin-access.ts',
+    from: "if (caller === undefined) throw new ServiceError('UNAUTHORIZED', 'The API key is not valid any more');",
+    to: 'if (caller === undefined) return state.caller.principal;',
+    tests: scenarioTests,
+  },
+];

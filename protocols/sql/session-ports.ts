@@ -12,10 +12,10 @@ import type { Revision } from '#runtime/content/revision.ts';
 import type { Delivery, Router } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import type { BranchStatement, UseBranchStatement } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
-import type { FoundBranch, FoundRepository } from '../rest/access/found-branch.ts';
-import type { RepositoryDirectory } from '../rest/access/repository-directory.ts';
-import type { BranchProvisioning } from '../rest/ports.ts';
-import type { Soon } from '../rest/soon.ts';
+import type { FoundBranch, FoundRepository } from '#protocols/rest/access/found-branch.ts';
+import type { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
+import type { BranchProvisioning } from '#protocols/rest/ports.ts';
+import type { Soon } from '#protocols/rest/soon.ts';
 import type { SessionRows } from './session-rows.ts';
 
 /** A statement about the branches of the repository. Which branch the session uses is the session's own business. */

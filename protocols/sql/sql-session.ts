@@ -8,7 +8,7 @@ import type {
 } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
-import { afterwards, type Soon } from '../rest/soon.ts';
+import { afterwards, type Soon } from '#protocols/rest/soon.ts';
 import { enqueueStatement } from './bulk-statement.ts';
 import { changeCommand, readQuery, type TransactionEnd, transactionCommand } from './sent-messages.ts';
 import { requireFewCommands } from './session-limits.ts';

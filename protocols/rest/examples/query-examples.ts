@@ -90,6 +90,22 @@ export const queryExamples: readonly Exchange[] = [
     isExcerpt: true,
   },
   {
+    operation: 'runSql',
+    name: 'transaction',
+    summary: 'What a change would do: the transaction is not committed.',
+    body: {
+      sql: "BEGIN; UPDATE 'content' SET name = $1 WHERE path = '/rivers' RETURNING name, path",
+      params: ['streams'],
+    },
+    status: 200,
+    answer: {
+      columns: ['name', 'path'],
+      rows: [{ name: 'streams', path: '/streams' }],
+      row_count: 1,
+      execution_time_ms: 2.5,
+    },
+  },
+  {
     operation: 'runSqlOnBranch',
     summary: 'How a statement would be run.',
     parameters: { branch: 'main' },

@@ -23,6 +23,7 @@ import { askBranch, likelyBranchNamed, replyOf, sendCommand } from '../access/br
 import type { FoundBranch } from '../access/found-branch.ts';
 import { isHiddenFrom } from '../access/hidden-branch.ts';
 import { heldLock, lockParameter } from '../lock-precondition.ts';
+import type { DefinitionsContext } from '../schema/definitions.ts';
 import type { BranchesContext } from '../versioning/branches.ts';
 import { callerOf, deliveryOf } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
@@ -30,9 +31,12 @@ import { singleHeader } from '../single-header.ts';
 import { afterwards, type Soon } from '../soon.ts';
 
 /** Dependencies of the routes of SQL. */
-export interface SqlContext extends BranchesContext {
+export interface SqlContext extends BranchesContext, DefinitionsContext {
   readonly bulk: BulkStatements;
 }
+
+/** Statements that may make the branch build an index have one of these words. */
+const mayIndex = /\b(?:nodetype|mixin)\b/i;
 
 /**
  * Runs the statements of one request. Each command has an idempotency key of its own, made of that of the request and the number of
@@ -91,6 +95,7 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
     const delivery = command.dryRun === true ? { caller: this.#caller } : this.#deliveryOf(step);
     const changed = await sendCommand<SqlChanged>(this.#context, this.#request, found, command, delivery);
     this.#note(changed.revision);
+    if (mayIndex.test(command.sql)) await this.#context.jobs.indexBuildListed(found.actor);
     return changed;
   }
 

@@ -63,6 +63,7 @@ import type { LendBranch } from './sql-messages.ts';
 import type { LentBranch } from './sql/branch-tables.ts';
 import { changeBySql } from './sql/changes/change-by-sql.ts';
 import { changeSomeBySql, forgetBulk, matchBySql, readBulk } from './sql/changes/bulk-statements.ts';
+import { recallChanged, shortenChanged } from './sql/changes/recall-changed.ts';
 import { freesSpace } from './sql/frees-space.ts';
 import { runSql } from './sql/run-sql.ts';
 import { becomeFork, moveHead } from './history/move-head.ts';
@@ -302,13 +303,15 @@ class BranchBehaviour implements ActorBehaviour {
   }
 
   shorten(result: unknown, wholeMax: number): unknown {
-    return shortenWritten(result, wholeMax);
+    return shortenChanged(shortenWritten(result, wholeMax), wholeMax);
   }
 
   *recall(kept: unknown, command: BranchCommand, turn: Turn): Generator<undefined, unknown> {
     const found = this.#policies.find(turn.caller.principal);
     if (found !== undefined) turn.usePolicy('next' in found ? yield* found : found);
-    return yield* recallWritten(this.#state, kept, command, turn);
+    return command.type === 'ChangeBySql'
+      ? yield* recallChanged(this.#state, kept, command, turn)
+      : yield* recallWritten(this.#state, kept, command, turn);
   }
 
   /** With the first command, because only a command can announce. What a dry run writes and announces is undone. */

@@ -84,8 +84,8 @@ export function* changeSomeBySql(
   const done = donePart(edit.turn, command);
   if (done !== undefined) return done;
   const { ids, parameters, sql } = command;
-  const { turn, writer } = edit;
-  const queries = new TurnQueries(edit);
+  const { state, turn, writer } = edit;
+  const queries = new TurnQueries(state, turn);
   try {
     const bound = yield* bulkStatement(sql, yield* queries.scopeOf(sql, parameters));
     edit.checkSize(ids.length);

@@ -1,18 +1,14 @@
-import { ServiceError } from '#runtime/errors/service-error.ts';
-import { Execution } from '#runtime/sql-exec/execution.ts';
 import { type ParsedStatement, parseStatementsInSteps } from '#runtime/sql-syntax/parse-statements.ts';
 import type { CommitInfo } from '../../commit-messages.ts';
 import type { EditScope } from '../../edit-scope.ts';
 import type { ChangeBySql, SqlChanged } from '../../sql-messages.ts';
-import { RowText } from '../row-text.ts';
 import { inStatement } from '../statement-number.ts';
+import { answerText } from './answer-text.ts';
 import type { StatementResult } from './change-context.ts';
 import type { DataChange } from './data/data-change.ts';
+import { noteReturned } from './returned-nodes.ts';
 import { runChange } from './run-change.ts';
 import { TurnQueries } from './turn-queries.ts';
-
-/** Most bytes of the rows of an answer: it is one text, which is made before anything is durable. */
-export const ANSWER_BYTES_MAX: number = 16 * 1_048_576;
 
 /** Actor of the revision of a transaction that names none. */
 const TRANSACTION_ACTOR = 'sql-client';
@@ -23,18 +19,19 @@ const TRANSACTION_MESSAGE = 'SQL transaction';
 /** Runs statements that write as one revision. @see sql-messages.ts, ChangeBySql */
 export function* changeBySql(edit: EditScope, command: ChangeBySql): Generator<undefined, SqlChanged> {
   const { isTransaction, parameters, sql } = command;
-  const { turn } = edit;
-  const queries = new TurnQueries(edit);
+  const { state, turn } = edit;
+  const queries = new TurnQueries(state, turn);
   try {
     const scope = yield* queries.scopeOf(sql, parameters);
     const statements = yield* parseStatementsInSteps(sql);
     const change: DataChange = { edit, scope, source: sql, queries, isTransaction };
     const last = yield* runAll(change, statements);
-    const rows = yield* textOf(edit, last);
-    const columns = new RowText(new Execution(turn.budget), last.columns).keys;
+    const answer = yield* answerText(turn.budget, last);
     const message = isTransaction || statements.length > 1 ? TRANSACTION_MESSAGE : last.message;
     const revision = command.dryRun === true ? yield* undone(edit) : yield* recorded(edit, command, message);
-    return { revision, columns, rows, rowCount: last.rows.length };
+    const changed: SqlChanged = { revision, ...answer };
+    noteReturned(changed, last.returned);
+    return changed;
   } finally {
     queries.close();
   }
@@ -54,7 +51,7 @@ function* runAll(
     } catch (error) {
       throw statements.length === 1 ? error : inStatement(error, index + 1);
     }
-    yield;
+    if (index < statements.length - 1) yield;
   }
   return result;
 }
@@ -79,30 +76,4 @@ function* undone({ state, turn }: EditScope): Generator<undefined, null> {
   // Schemas may be kept that the undone statements have made.
   state.commandSchemas.forget();
   return null;
-}
-
-/** The rows of an answer as a JSON array. @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` when it is too long */
-function* textOf({ turn }: EditScope, { columns, rows }: StatementResult): Generator<undefined, string> {
-  const execution = new Execution(turn.budget);
-  const text = new RowText(execution, columns);
-  const pieces: string[] = [];
-  let bytes = 0;
-  for (const [index, row] of rows.entries()) {
-    if (index > 0) pieces.push(',');
-    for (const piece of text.pieces(row)) {
-      bytes += Buffer.byteLength(piece) + 1;
-      if (bytes > ANSWER_BYTES_MAX) throw answerTooLong();
-      pieces.push(piece);
-      if (piece.length > 0 && execution.isDue) yield;
-    }
-  }
-  return `[${pieces.join('')}]`;
-}
-
-function answerTooLong(): ServiceError {
-  const mebibytes = ANSWER_BYTES_MAX / 1_048_576;
-  return new ServiceError(
-    'REQUEST_TOO_EXPENSIVE',
-    `The rows of the answer take more than ${mebibytes} MiB; return fewer columns, or read the nodes afterwards.`,
-  );
 }

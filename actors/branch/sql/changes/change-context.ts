@@ -19,6 +19,15 @@ export interface StatementResult {
   readonly rows: readonly Row[];
   /** The message of the revision, if the statement is the only one of it: `Updated node: <id>`. */
   readonly message: string;
+  /** The nodes that the rows of a RETURNING are about. */
+  readonly returned?: ReturnedNodes;
+}
+
+/** Nodes that a statement has returned. */
+export interface ReturnedNodes {
+  readonly ids: readonly string[];
+  /** Whether the rows are those before the statement: of a deletion. */
+  readonly areBefore: boolean;
 }
 
 /** Runs a statement of one kind. Yields where the work may pause. It does not finish the edit. */

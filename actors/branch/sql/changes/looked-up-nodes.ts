@@ -23,7 +23,7 @@ export class LookedUpNodes implements Tables {
   /** @throws {ServiceError} `WORKSPACE_NOT_FOUND` */
   *choose({ conditions, table, wanted }: TableRead): Generator<undefined, TableAccess> {
     assert(table.kind === 'nodes', 'only nodes have ids');
-    const nodes = new NodeTable(this.#tables, table, conditions, this.#execution, undefined);
+    const nodes = new NodeTable(this.#tables, table, conditions, this.#execution, this.#tables.moment);
     yield* nodes.findTargets();
     const source = { kind: 'ids', ids: this.#ids } as const;
     return {

@@ -10,7 +10,7 @@ import { textType } from '#runtime/sql-values/types/basic-types.ts';
 import { changeAccess } from './access/change-access.ts';
 import type { StatementResult } from './change-context.ts';
 import { changeData } from './data/change-data.ts';
-import type { DataChange } from './data/data-change.ts';
+import { type DataChange, isLongText } from './data/data-change.ts';
 import { changeSchema } from './schema/change-schema.ts';
 import { changeTree } from './tree/change-tree.ts';
 
@@ -96,7 +96,7 @@ function* query(
   isLast: boolean,
 ): Generator<undefined, StatementResult> {
   const bound = bindStatement(statement.query, source, scope);
-  yield;
+  if (isLongText(source)) yield;
   if (isLast) return { ...(yield* queries.rows(bound)), message: '' };
   yield* queries.unseen(bound);
   return { columns: [], rows: [], message: '' };

@@ -8,7 +8,9 @@ import type { BoundStatement, RelationColumn } from '#runtime/sql-plan/bound/bou
 import type { StatementScope } from '#runtime/sql-plan/ports.ts';
 import type { AccessReadStatement } from '#runtime/sql-syntax/nodes/access-nodes.ts';
 import type { ExplainStatement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
-import type { EditScope } from '../../edit-scope.ts';
+import type { BranchState } from '../../branch-state.ts';
+import type { Turn } from '#runtime/commit/behaviour.ts';
+import type { Revision } from '#runtime/content/revision.ts';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { readAccess } from '../access-reads/read-access.ts';
@@ -33,24 +35,26 @@ export interface KeptRows {
  * before one is used, because writing changes what a scan would find next. It must be closed.
  */
 export class TurnQueries {
-  readonly #edit: EditScope;
+  readonly #state: BranchState;
+  readonly #turn: Turn;
   readonly #branches: OpenBranches;
   readonly #own: BranchTables;
   #keptBytes = 0;
 
-  constructor(edit: EditScope) {
-    const { state, turn } = edit;
+  /** @param moment the revision that is read; absent: what the command has written so far */
+  constructor(state: BranchState, turn: Turn, moment?: Revision) {
     const schemas = state.commandSchemas;
-    this.#edit = edit;
-    this.#branches = new OpenBranches({ state, context: turn, reader: turn, schemas, moment: undefined });
+    this.#state = state;
+    this.#turn = turn;
+    this.#branches = new OpenBranches({ state, context: turn, reader: turn, schemas, moment });
     this.#own = this.#branches.own;
   }
 
   /** What the statements of the command may name. @param sql their text; yields where the work may pause */
   *scopeOf(sql: string, parameters: readonly JsonValue[]): Generator<undefined, StatementScope> {
-    const { state, turn } = this.#edit;
+    const turn = this.#turn;
     const caller = yield* statementCaller(this.#own, sql);
-    return { ...statementScope(state, turn.caller, turn.wallMs, parameters), caller };
+    return { ...statementScope(this.#state, turn.caller, turn.wallMs, parameters), caller };
   }
 
   /** All rows of a query. @throws {ServiceError} those of the query; `REQUEST_TOO_EXPENSIVE` when they take too much memory */
@@ -118,13 +122,13 @@ export class TurnQueries {
   *explained(explain: ExplainStatement, text: string, scope: StatementScope): Generator<undefined, string> {
     const execution = this.#begin();
     const tables = new NodeTables(this.#own, execution);
-    const clock = (): number => this.#edit.state.clock.monotonicMs();
+    const clock = (): number => this.#state.clock.monotonicMs();
     return yield* explainedPlan(explain, text, { scope, tables, execution, clock });
   }
 
   /** Gives back the memory of all rows so far: nothing of them is used any more. */
   release(): void {
-    this.#edit.turn.budget.free(this.#keptBytes);
+    this.#turn.budget.free(this.#keptBytes);
     this.#keptBytes = 0;
   }
 
@@ -135,7 +139,7 @@ export class TurnQueries {
 
   /** What was written since the last query does not count as work of its rows. */
   #begin(): Execution {
-    return new Execution(this.#edit.turn.budget);
+    return new Execution(this.#turn.budget);
   }
 
   *#kept(statement: BoundStatement, tables: Tables, execution: Execution): Generator<undefined, KeptRows> {
@@ -155,7 +159,7 @@ export class TurnQueries {
   #add(rows: Row[], batch: readonly Row[]): void {
     for (const row of batch) {
       const bytes = rowBytes(row);
-      this.#edit.turn.budget.keep(bytes);
+      this.#turn.budget.keep(bytes);
       this.#keptBytes += bytes;
       rows.push(row);
     }

@@ -4,7 +4,7 @@ import type { BoundChange, BoundDelete, BoundUpdate } from '#runtime/sql-plan/bo
 import type { DataStatement } from '#runtime/sql-syntax/nodes/data-nodes.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
 import type { StatementResult } from '../change-context.ts';
-import type { DataChange } from './data-change.ts';
+import { type DataChange, isLongText } from './data-change.ts';
 import { deleteNodes } from './delete-nodes.ts';
 import { insertRows } from './insert-rows.ts';
 import { updateNodes } from './update-nodes.ts';
@@ -15,7 +15,7 @@ export function* changeData(
   statement: DataStatement,
 ): Generator<undefined, StatementResult> {
   const bound = bindChange(statement, change.source, change.scope);
-  yield;
+  if (isLongText(change.source)) yield;
   if (bound.kind !== 'insert') requireHere(change, statement, bound);
   return yield* run(change, bound);
 }

@@ -1,5 +1,5 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { BoundReturning } from '#runtime/sql-plan/bound/bound-change.ts';
+import type { BoundChange, BoundReturning } from '#runtime/sql-plan/bound/bound-change.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import { isPath } from '../../tables/find-paths.ts';
 import { isNodeId } from '#runtime/content/content-node.ts';
@@ -14,6 +14,14 @@ export interface DataChange extends ChangeContext {
   readonly queries: TurnQueries;
   /** Whether the statement may change many nodes here; otherwise that is the work of a job. */
   readonly isTransaction: boolean;
+}
+
+/** Characters of a text whose statements take so long to be bound that the work pauses behind it. */
+const LONG_TEXT = 8_192;
+
+/** Whether binding a statement of a text may take some milliseconds. A command that never pauses costs much less. */
+export function isLongText(source: string): boolean {
+  return source.length > LONG_TEXT;
 }
 
 /** The place that a point statement names; undefined for one that no node can have. */
@@ -38,14 +46,15 @@ export function* returnedRows(
 
 /** The answer of a statement: the rows of its RETURNING, or how many rows it has written. */
 export function answerOf(
-  returning: BoundReturning | undefined,
+  { kind, returning }: BoundChange,
   rows: readonly Row[],
-  count: number,
+  ids: readonly string[],
   message: string,
 ): StatementResult {
-  if (returning === undefined) return affectedRows(count, message);
+  if (returning === undefined) return affectedRows(ids.length, message);
+  const returned = { ids, areBefore: kind === 'delete' };
   const columns = returning.output.map(({ expression, name }) => ({ name, type: expression.type }));
-  return { columns, rows, message };
+  return { columns, rows, message, returned };
 }
 
 /** The same error, saying at its end which of several rows it is about. @param number of the row, from 1 */

@@ -28,7 +28,7 @@ export function* deleteNodes(change: DataChange, bound: BoundDelete): Generator<
     yield;
   }
   const message = point === undefined ? 'SQL DELETE' : `Deleted node: ${ids[0] ?? ''}`;
-  return answerOf(returning, rows, ids.length, message);
+  return answerOf(bound, rows, ids, message);
 }
 
 /**

@@ -38,12 +38,12 @@ export function* insertRows(change: DataChange, bound: BoundInsert): Generator<u
     } catch (error) {
       throw rows.length === 1 ? error : ofRow(error, index + 1);
     }
-    yield;
+    if (index < rows.length - 1) yield;
   }
   const ids = written.map(({ id }) => id);
   const { returning } = bound;
   const returned = returning === undefined ? [] : yield* returnedRows(queries, returning, ids);
-  return answerOf(returning, returned, rows.length, messageOf(bound, written));
+  return answerOf(bound, returned, ids, messageOf(bound, written));
 }
 
 function messageOf({ isUpsert }: BoundInsert, written: readonly Written[]): string {

@@ -21,7 +21,7 @@ export function* updateNodes(change: DataChange, bound: BoundUpdate): Generator<
   const ids = point === undefined ? yield* updateMatched(change, bound) : yield* updatePoint(change, bound, point);
   const rows = returning === undefined ? [] : yield* returnedRows(change.queries, returning, ids);
   const message = point === undefined ? 'SQL UPDATE' : `Updated node: ${ids[0]}`;
-  return answerOf(returning, rows, ids.length, message);
+  return answerOf(bound, rows, ids, message);
 }
 
 function* updatePoint(
@@ -32,11 +32,12 @@ function* updatePoint(
   const { by, value } = point;
   const { workspace } = bound;
   const place = placeOf(point);
-  const missing = nodeNotFound(by === 'id' ? { id: value ?? 'NULL' } : { path: value ?? 'NULL' });
-  if (place === undefined) throw missing;
+  const named = value ?? 'NULL';
+  if (place === undefined) throw nodeNotFound(by === 'id' ? { id: named } : { path: named });
   const record = yield* edit.requireNode(workspace, place, operationOf(bound));
-  const [row] = yield* queries.rowsOf([record.id], () => bound.matched);
-  if (row === undefined) throw missing;
+  const row = yield* queries.rowOf(record, bound.matched);
+  // A condition on an id or path that was found holds.
+  if (row === undefined) throw nodeNotFound(place);
   yield* updateFields(edit, workspace, record, updatedFields(bound.columns, row.slice(1)));
   return [record.id];
 }

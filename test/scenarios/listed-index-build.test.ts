@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { armCrashPoint } from '#runtime/commit/crash-point.ts';
-import { ContentClient } from '#test/support/content-client.ts';
+import { ContentClient, expectStatus } from '#test/support/content-client.ts';
 import { JobsClient } from '#test/support/jobs-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 
@@ -8,11 +8,9 @@ import { startServer, type TestServer } from '#test/support/server.ts';
 const NODES = 400;
 
 let server: TestServer;
-let client: ContentClient;
 
 beforeAll(async () => {
   server = await startServer();
-  client = await ContentClient.on(server);
 });
 afterAll(() => server.close());
 
@@ -21,28 +19,41 @@ function itemType(isIndexed: boolean): object {
   return { name: 'test:Item', properties: [rank] };
 }
 
-it('the job that builds an index is listed when the write that needs it is answered', async () => {
-  const space = await client.workspace();
-  await client.defineType(itemType(false));
-  for (let from = 0; from < NODES; from += 50) {
-    const numbers = Array.from({ length: 50 }, (_, number) => from + number);
-    await Promise.all(
-      numbers.map((rank) =>
-        space.post('/', { name: `n${rank}`, node_type: 'test:Item', properties: { rank } }),
-      ),
-    );
-  }
-  // The owner of the branch, which enqueues the job in any case, is late.
-  let isLate = false;
-  const disarm = armCrashPoint('before-job-announced', 1, () => {
-    isLate = true;
-    throw new Error('later');
-  });
-  await client.defineType(itemType(true));
-  const jobs = new JobsClient(server, server.adminToken);
-  const job = await jobs.named(`PropertyIndexBuild(${client.repository}/main)`);
-  disarm();
-  expect(isLate).toBe(true);
-  expect(job).toBeDefined();
-  expect(await jobs.ended(job.id)).toMatchObject({ status: 'Completed' });
-});
+/** Ways to ask for an index. */
+const ways: Readonly<Record<string, (client: ContentClient) => Promise<unknown>>> = {
+  'a definition': (client) => client.defineType(itemType(true)),
+  'a statement of SQL': async (client) => {
+    const sql = "ALTER NODETYPE 'test:Item' MODIFY PROPERTY rank Number PROPERTY_INDEX";
+    expectStatus(await server.admin('POST', `/api/sql/${client.repository}`, { sql }), 200);
+  },
+};
+
+it.each(Object.keys(ways))(
+  'the job that builds an index is listed when %s that needs it is answered',
+  async (way) => {
+    const client = await ContentClient.on(server);
+    const space = await client.workspace();
+    await client.defineType(itemType(false));
+    for (let from = 0; from < NODES; from += 50) {
+      const numbers = Array.from({ length: 50 }, (_, number) => from + number);
+      await Promise.all(
+        numbers.map((rank) =>
+          space.post('/', { name: `n${rank}`, node_type: 'test:Item', properties: { rank } }),
+        ),
+      );
+    }
+    // The owner of the branch, which enqueues the job in any case, is late.
+    let isLate = false;
+    const disarm = armCrashPoint('before-job-announced', 1, () => {
+      isLate = true;
+      throw new Error('later');
+    });
+    await ways[way]?.(client);
+    const jobs = new JobsClient(server, server.adminToken);
+    const job = await jobs.named(`PropertyIndexBuild(${client.repository}/main)`);
+    disarm();
+    expect(isLate).toBe(true);
+    expect(job).toBeDefined();
+    expect(await jobs.ended(job.id)).toMatchObject({ status: 'Completed' });
+  },
+);

@@ -14,7 +14,7 @@ import { missingTarget, requireNewName, storedTarget, targets } from './definiti
 import { StatementValues } from './statement-values.ts';
 
 /** Estimated nanoseconds to check and store a definition, and for each step of writing index rows anew. */
-const DEFINITION_WORK = 5_000_000;
+const DEFINITION_WORK = 10_000_000;
 const STEP_WORK = 100_000;
 
 /**

@@ -500,7 +500,7 @@ describe('ALTER', () => {
 });
 
 describe('DROP', () => {
-  it('removes a definition and leaves its nodes [SQL-019]', async () => {
+  it('removes a definition and leaves its nodes [SQL-019, SQL-082]', async () => {
     await rows("CREATE NODETYPE 'grow:Gone'");
     await rows("INSERT INTO 'g' (path, node_type) VALUES ('/gone', 'grow:Gone')");
     const dropped = await run("DROP NODETYPE 'grow:Gone' CASCADE");
@@ -515,7 +515,7 @@ describe('DROP', () => {
     ]);
   });
 
-  it('needs a definition, unless IF EXISTS stands there', async () => {
+  it('needs a definition, unless IF EXISTS stands there [SQL-082]', async () => {
     await expect(rows("DROP NODETYPE 'grow:Gone'")).rejects.toMatchObject({
       code: 'NODE_TYPE_NOT_FOUND',
       message: "NodeType 'grow:Gone' not found",
@@ -557,7 +557,7 @@ describe('a transaction', () => {
     return (record as JsonObject).changed_node_types;
   };
 
-  it('defines types and writes their nodes in one revision', async () => {
+  it('defines types and writes their nodes in one revision [SQL-083]', async () => {
     const done = await run(
       `CREATE MIXIN 'grow:Sized' PROPERTIES (size Number REQUIRED);
       CREATE NODETYPE 'grow:Pot' MIXINS ('grow:Sized');
@@ -575,7 +575,7 @@ describe('a transaction', () => {
     expect(await definition('mixin', 'grow:Sized')).toMatchObject({ version: 2 });
   });
 
-  it('leaves nothing when one of its statements fails', async () => {
+  it('leaves nothing when one of its statements fails [SQL-083]', async () => {
     await expect(
       run(
         "CREATE NODETYPE 'grow:Half'; ALTER NODETYPE 'grow:Pot' SET ICON = 'x'; DROP NODETYPE 'grow:None'",
@@ -603,6 +603,11 @@ describe('a transaction', () => {
         code: 'VALIDATION_FAILED',
       },
     );
+  });
+
+  it('counts its statements as work of the request', async () => {
+    const sql = "DROP MIXIN IF EXISTS 'x:None';".repeat(3_001);
+    await expect(run(sql, { isTransaction: true })).rejects.toMatchObject({ code: 'REQUEST_TOO_EXPENSIVE' });
   });
 
   it('reports a definition once', async () => {
@@ -636,7 +641,7 @@ describe('access', () => {
     "ALTER NODETYPE 'x:None' SET ICON = 'x'",
     "DROP ARCHETYPE IF EXISTS 'x'",
     "DROP MIXIN 'grow:Tagged'",
-  ])('is that of an administrator, whatever there is: %s', async (sql) => {
+  ])('is that of an administrator, whatever there is: %s [SQL-084]', async (sql) => {
     await expect(run(sql, { caller: nobody })).rejects.toMatchObject({
       code: 'FORBIDDEN',
       message: 'Only an administrator of the tenant may do this',

@@ -4,7 +4,7 @@ const submittedTests = ['test/actors/jobs/submitted-jobs.test.ts'];
 const bulkTests = ['test/server/jobs/bulk-sql.test.ts'];
 const progressTests = ['test/actors/branch/sql/changes/bulk-progress.test.ts'];
 const callerTests = ['test/server/jobs/statement-callers.test.ts'];
-const scenarioTests = ['test/scenarios/bulk-statements.test.ts'];
+const adminTests = ['test/protocols/admin/admin-access.test.ts'];
 const runnerTests = ['test/server/jobs/job-runner.test.ts'];
 
 const jobsActor = 'actors/jobs/jobs-actor.ts';
@@ -108,27 +108,27 @@ export const bulkGuards: readonly GuardMutant[] = [
     file: 'server/jobs/statement-callers.ts',
     from: '        await admins.present(principal);\n        return principal;',
     to: '        return principal;',
-    tests: scenarioTests,
+    tests: callerTests,
   },
   {
     guard: 'a statement ends with the account of its identity',
     file: 'server/jobs/statement-callers.ts',
     from: '        await identities.present(principal);\n',
     to: '',
-    tests: scenarioTests,
+    tests: callerTests,
   },
   {
     guard: 'a statement ends with the account of its administrator',
     file: 'protocols/admin/admin-access.ts',
     from: "    if (!state.isActive) throw new ServiceError('ACCOUNT_DISABLED');\n",
     to: '',
-    tests: scenarioTests,
+    tests: adminTests,
   },
   {
     guard: 'a statement ends with the API key that has submitted it',
     file: 'protocols/admin/admin-access.ts',
     from: "if (caller === undefined) throw new ServiceError('UNAUTHORIZED', 'The API key is not valid any more');",
     to: 'if (caller === undefined) return state.caller.principal;',
-    tests: scenarioTests,
+    tests: adminTests,
   },
 ];

@@ -150,6 +150,23 @@ describe('a bulk statement', () => {
     expect(await site.counts('old')).toEqual([]);
   });
 
+  it('is any statement with another condition than one id or one path [SQLEX-064, SQLEX-069, SQL-051]', async () => {
+    const name = site.space.name;
+    await site.client.defineType({ name: 'grow:Bed', properties: [] });
+    const { id } = await site.space.add('/', 'p', {}, 'grow:Bed');
+    const statements = [
+      `UPDATE '${name}' SET name = 'q' WHERE node_type = 'grow:Bed'`,
+      `DELETE FROM '${name}' WHERE id IN ('${id}', 'p2')`,
+    ];
+    const results = [];
+    for (const sql of statements) results.push((await site.jobs.ended(await site.submit(sql))).result);
+    expect(results).toEqual([
+      { matched: 1, changed: 1, skipped: 0 },
+      { matched: 1, changed: 1, skipped: 0 },
+    ]);
+    expectStatus(await site.space.get('/q'), 404);
+  });
+
   it('is refused at once where it is not valid, and makes no job', async () => {
     const name = site.space.name;
     const before = (await site.jobs.data('GET', '?limit=1000')).length;

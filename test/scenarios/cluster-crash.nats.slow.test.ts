@@ -116,3 +116,78 @@ describe('jobs of a cluster whose members die', () => {
     expect(done.filter(({ retry_count }) => retry_count === 0).length).toBeGreaterThan(0);
   });
 });
+
+describe('bulk statements of a cluster whose members die', () => {
+  const repository = 'bulk';
+  const sqlPath = `/api/sql/${repository}`;
+  /** A revision of a statement has 250 of them. */
+  const nodes = 1_500;
+  const counters = ['a', 'b', 'c', 'd'];
+
+  const run = async (sql: string): Promise<Json> =>
+    expectStatus(await cluster.admin('POST', sqlPath, { sql }), 200).json.rows;
+
+  beforeAll(async () => {
+    await until(async () => cluster.up.length === 3, FINISHED_MS_MAX);
+    await makeRepository(repository);
+    const properties = counters.map((name) => ({ name, type: 'Number' }));
+    const definition = { node_type: { name: 'test:Item', properties } };
+    const types = `/api/management/${repository}/main/nodetypes`;
+    expectStatus(await cluster.admin('POST', types, definition), 200, 201);
+    const zero = JSON.stringify(Object.fromEntries(counters.map((name) => [name, 0])));
+    for (let from = 0; from < nodes; from += 250) {
+      const rows = Array.from({ length: 250 }, (_, n) => `('/n${from + n}', 'test:Item', '${zero}')`);
+      await run(`INSERT INTO 'load' (path, node_type, properties) VALUES ${rows.join(', ')}`);
+    }
+  });
+
+  /** Submits statements, each of which counts all nodes in a property of its own. @returns the ids of their jobs */
+  async function submitAll(at: ClusterMember): Promise<readonly string[]> {
+    const ids: string[] = [];
+    for (const name of counters) {
+      const value = `JSONB_BUILD_OBJECT('${name}', (properties->>'${name}')::int + 1)`;
+      const sql = `UPDATE 'load' SET properties = properties || ${value} WHERE node_type = 'test:Item'`;
+      const answer = await cluster.adminAt(at, 'POST', sqlPath, { sql });
+      ids.push(expectStatus(answer, 200).json.rows[0].job_id);
+    }
+    return ids;
+  }
+
+  async function expectDone(ids: readonly string[], count: number): Promise<void> {
+    await until(async () => {
+      const asked = await Promise.all(ids.map((id) => cluster.admin('GET', `/api/jobs/${id}`)));
+      return asked.every(({ json }) => json?.data === 'Completed');
+    }, FINISHED_MS_MAX);
+    for (const id of ids) {
+      const { json } = expectStatus(await cluster.admin('GET', `/management/jobs/${id}/info`), 200);
+      expect(json.data.result).toEqual({ matched: nodes, changed: nodes, skipped: 0 });
+    }
+    const columns = counters.map(
+      (name) => `MIN(properties->>'${name}') || '-' || MAX(properties->>'${name}')`,
+    );
+    const [row] = await run(
+      `SELECT ${columns.map((text, n) => `${text} AS c${n}`).join(', ')} FROM 'load' WHERE node_type = 'test:Item'`,
+    );
+    expect(Object.values(row)).toEqual(counters.map(() => `${count}-${count}`));
+  }
+
+  it('change every node once when the owner of their branch is killed [JOB-012]', async () => {
+    const owner = await cluster.ownerOf(repository);
+    const other = cluster.up.find((member) => member !== owner) as ClusterMember;
+    const ids = await submitAll(other);
+    await owner.arm('after-durable:5');
+    await owner.died();
+    await expectDone(ids, 1);
+    await owner.start();
+  });
+
+  it('change every node once when a member that runs them is killed [JOB-012]', async () => {
+    const owner = await cluster.ownerOf(repository);
+    const doomed = cluster.up.find((member) => member !== owner) as ClusterMember;
+    await doomed.arm('mid-job:2');
+    const ids = await submitAll(owner);
+    await doomed.died();
+    await expectDone(ids, 2);
+    await doomed.start();
+  });
+});

@@ -156,6 +156,43 @@ describe('administrators at several members', () => {
       expect(await answer(() => access.verifyToken(token))).toBe('UNAUTHORIZED');
   });
 
+  it('are present after their login has ended, and not without account, key or flag', async () => {
+    await key();
+    const [stored] = account().api_keys ?? [];
+    const plain = adminOf('default', account().user_id);
+    const keyed = { ...plain, apiKeyId: stored?.key_id as string };
+    const { tenant, userId, username } = plain;
+    const acting = { kind: 'impersonating', tenant, userId, username, user: '/users/ada' } as const;
+    const ask = (who: Parameters<AdminAccess['present']>[0]) => answer(() => other.access.present(who));
+    const all = async () => [await ask(plain), await ask(keyed), await ask(acting)];
+    const update = (changes: object) => change({ type: 'UpdateAdmin', username: 'admin', changes });
+    await update({ access_flags: { can_impersonate: true, api_access: true } });
+    await change({ type: 'ChangeAdminPassword', userId, oldPasswordHash: 'hash', passwordHash: 'hash-2' });
+    expect(await all()).toEqual(['admitted', 'admitted', 'admitted']);
+    expect(await other.access.present(keyed)).toMatchObject({ apiKeyId: stored?.key_id });
+    await update({ access_flags: { can_impersonate: false } });
+    expect(await all()).toEqual(['admitted', 'admitted', 'INSUFFICIENT_PERMISSIONS']);
+    await update({ access_flags: { api_access: false } });
+    expect(await ask(keyed)).toBe('INSUFFICIENT_PERMISSIONS');
+    await update({ access_flags: { api_access: true } });
+    await change({ type: 'RevokeApiKey', keyId: stored?.key_id });
+    expect([await ask(plain), await ask(keyed)]).toEqual(['admitted', 'UNAUTHORIZED']);
+    expect(await ask(adminOf('default', 'nobody'))).toBe('UNAUTHORIZED');
+  });
+
+  it('are not present while the account is deactivated or has to change its password', async () => {
+    const made = { username: 'bea', email: null, passwordHash: 'hash', mustChangePassword: true };
+    const { accessFlags } = adminOf('default');
+    await change({ type: 'CreateAdmin', ...made, accessFlags });
+    const bea = fixture.query<AdminAccount>(actor, { type: 'FindAdmin', username: 'bea' } as never);
+    const ask = () => answer(() => other.access.present(adminOf('default', bea.user_id)));
+    expect(await ask()).toBe('PASSWORD_CHANGE_REQUIRED');
+    await change({ type: 'UpdateAdmin', username: 'bea', changes: { is_active: false } });
+    expect(await ask()).toBe('ACCOUNT_DISABLED');
+    await change({ type: 'DeleteAdmin', username: 'bea' });
+    expect(await ask()).toBe('UNAUTHORIZED');
+  });
+
   it('are refused within seconds at a member that was not told', async () => {
     const token = await login();
     await other.access.verifyToken(token);

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Principal } from '#runtime/access/principal.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { StatementCallers } from '#server/jobs/statement-callers.ts';
 import { adminOf } from '#test/support/host-fixture.ts';
 
@@ -22,6 +23,24 @@ it('a caller of another tenant has no access: a repository was restored elsewher
   ];
   for (const principal of elsewhere)
     await expect(callers().callerOf(job, principal)).rejects.toMatchObject({ code: 'TENANT_MISMATCH' });
+});
+
+it('a caller without access any more has none, also an administrator who acts as a user', async () => {
+  const refuse = (): Promise<never> => Promise.reject(new ServiceError('ACCOUNT_DISABLED'));
+  const without = new StatementCallers({
+    admins: { present: refuse },
+    identities: { present: refuse },
+    anonymous: { isEnabled: () => true },
+  });
+  const admin = adminOf('default');
+  const { tenant, userId, username } = admin;
+  const refused: readonly Principal[] = [
+    admin,
+    { kind: 'impersonating', tenant, userId, username, user: '/users/ada' },
+    { kind: 'identity', tenant, identityId: 'ada', sessionId: 's', email: 'ada@example.org' },
+  ];
+  for (const principal of refused)
+    await expect(without.callerOf(job, principal)).rejects.toMatchObject({ code: 'ACCOUNT_DISABLED' });
 });
 
 it('an administrator has the flags of the account, and its permissions', async () => {

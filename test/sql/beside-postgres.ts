@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { SqlChanged } from '#actors/branch/sql-messages.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { type BranchFixture, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
-import { PostgresServer } from '#test/support/postgres-server.ts';
+import { type PostgresAnswer, PostgresServer } from '#test/support/postgres-server.ts';
 import { fillGarden, gardenTypes } from './garden-nodes.ts';
 
 /** The rows of an answer, each as the list of its values; or the error that came instead. */
@@ -20,6 +21,42 @@ const TABLE = `CREATE TABLE public.${WORKSPACE} (
   created_at timestamptz, updated_at timestamptz, published_at timestamptz, published_by text, created_by text,
   updated_by text, translations jsonb, owner_id text, relations jsonb, parent_path text, depth int, locale text,
   __revision text, __branch text, __workspace text, __order text, __tree_order text)`;
+
+/** What a statement that writes has answered, and the rows that the table has behind it. */
+export interface Changed {
+  readonly answer: Answer;
+  readonly rows: Answer;
+}
+
+/** What of a row is compared behind a statement that writes. */
+const STATE = 'id, path, node_type, properties, owner_id';
+const STATE_COLUMNS = 5;
+
+const NONE: Answer = { rows: [], columns: 0 };
+
+/** The columns that the server sets itself, and what it takes as properties. */
+const STAMPS = `ALTER TABLE public.${WORKSPACE} ALTER properties SET NOT NULL,
+  ADD CHECK (jsonb_typeof(properties) = 'object');
+CREATE FUNCTION dialect.stamped() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+  NEW.version := (coalesce(NEW.version, 0) + 1)::int;
+  NEW.name := regexp_replace(NEW.path, '^.*/', '');
+  NEW.parent_name := coalesce(nullif(regexp_replace(dialect.parent(NEW.path), '^.*/', ''), ''), '/');
+  NEW.depth := dialect.depth(NEW.path);
+  IF TG_OP = 'INSERT' THEN NEW.properties := coalesce(NEW.properties, '{}'); END IF;
+  RETURN NEW;
+END$$;
+CREATE TRIGGER stamps BEFORE INSERT OR UPDATE ON public.${WORKSPACE}
+  FOR EACH ROW EXECUTE FUNCTION dialect.stamped()`;
+
+/** Levels of the tree of the garden. */
+const LEVELS = 3;
+const REMOVE_ORPHANS = `DELETE FROM public.${WORKSPACE} AS a WHERE dialect.parent(a.path) <> '/'
+  AND NOT EXISTS (SELECT 1 FROM public.${WORKSPACE} AS b WHERE b.path = dialect.parent(a.path))`;
+
+function read(answer: PostgresAnswer, columns: number): Answer {
+  if ('error' in answer) return answer;
+  return { rows: answer.lines.map((line) => JSON.parse(line) as unknown[]), columns };
+}
 
 /** A branch with a garden, and a PostgreSQL with a table of the same rows. */
 export class BesidePostgres {
@@ -57,6 +94,7 @@ export class BesidePostgres {
       `INSERT INTO public.${WORKSPACE} SELECT * FROM jsonb_populate_recordset(NULL::public.${WORKSPACE}, '${text}')`,
     );
     await postgres.run(readFileSync(join(import.meta.dirname, 'postgres-dialect.sql'), 'utf8'));
+    await postgres.run(STAMPS);
   }
 
   async close(): Promise<void> {
@@ -92,8 +130,57 @@ export class BesidePostgres {
     const answer = await this.postgres.ask(
       `SELECT json_build_array(${names.join(', ')}) FROM (${sql}\n) AS t(${names.join(', ')})`,
     );
-    if ('error' in answer) return answer;
-    return { rows: answer.lines.map((line) => JSON.parse(line) as unknown[]), columns };
+    return read(answer, columns);
+  }
+
+  /**
+   * What this product answers to a statement that writes, and which rows the table has behind it. Nothing of it stays.
+   *
+   * @throws any error but one for the caller
+   */
+  async ownChange(sql: string): Promise<Changed> {
+    const run = async (text: string): Promise<Answer> => {
+      const command = {
+        type: 'ChangeBySql',
+        sql: text,
+        parameters: [],
+        isTransaction: true,
+        dryRun: true,
+      } as const;
+      const answer = (await this.branch.command(command)) as unknown as SqlChanged;
+      const rows = JSON.parse(answer.rows) as readonly Readonly<Record<string, unknown>>[];
+      const { columns } = answer;
+      return { rows: rows.map((row) => columns.map((column) => row[column])), columns: columns.length };
+    };
+    try {
+      return { answer: await run(sql), rows: await run(`${sql}; SELECT ${STATE} FROM ${WORKSPACE}`) };
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code === 'INTERNAL_SERVER_ERROR') throw error;
+      return { answer: { error: error.message }, rows: NONE };
+    }
+  }
+
+  /**
+   * What PostgreSQL answers to a statement that writes, and which rows the table has behind it. Nothing of it stays.
+   *
+   * @param columns how many columns it returns
+   */
+  async theirChange(sql: string, columns: number): Promise<Changed> {
+    const { postgres } = this;
+    const names = Array.from({ length: columns }, (_, index) => `c${index}`).join(', ');
+    await postgres.run('BEGIN');
+    try {
+      const changed = await postgres.ask(
+        `WITH t (${names}) AS (${sql}\n) SELECT json_build_array(${names}) FROM t`,
+      );
+      if ('error' in changed) return { answer: changed, rows: NONE };
+      // What is below a removed node goes with it.
+      for (let level = 0; level < LEVELS; level += 1) await postgres.run(REMOVE_ORPHANS);
+      const rows = await postgres.ask(`SELECT json_build_array(${STATE}) FROM public.${WORKSPACE}`);
+      return { answer: read(changed, columns), rows: read(rows, STATE_COLUMNS) };
+    } finally {
+      await postgres.run('ROLLBACK');
+    }
   }
 
   /** Both answers. */

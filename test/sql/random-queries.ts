@@ -1,5 +1,5 @@
 /** The types that generated expressions have. Numbers are INT or DOUBLE; whole ones are INT in both dialects. */
-type Kind = 'whole' | 'number' | 'text' | 'truth' | 'json';
+export type Kind = 'whole' | 'number' | 'text' | 'truth' | 'json';
 
 interface Column {
   readonly sql: string;
@@ -85,6 +85,16 @@ export class RandomQueries {
         ? ''
         : ` LIMIT ${this.#below(6)}${this.#chance(2) ? ` OFFSET ${this.#below(4)}` : ''}`;
     return `${start}${body.sql}${order}${page}`;
+  }
+
+  /** An expression over the columns of the one table, which has its own name. */
+  expression(kind: Kind): string {
+    return this.#expression(kind, columnsOf('content'), 0);
+  }
+
+  /** One of some texts. */
+  oneOf(choices: readonly (() => string)[]): string {
+    return this.#one(choices)();
   }
 
   #below(bound: number): number {
@@ -361,12 +371,7 @@ export class RandomQueries {
         columns: common.columns.map(({ kind }, index) => ({ kind, sql: `${alias}.c${index}` })),
       };
     }
-    const columns = Object.entries(tableColumns).map(([name, kind]) => ({
-      // A text that is no path cannot be compared with one.
-      sql: name === 'path' ? `${alias}.path::text` : `${alias}.${name}`,
-      kind,
-    }));
-    return { sql: `content AS ${alias}`, columns };
+    return { sql: `content AS ${alias}`, columns: columnsOf(alias) };
   }
 
   #values(alias: string): Source {
@@ -528,6 +533,15 @@ export class RandomQueries {
 
 function names(columnKinds: readonly Kind[]): string {
   return columnKinds.map((_, index) => `c${index}`).join(', ');
+}
+
+/** The columns of a table that expressions use. */
+function columnsOf(alias: string): readonly Column[] {
+  return Object.entries(tableColumns).map(([name, kind]) => ({
+    // A text that is no path cannot be compared with one.
+    sql: name === 'path' ? `${alias}.path::text` : `${alias}.${name}`,
+    kind,
+  }));
 }
 
 function tableOf(sql: string, alias: string, columnKinds: readonly Kind[]): Source {

@@ -605,6 +605,31 @@ describe('a transaction', () => {
     );
   });
 
+  it('reads the schema and finds nodes by the indexes that it has made', async () => {
+    const schema = await run(
+      `CREATE NODETYPE 'grow:Jar' ICON 'j' PROPERTIES (size Number);
+      SELECT icon, version FROM NodeTypes WHERE name = 'grow:Jar'`,
+      { isTransaction: true },
+    );
+    expect(schema.rows).toEqual([{ icon: 'j', version: 1 }]);
+    const found = await run(
+      `INSERT INTO 'g' (path, node_type, properties) VALUES ('/jar1', 'grow:Jar', '{"size":1}'), ('/jar2', 'grow:Jar', '{"size":2}');
+      ALTER NODETYPE 'grow:Jar' MODIFY PROPERTY size Number PROPERTY_INDEX UNIQUE;
+      UPDATE 'g' SET properties = properties || '{"size":3}' WHERE path = '/jar1';
+      INSERT INTO 'g' (path, node_type, properties) VALUES ('/jar3', 'grow:Jar', '{"size":1}');
+      SELECT path FROM 'g' WHERE node_type = 'grow:Jar' AND properties->'size' = '1'::jsonb`,
+      { isTransaction: true },
+    );
+    expect(found.rows).toEqual([{ path: '/jar3' }]);
+    const still = await garden.branch.command({
+      type: 'UpdateNode',
+      workspace: 'g',
+      place: { path: '/jar2' },
+      properties: { size: 5 },
+    });
+    expect(still).toBeDefined();
+  });
+
   it('counts its statements as work of the request', async () => {
     const sql = "DROP MIXIN IF EXISTS 'x:None';".repeat(3_001);
     await expect(run(sql, { isTransaction: true })).rejects.toMatchObject({ code: 'REQUEST_TOO_EXPENSIVE' });

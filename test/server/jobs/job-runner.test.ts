@@ -144,7 +144,9 @@ describe('JobRunner', () => {
   it('has nothing removed of a job that was lost before its result was told', async () => {
     const job = await enqueue();
     work = async () => {
-      await queue.cancel(JOB_SCOPE, job.id, { caller: engineUser });
+      // As another member does it, of which this one hears later.
+      const cancel = { type: 'CancelJob', id: job.id };
+      await engine.host.command(`${JOB_SCOPE}/jobs`, cancel, { caller: engineUser });
       return 'late';
     };
     await reached(job, inState('cancelled'));

@@ -26,6 +26,7 @@ import { sqlBranchGuards } from './sql-branch-guards.ts';
 import { sqlAccessGuards } from './sql-access-guards.ts';
 import { sqlGuards } from './sql-guards.ts';
 import { sqlSchemaGuards } from './sql-schema-guards.ts';
+import { sqlSessionGuards } from './sql-session-guards.ts';
 import { bulkGuards } from './bulk-guards.ts';
 import { storageGuards } from './storage-guards.ts';
 import { treeGuards } from './tree-guards.ts';
@@ -689,6 +690,7 @@ export const guardMutants: readonly GuardMutant[] = [
   ...sqlAccessGuards,
   ...sqlGuards,
   ...sqlSchemaGuards,
+  ...sqlSessionGuards,
   ...bulkGuards,
   ...treeGuards,
 ];

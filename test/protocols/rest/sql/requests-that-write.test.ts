@@ -85,6 +85,8 @@ describe('a request under an Idempotency-Key', () => {
       expect(expectStatus(answer, 200).json.rows).toEqual([{ affected_rows: 1 }]);
     }
     expect(await pathsBelow(a)).toEqual([]);
+    await garden.run(folder(a));
+    expect((await garden.ask(`BEGIN; ${folder(a)}`, keyed('open'))).status).toBe(409);
   });
 
   it('is refused for a key that is none, and does nothing', async () => {

@@ -60,13 +60,6 @@ export const treeGuards: readonly GuardMutant[] = [
     tests: errorTests,
   },
   {
-    guard: 'a text that can be no id does not become part of a key',
-    file: `${tree}/named-nodes.ts`,
-    from: "return 'path' in place || isNodeId(place.id);",
-    to: "return 'path' in place || place.id !== '';",
-    tests: errorTests,
-  },
-  {
     guard: 'a taken name at the root is a conflict',
     file: 'actors/branch/sql/changes/taken-path.ts',
     from: "cause.code === 'NODE_ALREADY_EXISTS' ? cause : error",
@@ -184,13 +177,6 @@ export const treeGuards: readonly GuardMutant[] = [
     from: "placeOf(change, node), 'translate', 'Node')",
     to: "placeOf(change, node), 'read', 'Node')",
     tests: errorTests,
-  },
-  {
-    guard: 'TRANSLATE of a type asks for the permission to translate each node',
-    file: `${tree}/translate-statement.ts`,
-    from: "    if (!edit.access.allows('translate', workspace, record)) continue;\n",
-    to: '',
-    tests: translateTests,
   },
   {
     guard: 'TRANSLATE asks for the permission to set the values',

@@ -4,7 +4,7 @@ import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import type { DecisionWork } from './decision-work.ts';
 import { allFields, type FieldFilter, noFields } from './field-filter.ts';
 import type { Principal } from './principal.ts';
-import type { RuleCaller } from './roles/rule-condition.ts';
+import type { RuleCaller } from './roles/rule-caller.ts';
 
 const SLASH = 0x2f;
 

@@ -10,9 +10,13 @@ import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { NodeAccess } from '../reads/node-access.ts';
 import { ACCESS_WORKSPACE, isAmongUsersOf, USER_TYPE } from './user-places.ts';
 
-/** Types of the nodes that statements of access control name by an id. */
+/** The type of roles. */
 export const ROLE_TYPE = 'svc:Role';
+
+/** The type of groups. */
 export const GROUP_TYPE = 'svc:Group';
+
+/** The type of settings of workspaces. */
 export const SECURITY_TYPE = 'svc:SecurityConfig';
 
 /** Below it roles, groups and settings have no effect. */

@@ -3,7 +3,7 @@ import type { Group, Role, SecurityConfig, User } from './access-nodes.ts';
 import { NameGlob } from './name-glob.ts';
 import { PathGlob } from './path-glob.ts';
 import type { Permission } from './permission.ts';
-import type { RuleCaller } from './rule-condition.ts';
+import type { RuleCaller } from './rule-caller.ts';
 
 /** The most roles that count for a caller. */
 export const ROLES_MAX = 256;

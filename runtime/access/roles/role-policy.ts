@@ -15,7 +15,7 @@ import { type BoundRule, boundRule, bySpecificity } from './bound-rule.ts';
 import type { Grants } from './grants.ts';
 import type { Permission } from './permission.ts';
 import { readScopeOf } from './read-scope.ts';
-import type { RuleCaller } from './rule-condition.ts';
+import type { RuleCaller } from './rule-caller.ts';
 import { RuleList } from './rule-list.ts';
 
 /** Operations that write a node. */

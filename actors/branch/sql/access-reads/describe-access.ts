@@ -3,7 +3,7 @@ import type { Row } from '#runtime/sql-exec/operator.ts';
 import type { DescribeAccessStatement } from '#runtime/sql-syntax/nodes/access-nodes.ts';
 import { Jsonb } from '#runtime/sql-values/sql-value.ts';
 import { jsonbType, textType } from '#runtime/sql-values/types/basic-types.ts';
-import type { AccessAnswer, AccessSource } from './read-access.ts';
+import type { AccessAnswer, AccessSource } from './access-answer.ts';
 import { named } from './named-node.ts';
 
 /** Properties that come first, in this order; others follow in the order of their names. */

@@ -1,7 +1,7 @@
 import type { AccessTarget } from '#runtime/sql-syntax/nodes/access-nodes.ts';
 import type { CatalogNode } from '../../access/access-catalog.ts';
 import { accessNotFound } from '../access-errors.ts';
-import type { AccessSource } from './read-access.ts';
+import type { AccessSource } from './access-answer.ts';
 
 const nouns = { role: 'Role', group: 'Group', user: 'User' } as const;
 

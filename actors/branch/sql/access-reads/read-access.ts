@@ -2,16 +2,14 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { Moment } from '#runtime/scan/moment.ts';
 import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
-import type { RelationColumn } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { givenText } from '#runtime/sql-plan/given-values.ts';
-import type { StatementScope } from '#runtime/sql-plan/ports.ts';
 import type { AccessReadStatement } from '#runtime/sql-syntax/nodes/access-nodes.ts';
 import type { GivenText } from '#runtime/sql-syntax/nodes/given-nodes.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 import { AccessCatalog } from '../../access/access-catalog.ts';
 import { ACCESS_WORKSPACE } from '../../access/user-places.ts';
 import { NodeAccess } from '../../reads/node-access.ts';
-import type { BranchTables } from '../branch-tables.ts';
+import type { AccessAnswer, AccessReading, AccessResult, AccessSource } from './access-answer.ts';
 import { describeAccess } from './describe-access.ts';
 import { showAccess } from './show-access.ts';
 import { showEffectiveRoles, showPermissions } from './show-effective.ts';
@@ -25,35 +23,6 @@ const STATEMENT_WORK = 100_000;
 
 /** Rows of a batch. */
 const BATCH = 64;
-
-/** What a statement of access that reads is run with. */
-export interface AccessReading {
-  /** Of the branch that runs the statement; branch `main` is read. */
-  readonly tables: BranchTables;
-  readonly execution: Execution;
-  readonly scope: StatementScope;
-  /** The text that the places of the statement refer to, for messages. */
-  readonly source: string;
-}
-
-/** The columns of a statement, then its rows in batches. */
-export type AccessResult =
-  | { readonly columns: readonly RelationColumn[] }
-  | { readonly rows: readonly Row[] };
-
-/** The columns of a statement, and what makes its rows: undefined where the work may pause. */
-export interface AccessAnswer {
-  readonly columns: readonly RelationColumn[];
-  readonly rows: Generator<Row | undefined, void>;
-}
-
-/** What the rows of an answer are made of. */
-export interface AccessSource {
-  readonly catalog: AccessCatalog;
-  readonly execution: Execution;
-  /** A text of the statement. @throws {ServiceError} `VALIDATION_FAILED` */
-  text(given: GivenText): string;
-}
 
 const kinds: ReadonlySet<Statement['kind']> = new Set<AccessReadStatement['kind']>([
   'describe-access',

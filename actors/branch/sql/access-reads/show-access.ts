@@ -12,7 +12,7 @@ import {
   textOf,
 } from '../../access/access-catalog.ts';
 import { USER_TYPE } from '../../access/user-places.ts';
-import type { AccessAnswer, AccessSource } from './read-access.ts';
+import type { AccessAnswer, AccessSource } from './access-answer.ts';
 
 /** How the nodes of a type are listed. */
 interface Listing {

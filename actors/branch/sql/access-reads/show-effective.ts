@@ -16,7 +16,7 @@ import type { GivenText } from '#runtime/sql-syntax/nodes/given-nodes.ts';
 import { arrayOf, textType } from '#runtime/sql-values/types/basic-types.ts';
 import type { CatalogNode } from '../../access/access-catalog.ts';
 import { named } from './named-node.ts';
-import type { AccessAnswer, AccessSource } from './read-access.ts';
+import type { AccessAnswer, AccessSource } from './access-answer.ts';
 
 /** Estimated nanoseconds to read a permission, and for each character of its condition. */
 const PERMISSION_WORK = 10_000;

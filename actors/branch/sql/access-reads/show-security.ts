@@ -5,7 +5,7 @@ import type { Row } from '#runtime/sql-exec/operator.ts';
 import type { ShowSecurityStatement } from '#runtime/sql-syntax/nodes/access-nodes.ts';
 import { booleanType, textType } from '#runtime/sql-values/types/basic-types.ts';
 import { type CatalogNode, SECURITY_TYPE, textOf } from '../../access/access-catalog.ts';
-import type { AccessAnswer, AccessSource } from './read-access.ts';
+import type { AccessAnswer, AccessSource } from './access-answer.ts';
 
 /** Settings that are shown as they are stored. */
 const SETTINGS = ['default_policy', 'anonymous_enabled', 'anonymous_role'];

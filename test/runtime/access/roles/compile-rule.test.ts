@@ -1,12 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { DecisionWork } from '#runtime/access/decision-work.ts';
 import { compileRule } from '#runtime/access/roles/compile-rule.ts';
-import type {
-  BoundCondition,
-  NodeCondition,
-  RuleCaller,
-  RuleCondition,
-} from '#runtime/access/roles/rule-condition.ts';
+import type { RuleCaller } from '#runtime/access/roles/rule-caller.ts';
+import type { BoundCondition, NodeCondition, RuleCondition } from '#runtime/access/roles/rule-condition.ts';
 import { readableNode } from '#test/support/readable-node.ts';
 
 const caller: RuleCaller = {

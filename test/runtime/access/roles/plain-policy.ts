@@ -1,5 +1,5 @@
 import type { Operation, Subject } from '#runtime/access/policy.ts';
-import type { RuleCaller } from '#runtime/access/roles/rule-condition.ts';
+import type { RuleCaller } from '#runtime/access/roles/rule-caller.ts';
 import { conditionTexts, holdsPlainly } from './test-conditions.ts';
 import { matchesName, matchesPath, specificityOf } from './plain-globs.ts';
 

@@ -1,10 +1,6 @@
 import { isAtOrBelow, noNeeds, type ReadableNode } from '#runtime/access/policy.ts';
-import type {
-  BoundCondition,
-  CompileCondition,
-  RuleCaller,
-  RuleScope,
-} from '#runtime/access/roles/rule-condition.ts';
+import type { RuleCaller } from '#runtime/access/roles/rule-caller.ts';
+import type { BoundCondition, CompileCondition, RuleScope } from '#runtime/access/roles/rule-condition.ts';
 
 const columns = { ...noNeeds, columns: true };
 const properties = { ...noNeeds, properties: true };

@@ -74,7 +74,7 @@ export function matchBySql(
  * Changes some of the nodes of a bulk statement. A node that no longer fulfils the condition, or is gone, is left alone. A node
  * that the caller may not change is skipped and counted. Any other error of a node fails the whole part, which names the node.
  *
- * @see sql-messages.ts, ChangeSomeBySql; docs/interface/sql-writes.md#bulk-statements
+ * @see sql-messages.ts, ChangeSomeBySql; docs/interface/sql-writes.md#bulk-statements-of-rows
  * @throws {ServiceError} those of the statement and of its nodes; `CONFLICT` as `donePart`
  */
 export function* changeSomeBySql(

@@ -84,7 +84,7 @@ describe('a node that the caller may not read', () => {
       { path: `${at}/a/**`, operations: [...operations] },
     ]);
 
-  it('is missing for UPDATE and DELETE [SQL-132]', async () => {
+  it('is missing for UPDATE and DELETE [SQL-132, SQL-033]', async () => {
     const at = await folder();
     const caller = onlyA(at);
     const { id } = await branch.read(`${at}/b`);

@@ -246,7 +246,7 @@ describe('UPSERT', () => {
 });
 
 describe('UPDATE of one node', () => {
-  it('merges, replaces and removes properties [SQL-035]', async () => {
+  it('merges, replaces and removes properties [SQL-035, SQL-036]', async () => {
     const at = await folder();
     const id = await item(`${at}/a`, { size: 1 });
     const update = async (value: string) => {
@@ -582,4 +582,38 @@ describe('a transaction', () => {
     expect(rows[0]?.['QUERY PLAN']).toMatch(/content/);
     expect(await branch.isMissing(at)).toBe(false);
   });
+});
+
+describe('what a command may take', () => {
+  it('bounds the rows that it answers, and writes nothing when they are too long', async () => {
+    const at = await folder();
+    await item(`${at}/a`, { text: 'x'.repeat(600_000) });
+    const rows = Array.from({ length: 40 }, () => `SELECT properties FROM 'content' WHERE path = '${at}/a'`);
+    await refuses(
+      `INSERT INTO 'content' (path, node_type) VALUES ('${at}/b', 'svc:Folder'); ${rows.join(' UNION ALL ')}`,
+      { code: 'REQUEST_TOO_EXPENSIVE', message: expect.stringMatching(/rows of the answer take more than 16 MiB/) },
+      true,
+    );
+    expect(await branch.isMissing(`${at}/b`)).toBe(true);
+  });
+
+  it('bounds the rows that it keeps', async () => {
+    const at = await folder();
+    for (const name of ['a', 'b', 'c']) await item(`${at}/${name}`);
+    const many = Array.from({ length: 14 }, (_, index) => `CROSS JOIN 'content' x${index}`).join(' ');
+    await refuses(
+      `INSERT INTO 'content' (path, node_type) SELECT '${at}/x', 'svc:Folder' FROM 'content' x ${many}`,
+      { code: 'REQUEST_TOO_EXPENSIVE' },
+    );
+  });
+
+  it('gives the memory of a statement back for the next one', async () => {
+    const at = await folder();
+    await item(`${at}/a`, { text: 'x'.repeat(200_000) });
+    const large = `SELECT ${Array.from({ length: 30 }, (_, index) => `properties->>'text' || '${index}' AS t${index}`).join(', ')} FROM 'content' WHERE path = '${at}/a'`;
+    const insert = (name: string) =>
+      `INSERT INTO 'content' (path, node_type, properties) SELECT '${at}/${name}', 'svc:Folder', properties FROM 'content' WHERE path = '${at}/a'`;
+    const statements = Array.from({ length: 20 }, (_, index) => `${insert(`n${index}`)}; ${large}`);
+    expect((await transact(branch, `${statements.join('; ')}; SELECT 1 AS x`)).rows).toEqual([{ x: 1 }]);
+  }, 30_000);
 });

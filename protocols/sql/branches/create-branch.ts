@@ -1,7 +1,7 @@
 import { actorName } from '#runtime/access/principal.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { CreateBranchStatement } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
-import type { NewBranch } from '../../rest/ports.ts';
+import type { NewBranch } from '#protocols/rest/ports.ts';
 import type { BranchStatementContext } from '../session-ports.ts';
 import type { SessionRows } from '../session-rows.ts';
 import { revisionBack } from './relative-revision.ts';

@@ -5,7 +5,7 @@ import type {
   CompareBranchesStatement,
   DescribeBranchStatement,
 } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
-import { headOfBranch, listBranchHeads } from '../../rest/versioning/branch-lookup.ts';
+import { headOfBranch, listBranchHeads } from '#protocols/rest/versioning/branch-lookup.ts';
 import type { BranchStatementContext } from '../session-ports.ts';
 import { oneRow, type SessionRows } from '../session-rows.ts';
 import { branchNamed, textOf } from './statement-access.ts';

@@ -5,7 +5,7 @@ import { givenText } from '#runtime/sql-plan/given-values.ts';
 import type { GivenText } from '#runtime/sql-syntax/nodes/given-nodes.ts';
 import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
-import { requireBranchNamed } from '../../rest/versioning/branch-lookup.ts';
+import { requireBranchNamed } from '#protocols/rest/versioning/branch-lookup.ts';
 import type { BranchStatementContext } from '../session-ports.ts';
 import { oneRow, type SessionRows } from '../session-rows.ts';
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectStatus } from '#test/support/content-client.ts';
 import { Garden } from '#test/support/garden.ts';
+import { JobsClient } from '#test/support/jobs-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 
 let server: TestServer;
@@ -75,6 +76,17 @@ describe('statements about the tree over REST', () => {
       const answer = await garden.ask(`RESTORE NODE id='b1' TO REVISION ${revision}`);
       expect(answer.json).toMatchObject({ code });
     }
+  });
+
+  it('restore a tree to the state of another branch in the background [SQL-105, SQL-110]', async () => {
+    await setArea('main', 40);
+    await setArea('dev', 50);
+    const [row] = await garden.rows("RESTORE TREE NODE path='/beds' IN WORKSPACE 'g' TO REVISION main~0");
+    expect(row).toMatchObject({ status: 'queued', path: '/beds' });
+    const { rows } = await garden.run("RESTORE TREE NODE id='b1' IN WORKSPACE 'g' TO REVISION dev~0");
+    const jobs = new JobsClient(server, server.adminToken);
+    await jobs.ended(rows[0]?.['job_id'] as string);
+    expect(await area('main')).toBe(50);
   });
 
   it('take from another branch only what the caller may read there [SQL-105]', async () => {

@@ -1,5 +1,5 @@
 import type { SelectItem } from './nodes/syntax-nodes.ts';
-import type { MapChild, SyntaxNode } from './visitor.ts';
+import type { MapChild, SyntaxNode } from './syntax-node.ts';
 
 /** A child that need not be there. */
 export function mapOptional<Node extends SyntaxNode>(

@@ -1,6 +1,6 @@
 import type { GivenValue, WorkspaceName } from './nodes/given-nodes.ts';
 import { needsQuotes } from './tokens.ts';
-import type { NodeOf, SyntaxNode } from './visitor.ts';
+import type { NodeOf, SyntaxNode } from './syntax-node.ts';
 
 /** A part of the printer: the text of each of some kinds of nodes. It is a total record, as the visitor is. */
 export type PrintersOf<Kinds extends SyntaxNode['kind']> = {

@@ -8,7 +8,7 @@ import type {
   GrantNode,
   SecuritySetting,
 } from './nodes/access-nodes.ts';
-import type { MapChild, RebuildersOf } from './visitor.ts';
+import type { MapChild, RebuildersOf } from './syntax-node.ts';
 
 /** How statements of access are made anew from their children. */
 export const accessRebuilders: RebuildersOf<(AccessChangeStatement | AccessReadStatement)['kind']> = {

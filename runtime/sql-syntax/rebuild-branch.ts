@@ -8,7 +8,7 @@ import type {
   ShowBranchesStatement,
 } from './nodes/branch-nodes.ts';
 import { mapRevision } from './rebuild-tree.ts';
-import type { MapChild, RebuildersOf } from './visitor.ts';
+import type { MapChild, RebuildersOf } from './syntax-node.ts';
 
 function mapChange(change: AlterBranchStatement['change'], map: MapChild): AlterBranchStatement['change'] {
   if (change.kind === 'upstream') return { ...change, upstream: mapOptional(change.upstream, map) };

@@ -1,6 +1,6 @@
 import { mapItem, mapOptional } from './map-parts.ts';
 import type { DataStatement, ReturningClause } from './nodes/data-nodes.ts';
-import type { MapChild, RebuildersOf } from './visitor.ts';
+import type { MapChild, RebuildersOf } from './syntax-node.ts';
 
 function mapReturning(clause: ReturningClause | undefined, map: MapChild): ReturningClause | undefined {
   return clause === undefined

@@ -6,7 +6,7 @@ import type {
   PropertyTypeNode,
   SchemaStatement,
 } from './nodes/schema-nodes.ts';
-import type { MapChild, RebuildersOf } from './visitor.ts';
+import type { MapChild, RebuildersOf } from './syntax-node.ts';
 
 type SchemaKind = SchemaStatement['kind'] | PropertyNode['kind'] | PropertyTypeNode['kind'];
 

@@ -1,6 +1,6 @@
 import { mapList, mapOptional } from './map-parts.ts';
 import type { NodeReference, PlacedReference, RestoredRevision, TreeStatement } from './nodes/tree-nodes.ts';
-import type { MapChild, RebuildersOf } from './visitor.ts';
+import type { MapChild, RebuildersOf } from './syntax-node.ts';
 
 function mapReference(reference: NodeReference, map: MapChild): NodeReference {
   return { ...reference, value: map(reference.value) };

@@ -1,6 +1,7 @@
 import type { Statement } from './nodes/statement-nodes.ts';
 import { sqlError } from './sql-error.ts';
-import { childrenOf, type SyntaxNode } from './visitor.ts';
+import type { SyntaxNode } from './syntax-node.ts';
+import { childrenOf } from './visitor.ts';
 
 /**
  * Most nodes from the statement down to any node. Everything behind the parser walks through trees by recursion; a

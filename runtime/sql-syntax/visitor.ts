@@ -4,44 +4,14 @@ import { branchRebuilders } from './rebuild-branch.ts';
 import { dataRebuilders } from './rebuild-data.ts';
 import { schemaRebuilders } from './rebuild-schema.ts';
 import { treeRebuilders } from './rebuild-tree.ts';
-import type {
-  CallNode,
-  Expression,
-  FrameBound,
-  Query,
-  QueryBody,
-  SortItem,
-  Source,
-  WindowClause,
-} from './nodes/syntax-nodes.ts';
-import type { PropertyNode, PropertyTypeNode } from './nodes/schema-nodes.ts';
-import type { Statement } from './nodes/statement-nodes.ts';
-
-/** Anything in a tree that has a kind. */
-export type SyntaxNode = Expression | QueryBody | Source | Statement | PropertyNode | PropertyTypeNode;
-
-/** The node of a kind. A node may be of one of several kinds, so that `Extract` would not find it. */
-export type NodeOf<Kind extends SyntaxNode['kind']> = OfKind<SyntaxNode, Kind>;
-
-type OfKind<Node, Kind> = Node extends { readonly kind: infer Kinds }
-  ? Kind extends Kinds
-    ? Node
-    : never
-  : never;
-
-/** What becomes of a child. A child must be replaced by a node that may stand in its place. */
-export type MapChild = <Node extends SyntaxNode>(child: Node) => Node;
+import type { CallNode, FrameBound, Query, SortItem, WindowClause } from './nodes/syntax-nodes.ts';
+import type { MapChild, RebuildersOf, SyntaxNode } from './syntax-node.ts';
 
 /**
  * For each kind how a node is made anew from its children. It is a total record, so that a new kind does not compile
  * until it is known here, and with it to everything that walks through trees.
  */
 type Rebuilders = RebuildersOf<SyntaxNode['kind']>;
-
-/** The part of such a record for some kinds. */
-export type RebuildersOf<Kinds extends SyntaxNode['kind']> = {
-  readonly [Kind in Kinds]: (node: NodeOf<Kind>, map: MapChild) => NodeOf<Kind>;
-};
 
 const rebuilders: Rebuilders = {
   ...dataRebuilders,

@@ -1,7 +1,8 @@
 import type { Expression, Query, SelectNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { parseStatement } from '#runtime/sql-syntax/parse-statements.ts';
 import { printStatement } from '#runtime/sql-syntax/print-statement.ts';
-import { childrenOf, type SyntaxNode, transform, visit } from '#runtime/sql-syntax/visitor.ts';
+import type { SyntaxNode } from '#runtime/sql-syntax/syntax-node.ts';
+import { childrenOf, transform, visit } from '#runtime/sql-syntax/visitor.ts';
 
 /** Most attempts at making one statement smaller. */
 const ATTEMPTS_MAX = 400;

@@ -15,8 +15,8 @@ type AccessStatement = AccessChangeStatement | AccessReadStatement;
 
 const span = { start: 0, end: 0 };
 const place = fc.constant(span);
-const some = fc.array(arbitraryText, { minLength: 1, maxLength: 3 });
-const any = fc.array(arbitraryText, { maxLength: 2 });
+const names = fc.array(arbitraryText, { minLength: 1, maxLength: 3 });
+const perhapsNames = fc.array(arbitraryText, { maxLength: 2 });
 /** Names of fields are never parameters. */
 const fields = fc.array(
   fc
@@ -42,7 +42,7 @@ const grant: fc.Arbitrary<GrantNode> = fc.record({
   workspace: perhaps(arbitraryText),
   path: arbitraryText,
   branch: perhaps(arbitraryText),
-  nodeTypes: perhaps(some),
+  nodeTypes: perhaps(names),
   fields: perhaps(fields),
   exceptFields: perhaps(fields),
   condition: perhaps(condition),
@@ -52,18 +52,18 @@ const grant: fc.Arbitrary<GrantNode> = fc.record({
 const roleChange = fc.oneof<fc.Arbitrary<AlterRoleStatement['change']>[]>(
   fc.record({ kind: fc.constant('add-permission' as const), grant }),
   fc.record({ kind: fc.constant('drop-permission' as const), number: arbitraryNumber }),
-  fc.record({ kind: fc.constantFrom('add-inherits' as const, 'drop-inherits' as const), roles: some }),
+  fc.record({ kind: fc.constantFrom('add-inherits' as const, 'drop-inherits' as const), roles: names }),
   fc.record({ kind: fc.constant('set-description' as const), text: arbitraryText }),
 );
 const groupChange = fc.oneof<fc.Arbitrary<AlterGroupStatement['change']>[]>(
-  fc.record({ kind: fc.constantFrom('add-roles' as const, 'drop-roles' as const), roles: some }),
+  fc.record({ kind: fc.constantFrom('add-roles' as const, 'drop-roles' as const), roles: names }),
   fc.record({ kind: fc.constant('set-description' as const), text: arbitraryText }),
 );
 const userChange = fc.oneof<fc.Arbitrary<AlterUserStatement['change']>[]>(
   fc.record({
     kind: fc.constantFrom('add' as const, 'drop' as const),
     what: fc.constantFrom('roles' as const, 'groups' as const),
-    names: some,
+    names: names,
   }),
   fc.record({
     kind: fc.constant('set' as const),
@@ -98,7 +98,7 @@ export const arbitraryAccessStatement: fc.Arbitrary<AccessStatement> = fc.oneof<
     kind: fc.constant('create-role' as const),
     name: arbitraryText,
     description: perhaps(arbitraryText),
-    inherits: any,
+    inherits: perhapsNames,
     permissions: fc.array(grant, { maxLength: 3 }),
     span: place,
   }),
@@ -112,7 +112,7 @@ export const arbitraryAccessStatement: fc.Arbitrary<AccessStatement> = fc.oneof<
     kind: fc.constant('create-group' as const),
     name: arbitraryText,
     description: perhaps(arbitraryText),
-    roles: any,
+    roles: perhapsNames,
     span: place,
   }),
   fc.record({
@@ -126,8 +126,8 @@ export const arbitraryAccessStatement: fc.Arbitrary<AccessStatement> = fc.oneof<
     name: arbitraryText,
     email: perhaps(arbitraryText),
     displayName: perhaps(arbitraryText),
-    roles: any,
-    groups: any,
+    roles: perhapsNames,
+    groups: perhapsNames,
     canLogin: perhaps(fc.boolean()),
     birthDate: perhaps(arbitraryText),
     folder: perhaps(arbitraryText),
@@ -161,7 +161,7 @@ export const arbitraryAccessStatement: fc.Arbitrary<AccessStatement> = fc.oneof<
   fc.record({
     kind: fc.constantFrom('grant' as const, 'revoke' as const),
     what: fc.constantFrom('role' as const, 'group' as const),
-    names: some,
+    names: names,
     to: fc.constantFrom('user' as const, 'group' as const),
     name: arbitraryText,
     span: place,

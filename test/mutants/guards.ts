@@ -27,6 +27,7 @@ import { sqlAccessGuards } from './sql-access-guards.ts';
 import { sqlGuards } from './sql-guards.ts';
 import { sqlSchemaGuards } from './sql-schema-guards.ts';
 import { sqlSessionGuards } from './sql-session-guards.ts';
+import { sqlWriteGuards } from './sql-write-guards.ts';
 import { bulkGuards } from './bulk-guards.ts';
 import { storageGuards } from './storage-guards.ts';
 import { treeGuards } from './tree-guards.ts';
@@ -691,6 +692,7 @@ export const guardMutants: readonly GuardMutant[] = [
   ...sqlGuards,
   ...sqlSchemaGuards,
   ...sqlSessionGuards,
+  ...sqlWriteGuards,
   ...bulkGuards,
   ...treeGuards,
 ];

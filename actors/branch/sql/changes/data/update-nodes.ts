@@ -34,7 +34,8 @@ function* updatePoint(
   const place = placeOf(point);
   const named = value ?? 'NULL';
   if (place === undefined) throw nodeNotFound(by === 'id' ? { id: named } : { path: named });
-  const record = yield* edit.requireNode(workspace, place, operationOf(bound));
+  // What may be done with it is asked where it is written.
+  const record = yield* edit.requireNode(workspace, place, 'read');
   const row = yield* queries.rowOf(record, bound.matched);
   // A condition on an id or path that was found holds.
   if (row === undefined) throw nodeNotFound(place);
@@ -73,17 +74,9 @@ export function* updateMatchedNode(
   values: readonly SqlValue[],
 ): Generator<undefined, void> {
   const { columns, workspace } = bound;
-  edit.access.authorize(operationOf(bound), workspace, record);
   try {
     yield* updateFields(edit, workspace, record, updatedFields(columns, values));
   } catch (error) {
     throw ofNode(error, record.path);
   }
-}
-
-/** A node that only goes to another place is asked about as by REST. */
-function operationOf({ columns }: BoundUpdate): 'update' | 'delete' {
-  return columns.every((column) => column === 'path' || column === 'name') && columns.includes('path')
-    ? 'delete'
-    : 'update';
 }

@@ -158,6 +158,9 @@ it('a transaction fails as a whole for a node that its caller may only read [SQL
   for (const sql of [
     `UPDATE 'content' SET properties = properties || '{"title":"q"}' WHERE CHILD_OF('${at}')`,
     `DELETE FROM 'content' WHERE CHILD_OF('${at}')`,
+    `UPSERT INTO 'content' (path, node_type, owner_id) VALUES ('${at}/a', 'svc:Folder', 'o'), ('${at}/b', 'svc:Folder', 'o')`,
+    `UPDATE 'content' SET name = 'q' WHERE path = '${at}/b'`,
+    `DELETE FROM 'content' WHERE path = '${at}/b'`,
   ])
     await expect(transact(branch, sql, { caller })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
   expect((await branch.read(`${at}/a`)).version).toBe(1);

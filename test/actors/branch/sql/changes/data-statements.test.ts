@@ -585,6 +585,20 @@ describe('a transaction', () => {
 });
 
 describe('what a command may take', () => {
+  it('bounds the values of a node that many small updates make', async () => {
+    const at = await folder();
+    const shape = JSON.stringify(Array.from({ length: 30_000 }, (_, index) => ({ [`k${index % 400}`]: index })));
+    const id = await item(`${at}/a`);
+    const add = (key: string) =>
+      change(branch, `UPDATE 'content' SET properties = properties || $1 WHERE id = $2`, {
+        parameters: [{ [key]: JSON.parse(shape) }, id],
+      });
+    const grow = async () => {
+      for (let index = 0; index < 12; index += 1) await add(`p${index}`);
+    };
+    await expect(grow()).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
+  }, 30_000);
+
   it('bounds the rows that it answers, and writes nothing when they are too long', async () => {
     const at = await folder();
     await item(`${at}/a`, { text: 'x'.repeat(600_000) });
@@ -603,7 +617,7 @@ describe('what a command may take', () => {
     const many = Array.from({ length: 14 }, (_, index) => `CROSS JOIN 'content' x${index}`).join(' ');
     await refuses(
       `INSERT INTO 'content' (path, node_type) SELECT '${at}/x', 'svc:Folder' FROM 'content' x ${many}`,
-      { code: 'REQUEST_TOO_EXPENSIVE' },
+      { code: 'REQUEST_TOO_EXPENSIVE', message: expect.stringMatching(/MiB of memory/) },
     );
   });
 

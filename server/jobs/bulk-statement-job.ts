@@ -1,5 +1,5 @@
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
-import type { SubmittedStatement } from '#protocols/sql/session-ports.ts';
+import type { SubmittedStatement } from '#protocols/rest/sql/ports.ts';
 import { type Principal, principalKey } from '#runtime/access/principal.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
@@ -8,8 +8,10 @@ import { assert } from '#runtime/base/assert.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { JOB_PAYLOAD_BYTES_MAX, type SubmittedJob } from '#runtime/jobs/job.ts';
 
-/** Types of the jobs of statements. @see docs/interface/jobs.md#types-of-jobs */
+/** Type of the jobs of UPDATE and DELETE. @see docs/interface/jobs.md#types-of-jobs */
 export const BULK_SQL = 'BulkSql';
+
+/** Type of the jobs of RESTORE TREE. @see docs/interface/jobs.md#types-of-jobs */
 export const RESTORE_TREE = 'RestoreTree';
 
 /** Time limit of one attempt at an UPDATE or DELETE, in milliseconds: it is exceeded only after an error. */

@@ -5,8 +5,9 @@ import { parseCommitOperations } from '#protocols/rest/nodes/commit-operations.t
 import { conditionOf, ReadCondition } from '#protocols/rest/nodes/conditions.ts';
 import { installCommand, workspacesCommand } from '#protocols/rest/management/system-updates.ts';
 import { partOf } from '#protocols/rest/reads/property-names.ts';
-import { parseSqlBody } from '#protocols/rest/sql/sql-body.ts';
 import type { RestRequest } from '#protocols/rest/rest-route.ts';
+import { changeCommand, readQuery } from '#protocols/sql/sent-messages.ts';
+import type { TextPart } from '#protocols/sql/text-part.ts';
 import {
   DIFF_DETAILS_SINCE,
   INCOMING_SINCE,
@@ -16,6 +17,7 @@ import {
   SQL_CHANGES_SINCE,
   SQL_SINCE,
 } from '#runtime/actor/message-version.ts';
+import { parseStatements } from '#runtime/sql-syntax/parse-statements.ts';
 
 /** A request, as far as conditions and parts of nodes look at it. */
 function requestOf(headers: Readonly<Record<string, string>>, queryString = ''): RestRequest {
@@ -53,7 +55,11 @@ describe('what an older member would pass over', () => {
   });
 
   it('is reported for statements of SQL', () => {
-    expect(parseSqlBody({ sql: 'SELECT 1' })).toMatchObject({ type: 'RunSql', since: SQL_SINCE });
+    const read = (sql: string) =>
+      readQuery({ sql, parameters: [], statements: parseStatements(sql) } as unknown as TextPart);
+    expect(read('SELECT 1; EXPLAIN SELECT 1')).toMatchObject({ type: 'RunSql', since: SQL_SINCE });
+    expect(read('SELECT 1; SHOW ROLES')).toMatchObject({ type: 'RunSql', since: SQL_CHANGES_SINCE });
+    expect(changeCommand({ sql: 'x', parameters: [] })).toMatchObject({ since: SQL_CHANGES_SINCE });
   });
 
   it('is reported for a restore of shipped types', () => {

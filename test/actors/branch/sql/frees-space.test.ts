@@ -14,7 +14,9 @@ it.each([
   "DELETE FROM 'g' WHERE id = 'a'; UNRELATE FROM path='/a' TO path='/b'",
 ])('a text that only removes may run while space is short: %s', (sql) => {
   expect(useOf(sql)).toBe('ends');
-  expect(spaceUse({ type: 'ChangeSomeBySql', sql, parameters: [], ids: [], job: 'j', part: 1, total: 0 })).toBe('ends');
+  expect(
+    spaceUse({ type: 'ChangeSomeBySql', sql, parameters: [], ids: [], job: 'j', part: 1, total: 0 }),
+  ).toBe('ends');
 });
 
 it.each([

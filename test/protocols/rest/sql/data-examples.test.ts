@@ -65,12 +65,21 @@ describe('the examples of statements that change data', () => {
       "SELECT id FROM 'g' WHERE id IN ('b1', 'p1', 'p2')",
       [],
     ],
-    ['SQLEX-068', `DELETE FROM 'g' WHERE id = 'zz'`, [{ affected_rows: 0 }], "SELECT COUNT(*) AS n FROM 'g'", [{ n: 6 }]],
-  ])('%s: %s [SQLEX-052, SQLEX-056, SQLEX-057, SQLEX-058, SQLEX-059, SQLEX-065, SQLEX-067, SQLEX-068]', async (_id, sql, answer, look, left) => {
-    const garden = await Garden.on(server);
-    expect(await garden.rows(sql)).toEqual(answer);
-    expect(await garden.rows(look)).toEqual(left);
-  });
+    [
+      'SQLEX-068',
+      `DELETE FROM 'g' WHERE id = 'zz'`,
+      [{ affected_rows: 0 }],
+      "SELECT COUNT(*) AS n FROM 'g'",
+      [{ n: 6 }],
+    ],
+  ])(
+    '%s: %s [SQLEX-052, SQLEX-056, SQLEX-057, SQLEX-058, SQLEX-059, SQLEX-065, SQLEX-067, SQLEX-068]',
+    async (_id, sql, answer, look, left) => {
+      const garden = await Garden.on(server);
+      expect(await garden.rows(sql)).toEqual(answer);
+      expect(await garden.rows(look)).toEqual(left);
+    },
+  );
 });
 
 describe('the examples of statements that are refused', () => {
@@ -81,21 +90,54 @@ describe('the examples of statements that are refused', () => {
   });
 
   it.each<[string, string, number, string]>([
-    ['SQLEX-053', `INSERT INTO 'g' (path, properties) VALUES ('/x', '{}')`, 400, "Required column 'node_type' is missing"],
-    ['SQLEX-054', `INSERT INTO 'g' (path, node_type) VALUES ('/beds/north', 'grow:Bed')`, 409, "Node with path '/beds/north' already exists"],
-    ['SQLEX-055', `INSERT INTO 'g' (path, node_type) VALUES ('/k1', 'svc:Folder'), ('/no/k2', 'svc:Folder')`, 404, "Parent node '/no' not found"],
+    [
+      'SQLEX-053',
+      `INSERT INTO 'g' (path, properties) VALUES ('/x', '{}')`,
+      400,
+      "Required column 'node_type' is missing",
+    ],
+    [
+      'SQLEX-054',
+      `INSERT INTO 'g' (path, node_type) VALUES ('/beds/north', 'grow:Bed')`,
+      409,
+      "Node with path '/beds/north' already exists",
+    ],
+    [
+      'SQLEX-055',
+      `INSERT INTO 'g' (path, node_type) VALUES ('/k1', 'svc:Folder'), ('/no/k2', 'svc:Folder')`,
+      404,
+      "Parent node '/no' not found",
+    ],
     ['SQLEX-060', `UPDATE 'g' SET name = 'n2' WHERE path = '/zz'`, 404, "Node at path '/zz' not found"],
-    ['SQLEX-061', `UPDATE 'g' SET node_type = 'grow:Plant' WHERE id = 'b1'`, 400, 'Cannot change node_type after creation'],
+    [
+      'SQLEX-061',
+      `UPDATE 'g' SET node_type = 'grow:Plant' WHERE id = 'b1'`,
+      400,
+      'Cannot change node_type after creation',
+    ],
     ['SQLEX-062', `UPDATE 'g' SET archetype = 'no:such' WHERE id = 'b1'`, 400, 'Archetype not found'],
     ['SQLEX-063', `UPDATE 'g' SET properties = '{}'`, 400, 'UPDATE requires a WHERE clause'],
-    ['SQLEX-066', `UPDATE 'g' SET name = 'q' WHERE id = 'b1' RETURNING COUNT(*)`, 400, 'aggregate functions are not allowed in RETURNING'],
-    ['SQLEX-070', `INSERT INTO NodeTypes (name) VALUES ('a:B')`, 400, "Direct DML operations on 'NodeTypes' are not allowed"],
-  ])('%s: %s [SQLEX-053, SQLEX-054, SQLEX-055, SQLEX-060, SQLEX-061, SQLEX-062, SQLEX-063, SQLEX-066, SQLEX-070]', async (_id, sql, status, text) => {
-    const head = await garden.client.headRevision();
-    const { json, status: answered } = await garden.ask(sql);
-    expect([answered, json.message]).toEqual([status, expect.stringMatching(new RegExp(`^${text}`))]);
-    expect(await garden.client.headRevision()).toBe(head);
-  });
+    [
+      'SQLEX-066',
+      `UPDATE 'g' SET name = 'q' WHERE id = 'b1' RETURNING COUNT(*)`,
+      400,
+      'aggregate functions are not allowed in RETURNING',
+    ],
+    [
+      'SQLEX-070',
+      `INSERT INTO NodeTypes (name) VALUES ('a:B')`,
+      400,
+      "Direct DML operations on 'NodeTypes' are not allowed",
+    ],
+  ])(
+    '%s: %s [SQLEX-053, SQLEX-054, SQLEX-055, SQLEX-060, SQLEX-061, SQLEX-062, SQLEX-063, SQLEX-066, SQLEX-070]',
+    async (_id, sql, status, text) => {
+      const head = await garden.client.headRevision();
+      const { json, status: answered } = await garden.ask(sql);
+      expect([answered, json.message]).toEqual([status, expect.stringMatching(new RegExp(`^${text}`))]);
+      expect(await garden.client.headRevision()).toBe(head);
+    },
+  );
 });
 
 describe('a statement that fails outside a transaction', () => {

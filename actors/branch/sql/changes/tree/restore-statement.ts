@@ -1,4 +1,3 @@
-import { parseLocale } from '#runtime/content/translations/locale.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RestoreStatement } from '#runtime/sql-syntax/nodes/tree-nodes.ts';
 import { bigintType, textType } from '#runtime/sql-values/types/basic-types.ts';
@@ -8,7 +7,8 @@ import { OpenBranches } from '../../branch-tables.ts';
 import type { ChangeContext, StatementResult } from '../change-context.ts';
 import { orConflict } from '../taken-path.ts';
 import { findRestored } from './find-restored.ts';
-import { missing, textOf } from './named-nodes.ts';
+import { givenLocale } from './given-locale.ts';
+import { missing } from './named-nodes.ts';
 import { restoredContent } from './restore-content.ts';
 import { restoreTree } from './restore-tree.ts';
 import { type RestoredMoment, type RestoredNode, restoredMoment } from './restored-moment.ts';
@@ -27,7 +27,7 @@ export function* restoreStatement(
   statement: RestoreStatement,
 ): Generator<undefined, StatementResult> {
   const { edit } = change;
-  const locales = statement.translations?.map((given) => parseLocale(textOf(change, given), 'translations'));
+  const locales = statement.translations?.map((given) => givenLocale(change, given, 'RESTORE'));
   const node = yield* findRestored(change, statement.node);
   const { state, turn } = edit;
   // Another branch stays open while it is read.

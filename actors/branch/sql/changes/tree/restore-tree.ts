@@ -29,6 +29,8 @@ export function* restoreTree(
   yield* eachBelow(edit, records, top, (record) =>
     edit.access.authorizeBelow('update', workspace, record, top.path),
   );
+  // Nodes may exchange unique values. They are compared behind the statement.
+  edit.writer.deferUniques();
   const details = { restored: moment.revision };
   const renames = new PlannedWrites(edit, { noun: 'restore', details });
   let count = 0;

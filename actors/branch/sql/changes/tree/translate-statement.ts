@@ -1,4 +1,3 @@
-import { parseLocale } from '#runtime/content/translations/locale.ts';
 import { formatPointer } from '#runtime/content/translations/translation-pointer.ts';
 import { type JsonObject, type JsonValue, setKey } from '#runtime/content/values/json-value.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
@@ -10,10 +9,8 @@ import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { EditScope } from '../../../edit-scope.ts';
 import { mergeTranslation } from '../../../nodes/translate-node.ts';
 import { affectedRows, type ChangeContext, type StatementResult } from '../change-context.ts';
+import { givenLocale } from './given-locale.ts';
 import { placeOf, requireNamed, textOf, workspaceOf } from './named-nodes.ts';
-
-/** Shape of a locale of a statement: as REST reads it, and with `_` for `-`. */
-const localeShape = /^[\p{L}\d_-]+$/u;
 
 /** What a statement writes to each of its nodes. */
 interface Translation {
@@ -41,7 +38,7 @@ export function* translateStatement(
     throw invalid('TRANSLATE requires a WHERE clause to identify target node(s)');
   const translation: Translation = {
     workspace: workspaceOf(change, statement.workspace),
-    locale: localeOf(textOf(change, statement.locale)),
+    locale: givenLocale(change, statement.locale, 'TRANSLATE'),
     change: changeOf(change, statement.values),
   };
   const type = nodeType === undefined ? undefined : textOf(change, nodeType);
@@ -90,17 +87,6 @@ function* isTranslated(work: Generator<undefined, unknown>): Generator<undefined
   } catch (error) {
     // Permissions are asked about before anything is written.
     if (error instanceof ServiceError && error.code === 'PERMISSION_DENIED') return false;
-    throw error;
-  }
-}
-
-function localeOf(text: string): string {
-  const wrong = invalid(`TRANSLATE: Invalid locale code: ${text}`, { field: 'locale' });
-  if (!localeShape.test(text)) throw wrong;
-  try {
-    return parseLocale(text.replaceAll('_', '-'));
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'VALIDATION_FAILED') throw wrong;
     throw error;
   }
 }

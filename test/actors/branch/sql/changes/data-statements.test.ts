@@ -587,7 +587,9 @@ describe('a transaction', () => {
 describe('what a command may take', () => {
   it('bounds the values of a node that many small updates make', async () => {
     const at = await folder();
-    const shape = JSON.stringify(Array.from({ length: 30_000 }, (_, index) => ({ [`k${index % 400}`]: index })));
+    const shape = JSON.stringify(
+      Array.from({ length: 30_000 }, (_, index) => ({ [`k${index % 400}`]: index })),
+    );
     const id = await item(`${at}/a`);
     const add = (key: string) =>
       change(branch, `UPDATE 'content' SET properties = properties || $1 WHERE id = $2`, {
@@ -605,7 +607,10 @@ describe('what a command may take', () => {
     const rows = Array.from({ length: 40 }, () => `SELECT properties FROM 'content' WHERE path = '${at}/a'`);
     await refuses(
       `INSERT INTO 'content' (path, node_type) VALUES ('${at}/b', 'svc:Folder'); ${rows.join(' UNION ALL ')}`,
-      { code: 'REQUEST_TOO_EXPENSIVE', message: expect.stringMatching(/rows of the answer take more than 16 MiB/) },
+      {
+        code: 'REQUEST_TOO_EXPENSIVE',
+        message: expect.stringMatching(/rows of the answer take more than 16 MiB/),
+      },
       true,
     );
     expect(await branch.isMissing(`${at}/b`)).toBe(true);

@@ -150,6 +150,14 @@ describe('RESTORE NODE', () => {
     expect((await branch.read('/words')).translations).toEqual({ de: { title: 'eins' } });
   });
 
+  it('takes locales with an underscore, and refuses what is none', async () => {
+    await branch.create('/locales', { title: 'a' });
+    await restore('/locales', 'HEAD~0', " TRANSLATIONS ('de_ch')");
+    await expect(restore('/locales', 'HEAD~0', " TRANSLATIONS ('german')")).rejects.toThrow(
+      'RESTORE: Invalid locale code: german',
+    );
+  });
+
   it('does not bring back a deleted node [SQL-054]', async () => {
     const { id } = await branch.create('/gone');
     await update('/gone', { n: 1 });
@@ -374,6 +382,27 @@ describe('RESTORE TREE', () => {
       revision: { ms: Number(revision?.split('-')[0]), counter: Number(revision?.split('-')[1]) },
     })) as readonly JsonObject[];
     expect(JSON.stringify(record)).not.toContain('deleted');
+  });
+
+  it('lets nodes exchange unique values, and refuses one that a node outside has', async () => {
+    const keys = { name: 'test:Keyed', properties: [{ name: 'key', type: 'String', unique: true }] };
+    await branch.command({ type: 'PutDefinition', kind: 'node_type', definition: keys });
+    await branch.create('/keys');
+    for (const key of ['a', 'b']) await branch.create(`/keys/${key}`, { key }, 'test:Keyed');
+    const then = await headOf();
+    for (const [path, key] of [
+      ['/keys/a', 'c'],
+      ['/keys/b', 'a'],
+      ['/keys/a', 'b'],
+    ] as const)
+      await update(path, { key });
+    const sql = `RESTORE TREE NODE path='/keys' TO REVISION '${then}'`;
+    await run(sql);
+    expect((await branch.read('/keys/a')).properties['key']).toBe('a');
+    await update('/keys/a', { key: 'c' });
+    await branch.create('/outside', { key: 'a' }, 'test:Keyed');
+    await expect(run(sql)).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+    expect((await branch.read('/keys/a')).properties['key']).toBe('c');
   });
 
   it('refuses a name that a node has which was not there then', async () => {

@@ -42,7 +42,11 @@ CREATE FUNCTION dialect.stamped() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
   NEW.name := regexp_replace(NEW.path, '^.*/', '');
   NEW.parent_name := coalesce(nullif(regexp_replace(dialect.parent(NEW.path), '^.*/', ''), ''), '/');
   NEW.depth := dialect.depth(NEW.path);
-  IF TG_OP = 'INSERT' THEN NEW.properties := coalesce(NEW.properties, '{}'); END IF;
+  IF TG_OP = 'INSERT' THEN
+    NEW.properties := coalesce(NEW.properties, '{}');
+    NEW.created_at := now();
+    NEW.updated_at := NEW.created_at;
+  END IF;
   RETURN NEW;
 END$$;
 CREATE TRIGGER stamps BEFORE INSERT OR UPDATE ON public.${WORKSPACE}
@@ -52,6 +56,13 @@ CREATE TRIGGER stamps BEFORE INSERT OR UPDATE ON public.${WORKSPACE}
 const LEVELS = 3;
 const REMOVE_ORPHANS = `DELETE FROM public.${WORKSPACE} AS a WHERE dialect.parent(a.path) <> '/'
   AND NOT EXISTS (SELECT 1 FROM public.${WORKSPACE} AS b WHERE b.path = dialect.parent(a.path))`;
+
+/** An UPDATE returns rows from before the server stamps them. */
+function withoutStamps(sql: string): string {
+  const [change, returning] = sql.split(' RETURNING ', 2) as [string, string];
+  if (!change.startsWith('UPDATE ')) return sql;
+  return `${change} RETURNING ${returning.replaceAll('content.updated_at', 'NULL::timestamptz')}`;
+}
 
 function read(answer: PostgresAnswer, columns: number): Answer {
   if ('error' in answer) return answer;
@@ -171,7 +182,7 @@ export class BesidePostgres {
     await postgres.run('BEGIN');
     try {
       const changed = await postgres.ask(
-        `WITH t (${names}) AS (${sql}\n) SELECT json_build_array(${names}) FROM t`,
+        `WITH t (${names}) AS (${withoutStamps(sql)}\n) SELECT json_build_array(${names}) FROM t`,
       );
       if ('error' in changed) return { answer: changed, rows: NONE };
       // What is below a removed node goes with it.

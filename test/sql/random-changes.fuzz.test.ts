@@ -33,10 +33,16 @@ function kindOf({ answer }: Changed): string {
   return 'error' in answer ? (/^\w+ \w+/.exec(answer.error)?.[0] ?? 'error') : 'rows';
 }
 
+function isMissing({ answer }: Changed): boolean {
+  return 'error' in answer && /^Node (?:at path|with id) '[^']+' not found$/.test(answer.error);
+}
+
 /** What each has alone, or undefined when both do the same. */
 async function difference(sql: string, columns: number): Promise<Difference | undefined> {
   const [own, theirs] = [await beside.ownChange(sql), await beside.theirChange(sql, columns)];
   if ('error' in own.answer && 'error' in theirs.answer) return undefined;
+  // An UPDATE that names one node has to find it.
+  if (isMissing(own) && 'rows' in theirs.answer && theirs.answer.rows.length === 0) return undefined;
   if ('rows' in own.answer && own.answer.rows.length > 0) written += 1;
   const [mine, others] = [linesOfBoth(own), linesOfBoth(theirs)];
   if (JSON.stringify(mine) === JSON.stringify(others)) return undefined;

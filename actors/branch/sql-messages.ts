@@ -32,7 +32,7 @@ export interface LendBranch {
 /**
  * Runs statements that write to this branch as one revision, all or nothing. Each sees what those before it have written;
  * queries may stand among them. Only statements that belong to one branch: of data (no bulk UPDATE or DELETE unless
- * `isTransaction`), of the tree (no RESTORE TREE), of the schema, of access, and queries. Result: {@link SqlChanged}.
+ * `isTransaction`), of the tree, of the schema, of access, and queries. Result: {@link SqlChanged}.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`, with `details.line` and `details.column` where the place in the text is known;
  *   the errors of the commands of REST for the same changes; `COMMIT_TOO_LARGE`, `REQUEST_TOO_EXPENSIVE`

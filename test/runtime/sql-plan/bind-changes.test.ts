@@ -129,7 +129,7 @@ describe('INSERT and UPSERT', () => {
     ]);
   });
 
-  it.each([
+  it.each<[sql: string, error: string, parameters?: readonly JsonValue[]]>([
     [
       `INSERT INTO 'g' (path, properties) VALUES ('/x', '{}')`,
       `Required column 'node_type' is missing (line 1, column 18)`,
@@ -198,12 +198,9 @@ describe('INSERT and UPSERT', () => {
       `INSERT INTO NodeTypes (name) VALUES ('a:B')`,
       `Direct DML operations on 'NodeTypes' are not allowed. Use DDL syntax instead: CREATE/ALTER/DROP NODETYPE (line 1, column 13)`,
     ],
-  ] as readonly (readonly [string, string, (readonly JsonValue[])?])[])(
-    'refuse %s [SQLEX-053]',
-    (sql, error, parameters = []) => {
-      expect(changeErrorOf(sql, parameters)).toEqual(error);
-    },
-  );
+  ])('refuse %s [SQLEX-053]', (sql, error, parameters = []) => {
+    expect(changeErrorOf(sql, parameters)).toEqual(error);
+  });
 });
 
 describe('UPDATE', () => {

@@ -136,6 +136,44 @@ export const commandSurfaces: CommandSurfaces = {
         ] as const
       ).map((operation) => ({ type: 'CommitOperations', workspace, commit, operations: [operation] })),
   },
+  ChangeBySql: {
+    kind: 'node',
+    attempts: ({ id, path }) =>
+      [
+        `UPDATE '${workspace}' SET properties = properties || '{"title":"x"}' WHERE path = '${path}'`,
+        `UPDATE '${workspace}' SET name = 'renamed' WHERE id = '${id}'`,
+        `UPDATE '${workspace}' SET path = '${path}/moved' WHERE path = '/open/seen/leaf'`,
+        `UPDATE '${workspace}' SET owner_id = 'x' WHERE id = '${id}' RETURNING *`,
+        `DELETE FROM '${workspace}' WHERE path = '${path}' RETURNING *`,
+        `DELETE FROM '${workspace}' WHERE id = '${id}'`,
+        `INSERT INTO '${workspace}' (path, node_type, properties) VALUES ('${path}/new', 'test:Document', '{"title":"x"}')`,
+        `UPSERT INTO '${workspace}' (path, node_type, properties) VALUES ('${path}/new', 'test:Document', '{"title":"x"}')`,
+        `INSERT INTO '${workspace}' (path, node_type) SELECT '/open/' || name, node_type FROM '${workspace}' WHERE id = '${id}'`,
+        `UPDATE '${workspace}' SET owner_id = 'x' WHERE id = '${id}' OR path = '${path}'`,
+        `DELETE FROM '${workspace}' WHERE DESCENDANT_OF('${path}') RETURNING id`,
+        `SELECT * FROM '${workspace}' WHERE id = '${id}'`,
+        `MOVE '${workspace}' SET id = '${id}' TO path = '/open/seen'`,
+        `COPY TREE '${workspace}' SET path = '${path}' TO path = '/open/seen'`,
+        `ORDER '${workspace}' SET path = '/open/seen' ABOVE path = '${path}'`,
+        `RELATE FROM path = '/open/seen' IN WORKSPACE '${workspace}' TO path = '${path}' IN WORKSPACE '${workspace}'`,
+        `RESTORE NODE id = '${id}' IN WORKSPACE '${workspace}' TO REVISION HEAD~1`,
+        `UPDATE '${workspace}' FOR LOCALE 'de' SET title = 'x' WHERE path = '${path}'`,
+      ].map((sql) => ({ type: 'ChangeBySql', sql, parameters: [], isTransaction: true, dryRun: true })),
+  },
+  ChangeSomeBySql: {
+    kind: 'node',
+    attempts: ({ id }) =>
+      ["SET owner_id = 'x'", ''].map((change, index) => ({
+        type: 'ChangeSomeBySql',
+        sql: `${change === '' ? 'DELETE FROM' : 'UPDATE'} '${workspace}' ${change} WHERE node_type = 'test:Document'`,
+        parameters: [],
+        ids: [id],
+        job: `${id}-${index}-0123456789`,
+        part: 1,
+        total: 1,
+      })),
+  },
+  ForgetBulkProgress: { kind: 'refused', attempt: { type: 'ForgetBulkProgress', job: 'j' } },
   PutDefinition: {
     kind: 'refused',
     attempt: { type: 'PutDefinition', kind: 'node_type', definition: { name: 'test:Other' } },

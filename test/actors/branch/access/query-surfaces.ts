@@ -116,6 +116,19 @@ export const querySurfaces: QuerySurfaces = {
         `SELECT * FROM '${workspace}' WHERE path = '${path}' AND __revision = '${formatRevision(at)}'`,
       ].map((sql) => ({ type: 'RunSql', sql, parameters: [] })),
   },
+  MatchBySql: {
+    kind: 'node',
+    attempts: ({ id, path }, { at }) =>
+      [
+        `UPDATE '${workspace}' SET name = 'x' WHERE id = '${id}' OR path = '${path}'`,
+        `DELETE FROM '${workspace}' WHERE DESCENDANT_OF('${path}')`,
+        `DELETE FROM '${workspace}' WHERE id = '${id}'`,
+      ].flatMap((sql) => [
+        { type: 'MatchBySql', sql, parameters: [], limit: 9 },
+        { type: 'MatchBySql', sql, parameters: [], limit: 9, at },
+      ]),
+  },
+  ReadBulkProgress: { kind: 'refused', attempt: { type: 'ReadBulkProgress', job: 'j' } },
   LendBranch: {
     kind: 'refused',
     attempt: { type: 'LendBranch', principal: { kind: 'system', tenant: 'acme' } },

@@ -64,6 +64,25 @@ describe('changes of access', () => {
     await run("REVOKE ROLE 'system_admin' FROM USER 'anonymous'");
   });
 
+  it('see in a transaction what was made before, also where unique values are compared later', async () => {
+    const insert =
+      "INSERT INTO 'content' (path, node_type) VALUES ('/one', 'svc:Folder'), ('/two', 'svc:Folder')";
+    for (const [once, again, message] of [
+      ["CREATE ROLE 'once'", "CREATE ROLE 'once'", "Role 'once' already exists"],
+      ["CREATE GROUP 'once'", "CREATE GROUP 'once'", "Group 'once' already exists"],
+      [
+        "CREATE USER 'once' EMAIL 'once@example.org'",
+        "CREATE USER 'twice' EMAIL 'once@example.org'",
+        "User with email 'once@example.org' already exists",
+      ],
+    ])
+      await expect(run(`${insert}; ${once}; ${again}`)).rejects.toMatchObject({
+        code: 'ALREADY_EXISTS',
+        message: expect.stringContaining(message as string),
+      });
+    expect(await run(`${insert}; CREATE ROLE 'once'; DROP ROLE 'once'; CREATE ROLE 'once'`)).toHaveLength(1);
+  });
+
   it('are refused on every branch but main', async () => {
     await expect(run("CREATE ROLE 'x'", callers.admin, 'side')).rejects.toMatchObject({
       code: 'VALIDATION_FAILED',

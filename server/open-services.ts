@@ -7,7 +7,7 @@ import { EmailSetups } from '#protocols/identity/email-setups.ts';
 import { IdentityCallers } from '#protocols/identity/identity-callers.ts';
 import { resealedSecrets } from '#protocols/identity/resealed-secrets.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
-import type { BulkStatements } from '#protocols/sql/session-ports.ts';
+import type { BulkStatements } from '#protocols/rest/sql/ports.ts';
 import type { AccountNews } from '#runtime/access/account-news.ts';
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
 import { IdentityNewsroom } from '#runtime/access/identity/identity-news.ts';

@@ -8,7 +8,8 @@ import { placeIn, sqlError } from '#runtime/sql-syntax/sql-error.ts';
 import { changeCommand } from './sent-messages.ts';
 import type { SqlSurface } from './session-ports.ts';
 import { oneRow, type SessionRows } from './session-rows.ts';
-import type { NumberedStatement, SqlText, TextPart } from './sql-text.ts';
+import type { NumberedStatement, SqlText } from './sql-text.ts';
+import type { TextPart } from './text-part.ts';
 
 type Surface = Pick<SqlSurface<unknown>, 'change' | 'enqueue' | 'match'>;
 
@@ -59,11 +60,7 @@ async function enqueueRestore(
   branch: string,
 ): Promise<SessionRows> {
   const { path, revision } = await checkRestore(surface, text, statement, index, branch);
-  const { span } = statement;
-  const fixed: RestoreStatement = {
-    ...statement,
-    revision: { kind: 'revision', revision: { kind: 'literal', type: 'text', value: revision, span } },
-  };
+  const fixed = isOfOther(statement, branch) ? statement : atRevision(statement, revision);
   const { jobId } = await surface.enqueue(
     branch,
     {
@@ -78,6 +75,19 @@ async function enqueueRestore(
   return oneRow({ result, job_id: jobId, status: 'queued', path, revision });
 }
 
+/** Whether the state of another branch is meant, or of a tag: its revision means nothing on this branch. */
+function isOfOther({ revision }: RestoreStatement, branch: string): boolean {
+  return revision.kind === 'relative' && revision.branch !== undefined && revision.branch !== branch;
+}
+
+function atRevision(statement: RestoreStatement, revision: string): RestoreStatement {
+  const { span } = statement;
+  return {
+    ...statement,
+    revision: { kind: 'revision', revision: { kind: 'literal', type: 'text', value: revision, span } },
+  };
+}
+
 async function checkRestore(
   surface: Surface,
   text: SqlText,
@@ -86,7 +96,7 @@ async function checkRestore(
   branch: string,
 ): Promise<Restored> {
   const sql = printStatement({ ...statement, isTree: false });
-  const command = { ...changeCommand({ sql }, text), dryRun: true };
+  const command = { ...changeCommand({ sql, parameters: text.parameters }), dryRun: true };
   try {
     const { rows } = await surface.change(branch, command, index);
     const [row] = JSON.parse(rows) as Restored[];

@@ -2,10 +2,11 @@ import type { ChangeBySql, RunSql } from '#actors/branch/sql-messages.ts';
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
 import { SQL_CHANGES_SINCE, SQL_SINCE } from '#runtime/actor/message-version.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
-import type { SqlText, TextPart } from './sql-text.ts';
+import type { StatementText } from './session-ports.ts';
+import type { TextPart } from './text-part.ts';
 
 /** The query that runs reads. */
-export function readQuery({ sql, statements }: TextPart, { parameters }: SqlText): RunSql {
+export function readQuery({ parameters, sql, statements }: TextPart): RunSql {
   const isOld = statements.every(({ statement }) => isOldRead(statement));
   return { type: 'RunSql', sql, parameters, since: isOld ? SQL_SINCE : SQL_CHANGES_SINCE };
 }
@@ -17,7 +18,7 @@ function isOldRead(statement: Statement): boolean {
 }
 
 /** The command of a statement that stands for itself. */
-export function changeCommand({ sql }: Pick<TextPart, 'sql'>, { parameters }: SqlText): ChangeBySql {
+export function changeCommand({ parameters, sql }: StatementText): ChangeBySql {
   return { type: 'ChangeBySql', sql, parameters, isTransaction: false, since: SQL_CHANGES_SINCE };
 }
 
@@ -25,8 +26,8 @@ export function changeCommand({ sql }: Pick<TextPart, 'sql'>, { parameters }: Sq
 export type TransactionEnd = { readonly commit: CommitInfo } | 'undone';
 
 /** The command of all statements of a transaction. */
-export function transactionCommand(part: TextPart, text: SqlText, end: TransactionEnd): ChangeBySql {
-  const command = { ...changeCommand(part, text), isTransaction: true };
+export function transactionCommand(part: TextPart, end: TransactionEnd): ChangeBySql {
+  const command = { ...changeCommand(part), isTransaction: true };
   if (end === 'undone') return { ...command, dryRun: true };
   return Object.keys(end.commit).length === 0 ? command : { ...command, commit: end.commit };
 }

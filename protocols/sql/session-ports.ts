@@ -1,4 +1,3 @@
-import type { HeldLock } from '#actors/locks/messages.ts';
 import type {
   ChangeBySql,
   MatchBySql,
@@ -6,32 +5,17 @@ import type {
   RunSql,
   SqlChanged,
 } from '#actors/branch/sql-messages.ts';
-import type { CommitInfo } from '#actors/branch/commit-messages.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Revision } from '#runtime/content/revision.ts';
-import type { Delivery, Router } from '#runtime/actor/ports.ts';
-import type { Clock } from '#runtime/base/time/clock.ts';
 import type { BranchStatement, UseBranchStatement } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
-import type { FoundBranch, FoundRepository } from '#protocols/rest/access/found-branch.ts';
-import type { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
-import type { BranchProvisioning } from '#protocols/rest/ports.ts';
-import type { Soon } from '#protocols/rest/soon.ts';
+import type { Soon } from '#runtime/base/event-loop/soon.ts';
 import type { SessionRows } from './session-rows.ts';
 
 /** A statement about the branches of the repository. Which branch the session uses is the session's own business. */
 export type ManagedBranchStatement = Exclude<BranchStatement, UseBranchStatement>;
 
-/** What a statement about branches is run with. */
-export interface BranchStatementContext {
-  readonly router: Router;
-  readonly directory: RepositoryDirectory;
-  readonly branches: BranchProvisioning;
-  readonly clock: Clock;
-  readonly repository: FoundRepository;
-  /** The caller, with the idempotency key of this statement. */
-  readonly delivery: Delivery;
-  /** The lock that the caller must hold on a branch that is written. */
-  readonly lock?: HeldLock;
+/** What a statement about branches is run with, besides what the protocol knows. */
+export interface BranchStatementInput {
   /** The branch that the session uses at present. */
   readonly currentBranch: string;
   /** Values of `$1`, `$2` and so on. */
@@ -54,26 +38,6 @@ export interface BulkStatement extends StatementText {
   readonly workspace: string | null;
   /** Of UPDATE and DELETE: the revision that {@link MatchBySql} has read. The nodes that match at it are changed. */
   readonly at?: Revision;
-}
-
-/** Puts statements that are done in the background into the queue of their repository. */
-export interface BulkStatements {
-  /**
-   * Resolves when the job is durable. The statement was bound before, for its caller. A repetition with the same idempotency
-   * key gives the same job.
-   *
-   * @throws {ServiceError} `OVERLOADED` when too many jobs wait, `PAYLOAD_TOO_LARGE` for a statement that is too long;
-   *   `UNAUTHORIZED`, `FORBIDDEN`
-   */
-  enqueue(statement: SubmittedStatement, delivery: Delivery): Promise<{ readonly jobId: string }>;
-}
-
-/** A statement that is done in the background, and where. */
-export interface SubmittedStatement extends BulkStatement {
-  readonly repository: FoundRepository;
-  readonly branch: FoundBranch;
-  /** Message and author of the revisions. */
-  readonly commit?: CommitInfo;
 }
 
 /**
@@ -108,12 +72,17 @@ export interface SqlSurface<Answer> {
    * @throws {ServiceError} as {@link SqlSurface.change}
    */
   match(branch: string, query: MatchBySql): Promise<MatchedNodes>;
-  /** @throws {ServiceError} as {@link BulkStatements.enqueue}; `READ_ONLY_REVISION` for a tag */
+  /**
+   * Puts a statement into the queue that is done in bulk. Resolves when its job is durable.
+   *
+   * @throws {ServiceError} `OVERLOADED` when too many jobs wait, `PAYLOAD_TOO_LARGE` for a statement that is too long;
+   *   `UNAUTHORIZED`, `FORBIDDEN`; `READ_ONLY_REVISION` for a tag
+   */
   enqueue(branch: string, statement: BulkStatement, step: number): Promise<{ readonly jobId: string }>;
   /** Runs a statement about branches. */
   runOnBranches(
     statement: ManagedBranchStatement,
-    given: Pick<BranchStatementContext, 'currentBranch' | 'parameters' | 'source'>,
+    given: BranchStatementInput,
     step: number,
   ): Promise<SessionRows>;
 }

@@ -8,7 +8,7 @@ import type {
 } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
-import { afterwards, type Soon } from '#protocols/rest/soon.ts';
+import { afterwards, type Soon } from '#runtime/base/event-loop/soon.ts';
 import { enqueueStatement } from './bulk-statement.ts';
 import { changeCommand, readQuery, type TransactionEnd, transactionCommand } from './sent-messages.ts';
 import { requireFewCommands } from './session-limits.ts';
@@ -18,7 +18,8 @@ import { type OpenTransaction, SessionState } from './session-state.ts';
 import { SessionVariables } from './session-variables.ts';
 import { ACCESS_BRANCH, classOf, isBulk, isRead, isWrite, ownBranch } from './statement-class.ts';
 import { errorOfStatement } from './statement-errors.ts';
-import { type NumberedStatement, type SqlText, TextPart } from './sql-text.ts';
+import type { NumberedStatement, SqlText } from './sql-text.ts';
+import { TextPart } from './text-part.ts';
 
 /** A statement that only the session itself answers. */
 type OwnStatement =
@@ -62,17 +63,47 @@ export class SqlSession<Answer> {
     const group = this.#groupAt(text, 0);
     if (group.length < text.statements.length) return this.#runStatements(text);
     // Nothing to add to its errors: they are about the whole text already.
-    const query = readQuery(new TextPart(text, group), text);
+    const query = readQuery(new TextPart(text, group));
     return afterwards(this.#surface.read(this.#branchOfRead(first), query, true), (answer) => ({
       kind: 'read',
       answer,
     }));
   }
 
+  /**
+   * Runs a text of a session that goes on behind it, and gives the result of each statement. A transaction stays open until a later
+   * text ends it. The result of a statement within one is that of trying all its statements so far.
+   *
+   * @throws {ServiceError} as {@link SqlSession.runRequest}. A transaction is discarded then; the session can be used again
+   */
+  async *run(text: SqlText): AsyncGenerator<StatementResult<Answer>, void> {
+    this.#admit(text);
+    for (const numbered of text.statements) {
+      this.#surface.checkWaiting();
+      yield (await this.#runGroup(text, [numbered], true)) ?? (await this.#tryLast(text, numbered));
+    }
+  }
+
+  /** The result of the last statement of the open transaction. */
+  async #tryLast(text: SqlText, last: NumberedStatement): Promise<StatementResult<Answer>> {
+    const open = this.#state.transaction;
+    assert(open !== undefined, 'a statement without a result is one of a transaction');
+    const isReading = open.statements.every(({ statement }) => isRead(statement));
+    const tried = isReading ? { ...open, statements: [last] } : open;
+    const result = await this.#end(text, tried, 'undone', last.index, true);
+    assert(result !== undefined, 'the transaction has a statement');
+    return result;
+  }
+
+  /** Refuses a text before anything of it runs. */
+  #admit(text: SqlText): void {
+    requireFewCommands(text, this.#state.transaction !== undefined);
+    if (text.statements.some(({ statement }) => isWrite(statement))) this.#surface.requireWriter();
+  }
+
   async #runStatements(text: SqlText): Promise<StatementResult<Answer>> {
     const { statements } = text;
-    requireFewCommands(text, this.#state.transaction !== undefined);
-    if (statements.some(({ statement }) => isWrite(statement))) this.#surface.requireWriter();
+    this.#admit(text);
     let result: StatementResult<Answer> | undefined;
     for (let at = 0; at < statements.length; ) {
       this.#surface.checkWaiting();
@@ -125,14 +156,14 @@ export class SqlSession<Answer> {
         case 'read':
         case 'read-access':
           if (open !== undefined) return join(text, open, numbered, branch);
-          return { kind: 'read', answer: await this.#surface.read(branch, readQuery(part, text), isShown) };
+          return { kind: 'read', answer: await this.#surface.read(branch, readQuery(part), isShown) };
         default:
           if (open !== undefined) return join(text, open, numbered, branch);
           if (isBulk(statement))
             return ofRows(await enqueueStatement(this.#surface, text, part, numbered, branch));
           return {
             kind: 'changed',
-            changed: await this.#surface.change(branch, changeCommand(part, text), index),
+            changed: await this.#surface.change(branch, changeCommand(part), index),
           };
       }
     });
@@ -229,9 +260,9 @@ export class SqlSession<Answer> {
     return await this.#about(text, part, undefined, async () => {
       // One that only reads is a query: it needs no turn of the branch, and whoever may read may send it.
       if (statements.every(({ statement }) => isRead(statement))) {
-        return { kind: 'read', answer: await this.#surface.read(branch, readQuery(part, text), isShown) };
+        return { kind: 'read', answer: await this.#surface.read(branch, readQuery(part), isShown) };
       }
-      const command = transactionCommand(part, text, end);
+      const command = transactionCommand(part, end);
       return { kind: 'changed', changed: await this.#surface.change(branch, command, step) };
     });
   }

@@ -1,7 +1,8 @@
 import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { movedError, offsetOf, placeIn } from '#runtime/sql-syntax/sql-error.ts';
-import type { SqlText, TextPart } from './sql-text.ts';
+import type { SqlText } from './sql-text.ts';
+import type { TextPart } from './text-part.ts';
 
 /** Statuses of errors that may be about a statement. */
 const statuses: ReadonlySet<number> = new Set([400, 403, 404, 405, 409, 413]);
@@ -58,16 +59,19 @@ function withoutNumber({ message }: ServiceError): {
 /** The number of the statement in the text that an error is about, from 0. */
 function indexIn(
   error: ServiceError,
-  { source }: SqlText,
+  text: SqlText,
   part: TextPart | undefined,
   number: number | undefined,
 ): number | undefined {
   if (part === undefined) return undefined;
   const { statements } = part;
-  if (number !== undefined) return statements[number - 1]?.index;
-  if (statements.length === 1) return statements[0]?.index;
   const place = placeIn(error);
-  return place === undefined ? undefined : part.at(offsetOf(source, place))?.index;
+  const [only, another] = statements;
+  let found = place === undefined ? undefined : part.at(offsetOf(text.source, place));
+  if (number !== undefined) found = statements[number - 1];
+  else if (another === undefined) found = only;
+  // One of an earlier text has no number in this one.
+  return found?.text === text ? found.index : undefined;
 }
 
 function withMessage(error: ServiceError, message: string): ServiceError {

@@ -96,23 +96,26 @@ export function placeIn({ details }: ServiceError): SourcePlace | undefined {
  *
  * @param part the text that the error was made for
  * @param whole the text that the part was taken from
- * @param toWhole the offset in the whole of an offset in the part
+ * @param toWhole the offset in the whole of an offset in the part; undefined where it is not in the whole: then the error names no
+ *   place any more
  * @returns the error itself where it names no place
  */
 export function movedError(
   error: ServiceError,
   part: string,
   whole: string,
-  toWhole: (offset: number) => number,
+  toWhole: (offset: number) => number | undefined,
 ): ServiceError {
   const place = placeIn(error);
   if (place === undefined) return error;
   const start = toWhole(offsetOf(part, place));
-  const { code, details, field, message } = error;
+  const { code, field, message } = error;
+  const { column: _column, line: _line, ...others } = error.details ?? {};
   const shown = message.lastIndexOf(` (line ${place.line}, column ${place.column})\n`);
-  const text = shown < 0 ? message : sqlError(message.slice(0, shown), whole, { start }).message;
-  return new ServiceError(code, text, {
-    details: { ...details, ...placeOf(whole, start) },
+  const bare = shown < 0 ? message : message.slice(0, shown);
+  const isPlaced = start !== undefined && shown >= 0;
+  return new ServiceError(code, isPlaced ? sqlError(bare, whole, { start }).message : bare, {
+    details: start === undefined ? others : { ...others, ...placeOf(whole, start) },
     ...(field === undefined ? {} : { field }),
     cause: error,
   });

@@ -9,6 +9,7 @@ import {
   endOfQuoted,
   UNTERMINATED,
 } from './opaque-text.ts';
+import type { Span } from './nodes/syntax-nodes.ts';
 import { sqlError } from './sql-error.ts';
 import {
   keywordOf,
@@ -18,6 +19,7 @@ import {
   leftParenthesis,
   lexed,
   number,
+  parameter,
   revisionNumber,
   rightBrace,
   rightBracket,
@@ -271,4 +273,20 @@ function beginsQuery(
   const end = closedBy.get(next);
   const behind = end === undefined ? undefined : tokens[end + 1];
   return behind === undefined || queryContinuations.some((type) => tokenMatcher(behind, type));
+}
+
+/**
+ * The places of `$1`, `$2` and so on in a text, in their order.
+ *
+ * @throws {ServiceError} as {@link tokenize}
+ */
+export function parametersIn(source: string): readonly Span[] {
+  const found: Span[] = [];
+  for (const { tokens } of tokenize(source)) {
+    for (const token of tokens) {
+      if (!tokenMatcher(token, parameter)) continue;
+      found.push({ start: token.startOffset, end: token.startOffset + token.image.length });
+    }
+  }
+  return found;
 }

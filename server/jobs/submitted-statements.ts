@@ -1,4 +1,4 @@
-import type { BulkStatements, SubmittedStatement } from '#protocols/sql/session-ports.ts';
+import type { BulkStatements, SubmittedStatement } from '#protocols/rest/sql/ports.ts';
 import type { Delivery } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import { type Random, uuidV7 } from '#runtime/base/random.ts';

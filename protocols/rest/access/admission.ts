@@ -4,7 +4,7 @@ import { isHiddenFrom } from './hidden-branch.ts';
 import { consistencyOf } from '../reads/read-consistency.ts';
 import type { RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
-import { recovering, type Soon } from '../soon.ts';
+import { recovering, type Soon } from '#runtime/base/event-loop/soon.ts';
 
 const REPOSITORY = '{repo}';
 const BRANCH = '{branch}';

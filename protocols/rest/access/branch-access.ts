@@ -22,7 +22,7 @@ import type { BranchGuess, FoundBranch, FoundRepository } from './found-branch.t
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
 import { singleHeader } from '../single-header.ts';
-import { afterwards, recovering, type Soon } from '../soon.ts';
+import { afterwards, recovering, type Soon } from '#runtime/base/event-loop/soon.ts';
 
 /** Header with the revision a write created, or the one a read used. */
 export const REVISION_HEADER = 'X-Svc-Revision';

@@ -9,7 +9,7 @@ import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { BuiltInUpgrades } from '../ports.ts';
 import type { BranchUse } from './found-branch.ts';
-import { afterwards, recovering, type Soon } from '../soon.ts';
+import { afterwards, recovering, type Soon } from '#runtime/base/event-loop/soon.ts';
 
 /**
  * Resolves the names in an address to actors. Names are looked up in the actors that own them, for every request:

@@ -191,6 +191,13 @@ export const managementExamples: readonly Exchange[] = [
     answer: { success: true, data: 'Completed', error: null },
   },
   {
+    operation: 'readSubmittedJobStatus',
+    summary: 'As answers of SQL name it.',
+    parameters: { id: '01a44700-0000-7000-8000-000000000014' },
+    status: 200,
+    answer: { success: true, data: 'Completed', error: null },
+  },
+  {
     operation: 'readJob',
     summary: 'One job.',
     parameters: { id: '01a44700-0000-7000-8000-000000000014' },

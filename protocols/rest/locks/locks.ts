@@ -22,7 +22,7 @@ import { consistencyOf } from '../reads/read-consistency.ts';
 import type { FoundBranch } from '../access/found-branch.ts';
 import { callerOf, deliveryOf, readerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
-import type { Soon } from '../soon.ts';
+import type { Soon } from '#runtime/base/event-loop/soon.ts';
 
 /** Common prefix of the addresses of locks and inventory. */
 export const locksBase = '/api/{repo}/{branch}';

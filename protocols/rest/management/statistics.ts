@@ -9,7 +9,7 @@ import { requireTenantAdministrator } from '../access/permission.ts';
 import { consistencyOf } from '../reads/read-consistency.ts';
 import { callerOf, deliveryOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
-import type { Soon } from '../soon.ts';
+import type { Soon } from '#runtime/base/event-loop/soon.ts';
 import { beginningJson, statisticsJson, statisticsSchema } from './statistics-info.ts';
 
 /** Lets consumers follow the change feeds of branches. Implemented by the process that owns the actors. */

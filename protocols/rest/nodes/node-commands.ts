@@ -44,7 +44,7 @@ import { commandShapes } from './node-shapes.ts';
 import { isOfNode, type NodeTarget, placeOf } from './node-target.ts';
 import { clampedInteger, historyParameters, listParameters, pageOf } from '../reads/read-parameters.ts';
 import { callerOf } from '../rest-context.ts';
-import type { Soon } from '../soon.ts';
+import type { Soon } from '#runtime/base/event-loop/soon.ts';
 import { refuseParametersBut } from '../reads/refused-parameters.ts';
 
 /** The fields common to all messages about a command's node. */

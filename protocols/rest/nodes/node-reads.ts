@@ -24,7 +24,7 @@ import { refuseParametersBut } from '../reads/refused-parameters.ts';
 import { callerOf, readerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
 import { unlessMissing } from '../reads/unless-missing.ts';
-import { afterwards, type Soon } from '../soon.ts';
+import { afterwards, type Soon } from '#runtime/base/event-loop/soon.ts';
 
 /**
  * Serves a GET of a node address at the head, or at the revision of `?revision=`.

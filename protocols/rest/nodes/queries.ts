@@ -12,7 +12,7 @@ import { headMoment, revisionMoment } from '../reads/read-moment.ts';
 import { revisionParameter } from '../reads/read-parameters.ts';
 import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
-import { afterwards, type Soon } from '../soon.ts';
+import { afterwards, type Soon } from '#runtime/base/event-loop/soon.ts';
 
 const tag = 'Queries';
 

@@ -12,7 +12,7 @@ import { requireRepositoryName, requireTenantName } from '#runtime/content/names
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RepositoryDirectory } from '../access/repository-directory.ts';
-import { afterwards, type Soon } from '../soon.ts';
+import { afterwards, type Soon } from '#runtime/base/event-loop/soon.ts';
 import { BoundedEntries } from '#runtime/base/queues/bounded-entries.ts';
 
 /** How long origins are kept after they were looked up, in milliseconds. @see docs/interface/conventions.md#pages-from-other-origins */

@@ -1,6 +1,6 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
-import { recovering, type Soon } from '../soon.ts';
+import { recovering, type Soon } from '#runtime/base/event-loop/soon.ts';
 
 /** The second reply if the first finds no node; if both fail, the first error is thrown. */
 export function unlessMissing(first: () => Soon<HttpReply>, second: () => Soon<HttpReply>): Soon<HttpReply> {

@@ -27,7 +27,7 @@ import { bareCommit, bareCommitSchema, optionalCommit } from '../commit-info.ts'
 import { contentList, contentSchema } from '../content-schemas.ts';
 import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
-import { afterwards, type Soon } from '../soon.ts';
+import { afterwards, type Soon } from '#runtime/base/event-loop/soon.ts';
 
 /** Dependencies of the definition routes. */
 export interface DefinitionsContext extends RestContext {

@@ -6,14 +6,14 @@ import type {
   SqlChanged,
 } from '#actors/branch/sql-messages.ts';
 import type {
-  BranchStatementContext,
+  BranchStatementInput,
   BulkStatement,
-  BulkStatements,
   ManagedBranchStatement,
   SqlSurface,
 } from '#protocols/sql/session-ports.ts';
+import type { BulkStatements } from './ports.ts';
 import type { SessionRows } from '#protocols/sql/session-rows.ts';
-import { runBranchStatement } from '#protocols/sql/branches/run-branch-statement.ts';
+import { runBranchStatement } from './branches/run-branch-statement.ts';
 import type { Delivery } from '#runtime/actor/ports.ts';
 import type { Caller, ReadConsistency } from '#runtime/commit/behaviour.ts';
 import { requireWaiting } from '#runtime/commit/waiting-caller.ts';
@@ -28,7 +28,7 @@ import type { BranchesContext } from '../versioning/branches.ts';
 import { callerOf, deliveryOf } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
 import { singleHeader } from '../single-header.ts';
-import { afterwards, type Soon } from '../soon.ts';
+import { afterwards, type Soon } from '#runtime/base/event-loop/soon.ts';
 
 /** Dependencies of the routes of SQL. */
 export interface SqlContext extends BranchesContext, DefinitionsContext {
@@ -46,6 +46,8 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
   readonly #context: SqlContext;
   readonly #request: RestRequest;
   readonly #caller: Caller;
+  /** The caller of commands, whose branch may be a guess: these have no consistency of their own. */
+  readonly #writer: Caller;
   readonly #consistency: ReadConsistency | undefined;
   #delivery: Delivery | undefined;
   #revision: string | undefined;
@@ -59,6 +61,7 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
     this.#context = context;
     this.#request = request;
     const { consistency, ...caller } = callerOf(request);
+    this.#writer = caller;
     this.#consistency = isWriting && consistency?.kind === 'local' ? undefined : consistency;
     this.#caller = this.#consistency === undefined ? caller : { ...caller, consistency: this.#consistency };
   }
@@ -92,7 +95,7 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
 
   async change(branch: string, command: ChangeBySql, step: number): Promise<SqlChanged> {
     const found = await likelyBranchNamed(this.#context, this.#request, branch, 'write', undefined);
-    const delivery = command.dryRun === true ? { caller: this.#caller } : this.#deliveryOf(step);
+    const delivery = command.dryRun === true ? { caller: this.#writer } : this.#deliveryOf(step);
     const changed = await sendCommand<SqlChanged>(this.#context, this.#request, found, command, delivery);
     this.#note(changed.revision);
     if (mayIndex.test(command.sql)) await this.#context.jobs.indexBuildListed(found.actor);
@@ -116,7 +119,7 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
 
   async runOnBranches(
     statement: ManagedBranchStatement,
-    given: Pick<BranchStatementContext, 'currentBranch' | 'parameters' | 'source'>,
+    given: BranchStatementInput,
     step: number,
   ): Promise<SessionRows> {
     this.requireWriter();
@@ -151,7 +154,7 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
   }
 
   #deliveryOf(step: number): Delivery {
-    this.#delivery ??= deliveryOf(this.#request, this.#caller);
+    this.#delivery ??= deliveryOf(this.#request, this.#writer);
     const { caller, idempotency } = this.#delivery;
     if (idempotency === undefined) return { caller };
     return { caller, idempotency: { ...idempotency, key: keyOfStep(idempotency.key, step) } };

@@ -10,7 +10,7 @@ import { branchNameOf } from '../access/branch-access.ts';
 import { isHiddenFrom } from '../access/hidden-branch.ts';
 import { readerOf } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
-import { afterwards, recovering, type Soon } from '../soon.ts';
+import { afterwards, recovering, type Soon } from '#runtime/base/event-loop/soon.ts';
 import { RestSqlSurface, type SqlContext } from './rest-surface.ts';
 import type { SqlBody } from './sql-body.ts';
 import { replyOfResult } from './sql-reply.ts';

@@ -10,7 +10,7 @@ import { clampedInteger } from '../reads/read-parameters.ts';
 import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 import { unlessMissing } from '../reads/unless-missing.ts';
-import { afterwards, type Soon } from '../soon.ts';
+import { afterwards, type Soon } from '#runtime/base/event-loop/soon.ts';
 
 /** Entries of a response: the maximum and the default. */
 const ENTRIES_MAX = 10_000;

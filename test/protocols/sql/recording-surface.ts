@@ -6,7 +6,7 @@ import type {
   SqlChanged,
 } from '#actors/branch/sql-messages.ts';
 import type {
-  BranchStatementContext,
+  BranchStatementInput,
   BulkStatement,
   ManagedBranchStatement,
   SqlSurface,
@@ -70,7 +70,7 @@ export class RecordingSurface implements SqlSurface<string> {
 
   async runOnBranches(
     statement: ManagedBranchStatement,
-    { currentBranch }: Pick<BranchStatementContext, 'currentBranch' | 'parameters' | 'source'>,
+    { currentBranch }: BranchStatementInput,
     step: number,
   ): Promise<SessionRows> {
     this.#keep({ to: currentBranch, kind: 'branches', sql: statement.kind, step });

@@ -6,8 +6,8 @@ import { JsonPieces } from '#runtime/content/values/json-pieces.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { CompareBranchesStatement } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
-import type { BranchStatementContext } from '../session-ports.ts';
-import { oneRow, type SessionRows } from '../session-rows.ts';
+import type { BranchStatementContext } from '../ports.ts';
+import { oneRow, type SessionRows } from '#protocols/sql/session-rows.ts';
 import { textOf } from './statement-access.ts';
 
 /** Longest list of conflicts, as JSON, in UTF-16 units. */

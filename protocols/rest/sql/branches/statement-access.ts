@@ -5,9 +5,9 @@ import { givenText } from '#runtime/sql-plan/given-values.ts';
 import type { GivenText } from '#runtime/sql-syntax/nodes/given-nodes.ts';
 import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
-import { requireBranchNamed } from '#protocols/rest/versioning/branch-lookup.ts';
-import type { BranchStatementContext } from '../session-ports.ts';
-import { oneRow, type SessionRows } from '../session-rows.ts';
+import { requireBranchNamed } from '../../versioning/branch-lookup.ts';
+import type { BranchStatementContext } from '../ports.ts';
+import { oneRow, type SessionRows } from '#protocols/sql/session-rows.ts';
 
 /** The text that a statement gives. @throws {ServiceError} as {@link givenText} */
 export function textOf(context: BranchStatementContext, node: GivenText): string {

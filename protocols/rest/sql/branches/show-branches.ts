@@ -5,9 +5,9 @@ import type {
   CompareBranchesStatement,
   DescribeBranchStatement,
 } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
-import { headOfBranch, listBranchHeads } from '#protocols/rest/versioning/branch-lookup.ts';
-import type { BranchStatementContext } from '../session-ports.ts';
-import { oneRow, type SessionRows } from '../session-rows.ts';
+import { headOfBranch, listBranchHeads } from '../../versioning/branch-lookup.ts';
+import type { BranchStatementContext } from '../ports.ts';
+import { oneRow, type SessionRows } from '#protocols/sql/session-rows.ts';
 import { branchNamed, textOf } from './statement-access.ts';
 
 const LIST_COLUMNS = ['name', 'head', 'protected', 'upstream', 'created_at', 'created_by'] as const;

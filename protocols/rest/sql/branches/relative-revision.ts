@@ -3,7 +3,7 @@ import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { RestoredRevision } from '#runtime/sql-syntax/nodes/tree-nodes.ts';
-import type { BranchStatementContext } from '../session-ports.ts';
+import type { BranchStatementContext } from '../ports.ts';
 import { branchNamed, refused } from './statement-access.ts';
 
 /** How a page begins that has a revision. The names of its fields are those of the wire, in that order. */

@@ -1,5 +1,6 @@
-import type { BranchStatementContext, ManagedBranchStatement } from '../session-ports.ts';
-import { oneRow, type SessionRows } from '../session-rows.ts';
+import type { ManagedBranchStatement } from '#protocols/sql/session-ports.ts';
+import type { BranchStatementContext } from '../ports.ts';
+import { oneRow, type SessionRows } from '#protocols/sql/session-rows.ts';
 import { alterBranch, dropBranch } from './change-branch.ts';
 import { createBranch } from './create-branch.ts';
 import { mergeBranch } from './merge-branch.ts';

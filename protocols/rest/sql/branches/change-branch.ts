@@ -1,7 +1,7 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { AlterBranchStatement, DropBranchStatement } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
-import type { BranchStatementContext } from '../session-ports.ts';
-import type { SessionRows } from '../session-rows.ts';
+import type { BranchStatementContext } from '../ports.ts';
+import type { SessionRows } from '#protocols/sql/session-rows.ts';
 import { done, optionalTextOf, refused, textOf, updateBranch } from './statement-access.ts';
 
 /**

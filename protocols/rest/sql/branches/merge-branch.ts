@@ -11,9 +11,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from '#runtime/content/
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { ConflictResolution, MergeBranchStatement } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
 import type { GivenText } from '#runtime/sql-syntax/nodes/given-nodes.ts';
-import { branchesOfMerge } from '#protocols/rest/versioning/branch-lookup.ts';
-import type { BranchStatementContext } from '../session-ports.ts';
-import { oneRow, type SessionRows } from '../session-rows.ts';
+import { branchesOfMerge } from '../../versioning/branch-lookup.ts';
+import type { BranchStatementContext } from '../ports.ts';
+import { oneRow, type SessionRows } from '#protocols/sql/session-rows.ts';
 import { optionalTextOf, refused, textOf } from './statement-access.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { actorName } from '#runtime/access/principal.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { CreateBranchStatement } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
-import type { NewBranch } from '#protocols/rest/ports.ts';
-import type { BranchStatementContext } from '../session-ports.ts';
-import type { SessionRows } from '../session-rows.ts';
+import type { NewBranch } from '../../ports.ts';
+import type { BranchStatementContext } from '../ports.ts';
+import type { SessionRows } from '#protocols/sql/session-rows.ts';
 import { revisionBack } from './relative-revision.ts';
 import { done, optionalTextOf, revisionOf, textOf } from './statement-access.ts';
 

@@ -1,0 +1,39 @@
+import type { CommitInfo } from '#actors/branch/commit-messages.ts';
+import type { HeldLock } from '#actors/locks/messages.ts';
+import type { Delivery } from '#runtime/actor/ports.ts';
+import type { Clock } from '#runtime/base/time/clock.ts';
+import type { BranchStatementInput, BulkStatement } from '#protocols/sql/session-ports.ts';
+import type { FoundBranch, FoundRepository } from '../access/found-branch.ts';
+import type { BranchProvisioning } from '../ports.ts';
+import type { BranchLookup } from '../versioning/branch-lookup.ts';
+
+/** What a statement about branches is run with. */
+export interface BranchStatementContext extends BranchLookup, BranchStatementInput {
+  readonly branches: BranchProvisioning;
+  readonly clock: Clock;
+  readonly repository: FoundRepository;
+  /** The caller, with the idempotency key of this statement. */
+  readonly delivery: Delivery;
+  /** The lock that the caller must hold on a branch that is written. */
+  readonly lock?: HeldLock;
+}
+
+/** Puts statements that are done in the background into the queue of their repository. */
+export interface BulkStatements {
+  /**
+   * Resolves when the job is durable. The statement was bound before, for its caller. A repetition with the same idempotency
+   * key gives the same job.
+   *
+   * @throws {ServiceError} `OVERLOADED` when too many jobs wait, `PAYLOAD_TOO_LARGE` for a statement that is too long;
+   *   `UNAUTHORIZED`, `FORBIDDEN`
+   */
+  enqueue(statement: SubmittedStatement, delivery: Delivery): Promise<{ readonly jobId: string }>;
+}
+
+/** A statement that is done in the background, and where. */
+export interface SubmittedStatement extends BulkStatement {
+  readonly repository: FoundRepository;
+  readonly branch: FoundBranch;
+  /** Message and author of the revisions. */
+  readonly commit?: CommitInfo;
+}

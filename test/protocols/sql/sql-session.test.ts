@@ -264,6 +264,14 @@ describe('a statement that is done in the background', () => {
       revision: '5-0',
     });
   });
+
+  it('restores a tree to the state of another branch, whose revisions are not those of this one', async () => {
+    const done = await run("RESTORE TREE NODE path='/a' TO REVISION dev~1");
+    expect(done.surface.sent[1]).toMatchObject({
+      kind: 'enqueue',
+      sql: expect.stringMatching(/^RESTORE TREE NODE .* dev~1$|^RESTORE TREE NODE .* "dev"~1$/),
+    });
+  });
 });
 
 describe('errors', () => {

@@ -52,6 +52,12 @@ describe('an error of a part of a text', () => {
     });
   });
 
+  it('has no place where the whole text has none of it', () => {
+    const error = sqlError('Column not found: bogus', part, { start: 7 });
+    const moved = movedError(error, part, whole, () => undefined);
+    expect([moved.message, placeIn(moved)]).toEqual(['Column not found: bogus', undefined]);
+  });
+
   it('without a place is the same', () => {
     const error = new ServiceError('NODE_NOT_FOUND');
     expect(movedError(error, part, whole, (offset) => offset)).toBe(error);

@@ -25,8 +25,8 @@ export const sqlSessionGuards: readonly GuardMutant[] = [
   {
     guard: 'a caller who has gone away starts nothing more',
     file: 'protocols/sql/sql-session.ts',
-    from: '      this.#surface.checkWaiting();\n',
-    to: '',
+    from: 'this.#surface.checkWaiting();\n      const group',
+    to: 'const group',
     tests: sessionTests,
     only: 'gone away',
   },
@@ -53,6 +53,14 @@ export const sqlSessionGuards: readonly GuardMutant[] = [
     to: "if (end === 'undone') return command;",
     tests: sessionTests,
     only: 'is not committed',
+  },
+  {
+    guard: 'an error discards the transaction',
+    file: 'protocols/sql/sql-session.ts',
+    from: 'this.#state.discard();\n      throw errorOfStatement',
+    to: 'throw errorOfStatement',
+    tests: ['test/protocols/sql/lasting-session.test.ts'],
+    only: 'goes on behind an error',
   },
   {
     guard: 'transactions are not begun within each other',
@@ -113,7 +121,7 @@ export const sqlSessionGuards: readonly GuardMutant[] = [
   {
     guard: 'what is only tried is not kept under a key',
     file: 'protocols/rest/sql/rest-surface.ts',
-    from: 'command.dryRun === true ? { caller: this.#caller } : this.#deliveryOf(step)',
+    from: 'command.dryRun === true ? { caller: this.#writer } : this.#deliveryOf(step)',
     to: 'this.#deliveryOf(step)',
     tests: requestTests,
     only: 'tries a transaction that is not committed again',

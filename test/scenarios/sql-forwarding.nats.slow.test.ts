@@ -92,6 +92,12 @@ it('a text of reads takes one call, and none where the own copy suffices [SQL-05
 });
 
 it('reads of a text that writes go to the owner, whatever is asked for [SQL-072]', async () => {
+  for (const member of cluster.members) {
+    const path = `/strict-${member.id.replaceAll(/[^a-z0-9]/gi, '-')}`;
+    const read = `SELECT path FROM 'g' WHERE path = '${path}'`;
+    const strict = { 'x-svc-consistency': 'strict' };
+    expect(await rows(member, `${folder(path)}; ${read}`, strict)).toEqual([{ path }]);
+  }
   for (const [index, member] of (await othersThanOwner()).entries()) {
     // So that the member has looked everything up once.
     await rows(member, folder(`/once-${index}`), local);

@@ -62,6 +62,14 @@ export const sqlSchemaGuards: readonly GuardMutant[] = [
     only: 'a transaction',
   },
   {
+    guard: 'the job of an index is listed when the statement is answered',
+    file: 'protocols/rest/sql/rest-surface.ts',
+    from: '    if (mayIndex.test(command.sql)) await this.#context.jobs.indexBuildListed(found.actor);\n',
+    to: '',
+    tests: ['test/scenarios/listed-index-build.test.ts'],
+    only: 'a statement of SQL',
+  },
+  {
     guard: 'braces nest as deep as parentheses',
     file: 'runtime/sql-syntax/tokenize.ts',
     from: 'new Set([leftParenthesis, leftBracket, leftBrace, keywords.CASE])',

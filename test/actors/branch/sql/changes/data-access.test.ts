@@ -160,6 +160,8 @@ it('a transaction fails as a whole for a node that its caller may only read [SQL
     `DELETE FROM 'content' WHERE CHILD_OF('${at}')`,
     `UPSERT INTO 'content' (path, node_type, owner_id) VALUES ('${at}/a', 'svc:Folder', 'o'), ('${at}/b', 'svc:Folder', 'o')`,
     `UPDATE 'content' SET name = 'q' WHERE path = '${at}/b'`,
+    // Even what changes nothing is a new version.
+    `UPDATE 'content' SET owner_id = NULL WHERE path = '${at}/b'`,
     `DELETE FROM 'content' WHERE path = '${at}/b'`,
   ])
     await expect(transact(branch, sql, { caller })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
@@ -177,7 +179,7 @@ it('giving a node another path asks for what moving it by REST asks for', async 
     ]);
   for (const caller of [may(['update'], ['create']), may(['delete'], ['update'])])
     await expect(change(branch, sql, { caller })).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
-  const both = `UPDATE 'content' SET path = '${at}/z', properties = '{}' WHERE path = '${at}/b'`;
+  const both = `UPDATE 'content' SET path = '${at}/z', owner_id = NULL WHERE path = '${at}/b'`;
   await expect(change(branch, both, { caller: may(['delete'], ['create']) })).rejects.toMatchObject({
     code: 'PERMISSION_DENIED',
   });

@@ -15,6 +15,7 @@ import { BulkSql, type BulkSqlEnvironment } from '#server/jobs/bulk-sql.ts';
 import type { StatementPayload } from '#server/jobs/bulk-statement-job.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 import { callers } from '#test/support/host-fixture.ts';
+import { roleCaller } from '#test/support/role-caller.ts';
 
 const NODES = 40;
 
@@ -179,6 +180,36 @@ describe('a bulk statement', () => {
     expect(left.filter((path) => /^\/n[34](\/|$)/.test(path))).toEqual([]);
   });
 
+  it.each([
+    `(properties->>'rank')::int >= 8`,
+    `name LIKE 'n1%'`,
+    `name IN ('n1', 'n2', 'none')`,
+    `DESCENDANT_OF('/n1')`,
+    `CHILD_OF('/n1')`,
+    `PATH_STARTS_WITH(path, '/n1/')`,
+    `DEPTH(path) = 2`,
+    `node_type = 'test:Item'`,
+    `created_at > '2020-01-01T00:00:00Z'::timestamptz`,
+    `DEPTH(path) = 1 AND (name = 'n1' OR name LIKE '%9')`,
+    `path = '/n1' AND properties->>'rank' = '1'`,
+  ])('finds the nodes that a query with the same condition finds: %s [SQL-052]', async (condition) => {
+    await add('/n1', 3);
+    const selected = await rows(`SELECT id FROM '${WORKSPACE}' WHERE ${condition} ORDER BY id`);
+    expect(selected.length).toBeGreaterThan(0);
+    for (const verb of [`DELETE FROM '${WORKSPACE}'`, `UPDATE '${WORKSPACE}' SET name = 'x'`]) {
+      const sql = `${verb} WHERE ${condition}`;
+      const query = {
+        type: 'MatchBySql',
+        sql,
+        parameters: [],
+        limit: 100,
+        since: SQL_CHANGES_SINCE,
+      } as const;
+      const { ids } = await family.query<MatchedNodes>('main', query);
+      expect(ids).toEqual(selected.map(({ id }) => id));
+    }
+  });
+
   it('leaves nodes alone that do not match any more, and those that match only since [JOB-013]', async () => {
     const payload = await submitted(`${INCREMENT} WHERE (properties->>'rank')::int = 2`);
     const place = { path: '/n2' };
@@ -340,6 +371,51 @@ it('a bulk statement changes every node once, whatever happens to its parts and 
       },
     ),
     { numRuns: 12 },
+  );
+});
+
+it('permissions that change midway hold for what is left, and no node is changed twice [JOB-017, JOB-012]', async () => {
+  const permit = (ranks: string, operations: readonly string[]) =>
+    ({ path: '**', workspace: WORKSPACE, operations, condition: `node.rank ${ranks}` }) as const;
+  const whole = [{ path: '**', workspace: WORKSPACE, operations: ['read', 'update'] }];
+  /** Half of the nodes are hidden, and some of the others may not be changed. */
+  const narrow = [permit('< 5', ['read']), permit('< 3', ['update'])];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.constantFrom('whole', 'narrow', 'ended'), { maxLength: 16 }),
+      fc.integer({ min: 1, max: 6 }),
+      async (script, partNodes) => {
+        const before = await counts();
+        const payload = await submitted(`${INCREMENT} WHERE node_type = 'test:Item'`);
+        const id = newId();
+        let permissions: JsonValue = whole;
+        const next = script[Symbol.iterator]();
+        const router = withParts(async (_command, send) => {
+          const what = next.next().value;
+          const answer = await send();
+          if (what === 'narrow') permissions = narrow;
+          if (what === 'whole') permissions = whole;
+          if (what === 'ended') throw new Error('the worker has ended');
+          return answer;
+        });
+        const changing = {
+          callerOf: async (): Promise<Caller> => roleCaller(permissions, { tenant: 'default' }),
+        };
+        const environment = { router, callers: changing, partNodes };
+        let result: JsonObject | undefined;
+        while (result === undefined) result = await run(payload, { id, environment }).catch(unlessEnded);
+        const added = [...(await counts())].map(([name, count]) => count - (before.get(name) as number));
+        expect(added.every((count) => count === 0 || count === 1)).toBe(true);
+        expect(result.changed).toBe(added.filter((count) => count === 1).length);
+        expect(result.matched).toBe(NODES);
+        // Of the ranks 3 and 4 are seen and not changed, and 5 to 9 are not seen.
+        if (script.length === 1 && script[0] === 'narrow') {
+          expect(result.changed).toBeLessThan(NODES - 10);
+          expect(result.skipped).toBeGreaterThan(0);
+        }
+      },
+    ),
+    { numRuns: 8, examples: [[['narrow'], 3]] },
   );
 });
 

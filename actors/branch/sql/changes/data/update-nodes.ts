@@ -36,11 +36,21 @@ function* updatePoint(
   if (place === undefined) throw nodeNotFound(by === 'id' ? { id: named } : { path: named });
   // What may be done with it is asked where it is written.
   const record = yield* edit.requireNode(workspace, place, 'read');
-  const row = yield* queries.rowOf(record, bound.matched);
+  const values = givenValues(bound) ?? (yield* queries.rowOf(record, bound.matched))?.slice(1);
   // A condition on an id or path that was found holds.
-  if (row === undefined) throw nodeNotFound(place);
-  yield* updateFields(edit, workspace, record, updatedFields(bound.columns, row.slice(1)));
+  if (values === undefined) throw nodeNotFound(place);
+  yield* updateFields(edit, workspace, record, updatedFields(bound.columns, values));
   return [record.id];
+}
+
+/** The new values, where none of them depends on the node: a query for them would cost as much as the write. */
+function givenValues({ matched }: BoundUpdate): readonly SqlValue[] | undefined {
+  const values: SqlValue[] = [];
+  for (const { expression } of matched.query.output.slice(1)) {
+    if (expression.kind !== 'constant') return undefined;
+    values.push(expression.value);
+  }
+  return values;
 }
 
 function* updateMatched(

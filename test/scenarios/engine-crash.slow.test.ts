@@ -102,7 +102,8 @@ describe('an engine that is killed', () => {
       expect(run.signal).toBe('SIGKILL');
       testimony.hear(run.lines);
       await expectWhole();
-      // And again from there, as the next process would.
+      // And again from there, as the next process would: once for each point, because later hits leave the same kinds of rows.
+      if (hit !== hits[name][0]) return;
       const next = await runChild(folder, round + 1, { killAfterAnswers: 50 });
       expect(next.signal).toBe('SIGKILL');
       testimony.hear(next.lines);

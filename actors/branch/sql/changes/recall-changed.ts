@@ -9,6 +9,7 @@ import { readRevision } from '#runtime/tree/revision-store.ts';
 import type { BranchState } from '../../branch-state.ts';
 import { EditScope } from '../../edit-scope.ts';
 import type { ChangeBySql, SqlChanged } from '../../sql-messages.ts';
+import { isAccessRead } from '../access-reads/read-access.ts';
 import { answerText } from './answer-text.ts';
 import type { ReturnedNodes } from './change-context.ts';
 import { changeBySql } from './change-by-sql.ts';
@@ -16,8 +17,14 @@ import { returnedRows } from './data/data-change.ts';
 import { returnedOf } from './returned-nodes.ts';
 import { type KeptRows, TurnQueries } from './turn-queries.ts';
 
-/** Characters of rows that are kept with every result: as many as most answers have. */
+/** Characters of rows of nodes that are kept with every result: as many as most answers have. */
 const ROWS_KEPT_MAX = 1_024;
+
+/**
+ * Characters of other rows that are kept with every result. Those of most statements cannot be made again, and are shorter: the
+ * longest ones have a path twice.
+ */
+const STATED_ROWS_KEPT_MAX = 65_536;
 
 /** What is kept of a result for a repetition: long rows are made again. */
 interface KeptChanged extends Omit<SqlChanged, 'rows'> {
@@ -29,7 +36,8 @@ interface KeptChanged extends Omit<SqlChanged, 'rows'> {
 export function shortenChanged(result: unknown, wholeMax: number): unknown {
   if (!isChanged(result)) return result;
   const returned = returnedOf(result);
-  const isLong = result.rows.length > Math.max(wholeMax, ROWS_KEPT_MAX);
+  const least = returned === undefined ? STATED_ROWS_KEPT_MAX : ROWS_KEPT_MAX;
+  const isLong = result.rows.length > Math.max(wholeMax, least);
   return {
     ...result,
     ...(isLong ? { rows: null } : {}),
@@ -88,6 +96,7 @@ function rowsAgain(
     const { query } = statement;
     return (queries) => queries.rows(bindStatement(query, source, scope));
   }
+  if (isAccessRead(statement)) return (queries) => queries.accessRows(statement, source, scope);
   const isData = statement.kind === 'insert' || statement.kind === 'update' || statement.kind === 'delete';
   const returning = isData ? bindChange(statement, source, scope).returning : undefined;
   if (returning === undefined || returned === undefined) return undefined;

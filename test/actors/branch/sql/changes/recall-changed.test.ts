@@ -70,6 +70,21 @@ describe('statements that are repeated take effect once, and answer the same aga
     expect(again).toEqual(first);
   });
 
+  it('paths that are long', async () => {
+    const [above, name] = ['r'.repeat(250), 's'.repeat(250)];
+    const parents = [1, 2, 3].map((depth) => `/${Array.from({ length: depth }, () => above).join('/')}`);
+    for (const path of [...parents, `${parents[2]}/${name}`])
+      await twice(`INSERT INTO '${CONTENT}' (path, node_type) VALUES ('${path}', 'svc:Folder')`);
+    const node = `path='${parents[2]}/${name}'`;
+    const copy = await twice(`COPY '${CONTENT}' SET ${node} TO path='${parents[2]}' AS '${'t'.repeat(250)}'`);
+    await twice(`UPDATE '${CONTENT}' SET owner_id = 'u' WHERE ${node.replace('=', ' = ')}`);
+    const restored = await twice(`RESTORE NODE ${node} IN WORKSPACE '${CONTENT}' TO REVISION HEAD~1`);
+    for (const [first, again] of [copy, restored]) {
+      expect(first.rows.length).toBeGreaterThan(1_024);
+      expect(again).toEqual(first);
+    }
+  });
+
   it('the rows of a query at the end, as the statements have left them', async () => {
     const sql = `${insert('q')}; SELECT path, properties FROM '${CONTENT}' WHERE CHILD_OF('/') ORDER BY path`;
     const [first, again] = await twice(sql, { isTransaction: true });
@@ -87,4 +102,26 @@ it('a repetition shows what its caller may see now', async () => {
   expect(JSON.parse(first.rows)).toEqual([{ path: '/r', s: 's' }]);
   expect(JSON.parse(second.rows)).toEqual([{ path: '/r', s: null }]);
   expect(second.revision).toBe(first.revision);
+});
+
+it('a repetition shows of access what its caller may see now', async () => {
+  const sql = `${insert('v', 'short')}; SHOW ROLES`;
+  const [first, second] = await twice(sql, {
+    isTransaction: true,
+    again: roleCaller([{ path: '/v', operations: ['read'] }]),
+  });
+  expect(first.rowCount).toBeGreaterThan(0);
+  expect(second).toEqual({ ...first, rows: '[]', rowCount: 0 });
+});
+
+it('a dry run that is repeated under a key is done and undone again', async () => {
+  const caller = roleCaller([{ path: '**', operations: ['read', 'create'] }]);
+  const idempotency = { key: 'tried', requestHash: 'h' };
+  const command = changeCommand(`${insert('w')} RETURNING path`, { dryRun: true });
+  for (const _time of ['first', 'again']) {
+    const tried = await branch.engine.host.command(BRANCH, command, { caller, idempotency });
+    expect(tried).toMatchObject({ revision: null, rows: '[{"path":"/w"}]' });
+  }
+  const [created] = await twice(`${insert('w')} RETURNING version`, { caller });
+  expect(created.rows).toBe('[{"version":1}]');
 });

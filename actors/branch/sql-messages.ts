@@ -86,6 +86,8 @@ export interface ChangeSomeBySql extends VersionedMessage {
   readonly part: number;
   /** Number of nodes that the whole statement matched, as the first part tells it. */
   readonly total: number;
+  /** The time that is NOW(), in milliseconds since 1970: when the statement was submitted. Default: that of the message. */
+  readonly nowMs?: number;
 }
 
 /** How far a bulk statement has come. */
@@ -128,6 +130,8 @@ export interface MatchBySql extends ReadMoment, VersionedMessage {
   readonly after?: string;
   /** With 0 the statement is only checked. */
   readonly limit: number;
+  /** The time that is NOW(), in milliseconds since 1970: when the statement was submitted. Default: that of the message. */
+  readonly nowMs?: number;
 }
 
 /** Answer of {@link MatchBySql}. */

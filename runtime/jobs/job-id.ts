@@ -20,6 +20,14 @@ export function jobIdOf(uuid: string, repositoryPart: string): string {
   return uid === undefined ? uuid : uuid.slice(0, -UID_CHARACTERS) + uid;
 }
 
+/** Hexadecimal digits and a hyphen at the beginning of an id, which are the milliseconds of its creation. */
+const TIME_CHARACTERS = 13;
+
+/** When a job was created, in milliseconds since the Unix epoch. */
+export function jobCreatedMs(id: string): number {
+  return Number.parseInt(id.slice(0, TIME_CHARACTERS).replace('-', ''), 16);
+}
+
 /** Whether a text can be the id of a job of a repository. @param repositoryPart `{name}~{uid}` */
 export function mayBeJobOf(id: string, repositoryPart: string): boolean {
   return shape.test(id) && repositoryPart.endsWith(`~${id.slice(-UID_CHARACTERS)}`);

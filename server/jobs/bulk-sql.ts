@@ -19,6 +19,7 @@ import { crashPoint } from '#runtime/commit/crash-point.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobHandler, RunningJob } from '#runtime/jobs/job-handler.ts';
+import { jobCreatedMs } from '#runtime/jobs/job-id.ts';
 import { BULK_SQL, type StatementPayload } from './bulk-statement-job.ts';
 import type { StatementCallers } from './statement-callers.ts';
 
@@ -188,6 +189,7 @@ class BulkRun {
       job: this.#job.id,
       part,
       total,
+      nowMs: this.#nowMs,
       since: SQL_CHANGES_SINCE,
     };
     const caller = await this.#caller();
@@ -213,6 +215,7 @@ class BulkRun {
       parameters,
       at,
       limit: this.#pageIds,
+      nowMs: this.#nowMs,
       since: SQL_CHANGES_SINCE,
       ...(after === undefined ? {} : { after }),
     };
@@ -222,6 +225,11 @@ class BulkRun {
       await this.#caller(),
     )) as MatchedNodes;
     return ids;
+  }
+
+  /** NOW() is the same in all parts and attempts, however long the job has waited. */
+  get #nowMs(): number {
+    return jobCreatedMs(this.#job.id);
   }
 
   get #pageIds(): number {

@@ -26,9 +26,14 @@ export function statementScope(
       return isBare ? state.workspaceAliased(name) : undefined;
     },
     parameters,
-    nowMicroseconds: BigInt(Math.floor(wallMs)) * MICROSECONDS_PER_MILLISECOND,
+    nowMicroseconds: microseconds(wallMs),
     user: actorName(caller.principal),
     branch: state.name,
     version: VERSION,
   };
+}
+
+/** A time of statements. @param wallMs in milliseconds since 1970 */
+export function microseconds(wallMs: number): bigint {
+  return BigInt(Math.floor(wallMs)) * MICROSECONDS_PER_MILLISECOND;
 }

@@ -419,6 +419,30 @@ it('permissions that change midway hold for what is left, and no node is changed
   );
 });
 
+it.each([7, 100])(
+  'goes on behind a part that another attempt has made smaller, with pages of %i ids',
+  async (pageIds) => {
+    const payload = await submitted(`${INCREMENT} WHERE (properties->>'rank')::int < 9`);
+    const router = withParts((command, send) => {
+      if (command.part !== 1 || command.ids.length < 3) return send();
+      const smaller = { ...command, ids: command.ids.slice(0, 2) };
+      return host().command(payload.branch, smaller, { caller: callers.admin }).then(send);
+    });
+    const result = await run(payload, { environment: { router, pageIds } });
+    expect(result).toEqual({ matched: 36, changed: 36, skipped: 0 });
+    expect([...(await counts()).values()].filter((count) => count === 1)).toHaveLength(36);
+  },
+);
+
+it('NOW() is when the statement was submitted, however long its job has waited', async () => {
+  const hourMs = 3_600_000;
+  const now = `properties || JSONB_BUILD_OBJECT('title', NOW()::TEXT)`;
+  const payload = await submitted(`UPDATE '${WORKSPACE}' SET properties = ${now} WHERE created_at > NOW()`);
+  expect(await run(payload, { id: newId(hourMs) })).toMatchObject({ matched: NODES, changed: NODES });
+  const found = await rows(`SELECT DISTINCT properties->>'title' AS title FROM '${WORKSPACE}'`);
+  expect(found).toHaveLength(1);
+});
+
 it('two attempts at once change every node once', async () => {
   const payload = await submitted(`${INCREMENT} WHERE node_type = 'test:Item'`);
   const id = newId();

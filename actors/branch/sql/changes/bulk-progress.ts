@@ -1,5 +1,6 @@
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { jobCreatedMs } from '#runtime/jobs/job-id.ts';
 import { AFTER_END, END } from '#runtime/shard/binary-key.ts';
 import { decodeJsonRow, encodeJsonRow } from '#runtime/shard/json-row.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
@@ -12,9 +13,6 @@ const everyJob = { start: PREFIX, end: `bulk_sql${AFTER_END}` };
 
 /** Characters at the end of the id of a job that tell its repository, which another one has after a restore. */
 const REPOSITORY_CHARACTERS = 10;
-
-/** Hexadecimal digits and a hyphen at the beginning of an id, which are the milliseconds of its creation. */
-const TIME_CHARACTERS = 13;
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -46,7 +44,7 @@ export function donePart(turn: Turn, { job, part }: ChangeSomeBySql): BulkProgre
   if (known !== undefined && part <= known.parts) return known;
   if (part !== (known?.parts ?? 0) + 1)
     throw new ServiceError('CONFLICT', 'Parts before this part of the statement are not done');
-  if (known === undefined && turn.ageMs(createdMs(job)) > BEGUN_WITHIN_MS)
+  if (known === undefined && turn.ageMs(jobCreatedMs(job)) > BEGUN_WITHIN_MS)
     throw invalid('The statement was submitted more than 30 days ago; send it again');
   return undefined;
 }
@@ -86,7 +84,7 @@ export function removeBulkProgress(turn: Turn, job: string): void {
 function sweep(turn: Turn): void {
   const old: string[] = [];
   for (const { key } of turn.range(CommonTable.meta, everyJob)) {
-    if (old.length === SWEPT_MAX || turn.ageMs(createdMs(key.slice(PREFIX.length))) <= FORGOTTEN_MS) break;
+    if (old.length === SWEPT_MAX || turn.ageMs(jobCreatedMs(key.slice(PREFIX.length))) <= FORGOTTEN_MS) break;
     old.push(key);
   }
   for (const key of old) turn.remove(CommonTable.meta, key);
@@ -95,9 +93,4 @@ function sweep(turn: Turn): void {
 /** A restored branch goes on with the restored job, which has the suffix of another repository. */
 function keyOf(job: string): string {
   return PREFIX + job.slice(0, -REPOSITORY_CHARACTERS);
-}
-
-/** When a job was created, in milliseconds since the Unix epoch. @see runtime/jobs/job-id.ts */
-function createdMs(job: string): number {
-  return Number.parseInt(job.slice(0, TIME_CHARACTERS).replace('-', ''), 16);
 }

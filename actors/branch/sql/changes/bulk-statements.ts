@@ -23,7 +23,7 @@ import type {
 } from '../../sql-messages.ts';
 import { OpenBranches } from '../branch-tables.ts';
 import { NodeTables } from '../node-tables.ts';
-import { statementScope } from '../sql-scope.ts';
+import { microseconds, statementScope } from '../sql-scope.ts';
 import { statementCaller } from '../statement-caller.ts';
 import { donePart, noteBulkPart, readBulkProgress, removeBulkProgress } from './bulk-progress.ts';
 import { deleteMatchedNode } from './data/delete-nodes.ts';
@@ -41,9 +41,9 @@ type BulkStatement = BoundUpdate | BoundDelete;
 export function matchBySql(
   state: BranchState,
   context: QueryContext,
-  { after, at, limit, parameters, sql }: MatchBySql,
+  { after, at, limit, nowMs, parameters, sql }: MatchBySql,
 ): MatchedNodes | Promise<MatchedNodes> {
-  const scope = statementScope(state, context.caller, context.clock.wallMs(), parameters);
+  const scope = statementScope(state, context.caller, nowMs ?? context.clock.wallMs(), parameters);
   const revision = at ?? readBranchHead(context.view).head;
   return settle(context, function* (reader): Generator<undefined, MatchedNodes> {
     const execution = new Execution(context.budget);
@@ -83,11 +83,13 @@ export function* changeSomeBySql(
 ): Generator<undefined, BulkProgress> {
   const done = donePart(edit.turn, command);
   if (done !== undefined) return done;
-  const { ids, parameters, sql } = command;
+  const { ids, nowMs, parameters, sql } = command;
   const { state, turn, writer } = edit;
   const queries = new TurnQueries(state, turn);
   try {
-    const bound = yield* bulkStatement(sql, yield* queries.scopeOf(sql, parameters));
+    const scope = yield* queries.scopeOf(sql, parameters);
+    const nowMicroseconds = nowMs === undefined ? scope.nowMicroseconds : microseconds(nowMs);
+    const bound = yield* bulkStatement(sql, { ...scope, nowMicroseconds });
     edit.checkSize(ids.length);
     const rows = yield* queries.rowsOf(ids, (some) => bound.matchedAmong(some));
     writer.deferUniques();

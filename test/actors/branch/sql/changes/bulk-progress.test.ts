@@ -78,6 +78,13 @@ it('parts are done once and in order, in whatever order and however often they a
   );
 });
 
+it('the number of matched nodes is that which the first part has told', async () => {
+  const job = newJob();
+  await send(job, 1);
+  const command = { type: 'ChangeSomeBySql', sql: '', parameters: [], ids: ['2c'], job, part: 2, total: 7 };
+  expect(await fixture.command(actor, command)).toMatchObject({ parts: 2, total: 30 });
+});
+
 it('the job of a restored repository goes on where it was', async () => {
   const job = newJob();
   await send(job, 1);

@@ -8,7 +8,7 @@ import { openClusterEngine } from '#server/engine/open-cluster-engine.ts';
 import { openEmbeddedEngine } from '#server/engine/embedded-engine.ts';
 import type { EngineEnvironment, MemberEngine } from '#server/engine/engine.ts';
 import { tellingEvents, watchBus } from '#server/engine/member-bus.ts';
-import { hostObserver } from '#server/engine/observers.ts';
+import { hostObserver, slowStatementReport } from '#server/engine/observers.ts';
 import { propertyIndexJob } from '#server/jobs/property-index-build.ts';
 import { memberConsumers } from '#server/feed/own-consumers.ts';
 import { StartWaits } from '#server/engine/start-waits.ts';
@@ -168,7 +168,11 @@ function engineEnvironment(
     key,
     secrets,
     keyRotation: () => parts.services?.keyRotation.findings ?? [],
-    kinds: actorKinds(options.limits, memberConsumers(environment.feedConsumers)),
+    kinds: actorKinds(
+      options.limits,
+      memberConsumers(environment.feedConsumers),
+      slowStatementReport(log, options.server.slowStatementMs),
+    ),
     observer: tellingEvents(observer, () => parts.bus),
     state: () => parts.state,
     requestsInFlight: () => parts.http?.inFlightCount ?? 0,

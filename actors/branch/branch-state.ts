@@ -7,6 +7,7 @@ import type {
 } from '#actors/repository/messages.ts';
 import { BranchAccess } from './access/branch-access.ts';
 import type { BranchQuery, BranchState as ShownState } from './messages.ts';
+import type { SlowStatementReport } from './sql/slow-statements.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import type { ActorContext } from '#runtime/commit/behaviour.ts';
@@ -31,6 +32,8 @@ export interface BranchLimits {
   readonly indexedAtOnceMax?: number;
   /** Number of values and keys in one JSON body, see `checkJsonWork`. Default: the option's default. */
   readonly jsonValuesMax?: number;
+  /** Takes the reports of slow statements of SQL. Default: none is reported. */
+  readonly slowStatements?: SlowStatementReport | undefined;
 }
 
 /** A branch that was found by a name. */
@@ -49,6 +52,8 @@ export class BranchState {
   readonly actor: string;
   /** Name of the branch, as users see it. */
   readonly name: string;
+  /** Name of its repository, as users see it. */
+  readonly repositoryName: string;
   readonly tenant: string;
   readonly limits: BranchLimits;
   readonly consumers: BranchConsumers;
@@ -74,7 +79,8 @@ export class BranchState {
     this.actor = context.id;
     this.tenant = tenant;
     this.limits = limits;
-    this.access = new BranchAccess(repository.slice(0, repository.lastIndexOf('~')));
+    this.repositoryName = repository.slice(0, repository.lastIndexOf('~'));
+    this.access = new BranchAccess(this.repositoryName);
     this.consumers = new BranchConsumers(context.id, consumers);
     this.projections = new BranchProjections(this.consumers, consumers);
     this.#repository = actorId(tenant, repository, 'repository');

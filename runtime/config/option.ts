@@ -68,16 +68,24 @@ export function integerOption(
     readonly max: number;
     /** Larger numbers up to here, which an older version accepted, become `max` with a warning at the start. */
     readonly acceptedMax?: number;
+    /** Whether `off` may be written for 0. */
+    readonly canBeOff?: boolean;
   },
 ): Option<number> {
   const { acceptedMax, min, max, unit } = settings;
-  const expected = `a whole number from ${min} to ${max} (${unit})`;
-  const check = (value: unknown): number =>
-    typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= (acceptedMax ?? max)
+  const orOff = settings.canBeOff === true;
+  const expected = `a whole number from ${min} to ${max} (${unit})${orOff ? ', or off' : ''}`;
+  const check = (value: unknown): number => {
+    if (orOff && value === 'off') return 0;
+    return typeof value === 'number' &&
+      Number.isSafeInteger(value) &&
+      value >= min &&
+      value <= (acceptedMax ?? max)
       ? value
       : refuse(expected, value);
+  };
   return Object.freeze({
-    type: `integer, ${min} to ${max}`,
+    type: `integer, ${min} to ${max}${orOff ? ', or `off`' : ''}`,
     unit,
     environment: settings.environment,
     isEnvironmentOnly: false,
@@ -85,7 +93,7 @@ export function integerOption(
     defaultValue: settings.default,
     defaultText: String(settings.default),
     description: settings.description,
-    fromText: (text: string) => (/^-?\d{1,16}$/.test(text) ? check(Number(text)) : refuse(expected, text)),
+    fromText: (text: string) => check(/^-?\d{1,16}$/.test(text) ? Number(text) : text),
     fromToml: check,
   });
 }

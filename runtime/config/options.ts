@@ -141,6 +141,16 @@ const server = {
     description:
       'Format of log lines. `json`: one object per line, with the name of the member in `member`. `text`: for people. `automatic` is `text` at a terminal and `json` elsewhere. With `json`, standard output has log lines only: the first password and the first steps go to standard error.',
   }),
+  slowStatementMs: integerOption({
+    environment: 'SVC_SLOW_STATEMENT_MS',
+    unit: 'milliseconds',
+    default: 1_000,
+    min: 0,
+    max: 3_600_000,
+    canBeOff: true,
+    description:
+      'Time from which a statement of SQL is logged as slow, as a warning with its plan and without its values; with 0 or `off` none is logged. Too low fills the log with ordinary statements; too high hides those that make the server slow.',
+  }),
   corsAllowedOrigins: textListOption({
     environment: 'SVC_CORS_ALLOWED_ORIGINS',
     type: 'list of origins, or `*`',

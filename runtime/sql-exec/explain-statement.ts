@@ -2,6 +2,7 @@ import type { BoundStatement } from '#runtime/sql-plan/bound/bound-statement.ts'
 import type { Execution } from './execution.ts';
 import { Measurements } from './explain/measurements.ts';
 import { printQuery } from './explain/print-logical-plan.ts';
+import { printSteps } from './explain/print-physical-plan.ts';
 import { LoweredStatement } from './lowering/lower-statement.ts';
 import type { PhysicalPlan } from './lowering/physical-plan.ts';
 import type { Tables } from './ports.ts';
@@ -44,10 +45,7 @@ export function* explainStatement(
     }
     lines.push('=== Physical Execution Plan ===');
     if (use !== undefined) lines.push(`  ${use}`);
-    lines.push(...printPhysicalPlan(plan, measurements, use === undefined ? 1 : 2));
-    for (const { name, plan: table } of lowered.commonTables) {
-      lines.push(`  CommonTable: ${name}`, ...printPhysicalPlan(table, measurements, 2));
-    }
+    lines.push(...printSteps(plan, lowered, measurements, use === undefined ? 1 : 2));
     return lines.join('\n');
   } finally {
     lowered.close();
@@ -66,19 +64,4 @@ function* runAll(plan: PhysicalPlan, execution: Execution): Generator<undefined,
   } finally {
     operator.close();
   }
-}
-
-function printPhysicalPlan(
-  plan: PhysicalPlan,
-  measurements: Measurements | undefined,
-  depth: number,
-): readonly string[] {
-  const measured = measurements?.of(plan);
-  // a step that was not reached has no measurement
-  const facts =
-    measured === undefined ? '' : ` (rows=${measured.rows} time=${measured.timeMs.toFixed(2)} ms)`;
-  return [
-    `${'  '.repeat(depth)}${plan.describe()}${facts}`,
-    ...plan.inputs.flatMap((input) => printPhysicalPlan(input, measurements, depth + 1)),
-  ];
 }

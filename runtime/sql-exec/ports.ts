@@ -33,6 +33,8 @@ export interface TableRead {
 export interface TableAccess {
   /** Name of the access path and its facts, for EXPLAIN: `PathIndexScan: path=/x`. */
   readonly description: string;
+  /** The same with `?` in place of every value of the statement, for logs: `PathIndexScan: path=?`. */
+  readonly shape: string;
   /** About how many rows it gives. */
   readonly rows: number;
   /** About how long it takes, in nanoseconds. */

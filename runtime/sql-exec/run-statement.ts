@@ -1,7 +1,9 @@
 import type { BoundStatement } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { Execution } from './execution.ts';
+import { printStepsWithoutValues } from './explain/print-physical-plan.ts';
 import { LoweredStatement } from './lowering/lower-statement.ts';
+import type { PhysicalPlan } from './lowering/physical-plan.ts';
 import type { Operator, Row } from './operator.ts';
 import type { Tables } from './ports.ts';
 
@@ -14,6 +16,11 @@ export interface AnswerColumn {
 /** A statement that is being run: an operator whose rows have a value for each column of the answer. */
 export interface OpenStatement extends Operator {
   readonly columns: readonly AnswerColumn[];
+  /**
+   * The plan by which it is run, a step a line, with `?` in place of every constant: for logs. It is made when it is asked for,
+   * also when the statement has ended.
+   */
+  planWithoutValues(): string;
 }
 
 /**
@@ -31,23 +38,25 @@ export function* openStatement(
   const lowered = new LoweredStatement(statement, tables, execution, undefined);
   const plan = yield* paused(lowered.plan(), execution);
   const columns = statement.query.output.map(({ name, expression }) => ({ name, type: expression.type }));
-  return new RunningStatement(columns, plan.open(), lowered, execution);
+  return new RunningStatement(columns, plan, lowered, execution);
 }
 
 class RunningStatement implements OpenStatement {
   readonly columns: readonly AnswerColumn[];
+  readonly #plan: PhysicalPlan;
   readonly #operator: Operator;
   readonly #lowered: LoweredStatement;
   readonly #execution: Execution;
 
   constructor(
     columns: readonly AnswerColumn[],
-    operator: Operator,
+    plan: PhysicalPlan,
     lowered: LoweredStatement,
     execution: Execution,
   ) {
     this.columns = columns;
-    this.#operator = operator;
+    this.#plan = plan;
+    this.#operator = plan.open();
     this.#lowered = lowered;
     this.#execution = execution;
   }
@@ -56,6 +65,10 @@ class RunningStatement implements OpenStatement {
     const batch = yield* paused(this.#operator.next(), this.#execution);
     if (batch === undefined) this.close();
     return batch;
+  }
+
+  planWithoutValues(): string {
+    return printStepsWithoutValues(this.#plan, this.#lowered).join('\n');
   }
 
   close(): void {

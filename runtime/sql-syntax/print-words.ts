@@ -1,4 +1,5 @@
 import type { GivenValue, WorkspaceName } from './nodes/given-nodes.ts';
+import type { ParameterNode } from './nodes/syntax-nodes.ts';
 import { needsQuotes } from './tokens.ts';
 import type { NodeOf, SyntaxNode } from './syntax-node.ts';
 
@@ -27,8 +28,16 @@ export function printWorkspace(workspace: WorkspaceName): string {
   return workspace.isBare ? workspace.name : quoteName(workspace.name);
 }
 
+/** Stands in place of a value that is not to be shown; printed as `?`. */
+export const hiddenValue: ParameterNode = Object.freeze({
+  kind: 'parameter',
+  index: 0,
+  span: Object.freeze({ start: 0, end: 0 }),
+});
+
 /** A value that stands where no expression may. */
 export function printGiven(node: GivenValue): string {
+  if (node === hiddenValue) return '?';
   if (node.kind === 'parameter') return `$${node.index}`;
   if (node.type === 'text') return quoteText(String(node.value));
   // With an exponent, because without one it would be an integer.

@@ -24,7 +24,7 @@ export function printExpression(node: Expression): string {
 const printers: PrintersOf<Expression['kind']> = {
   literal: printGiven,
   interval: (node) => `INTERVAL ${quoteText(node.text)}`,
-  parameter: (node) => `$${node.index}`,
+  parameter: printGiven,
   column: (node) =>
     node.table === undefined ? printName(node.name) : `${printName(node.table)}.${printName(node.name)}`,
   'property-path': (node) =>

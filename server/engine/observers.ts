@@ -1,3 +1,4 @@
+import type { SlowStatementReport } from '#actors/branch/sql/slow-statements.ts';
 import { isLinkWaiting } from '#actors/identities/link-messages.ts';
 import { isAuthenticationConfigured, isIdentityChanged } from '#actors/identities/messages.ts';
 import { isUserStatusChanging } from '#actors/identities/people-messages.ts';
@@ -164,6 +165,17 @@ export function journalReport(log: Log): (event: JournalEvent) => void {
         break;
     }
   };
+}
+
+/**
+ * Logs statements of SQL that take long.
+ *
+ * @param thresholdMs shortest time that is long, in milliseconds; 0: none is logged
+ * @see docs/operations.md#slow-statements
+ */
+export function slowStatementReport(log: Log, thresholdMs: number): SlowStatementReport | undefined {
+  if (thresholdMs === 0) return undefined;
+  return { thresholdMs, report: (statement) => log.warn('slow statement', { ...statement }) };
 }
 
 /** Counts requests by route and writes a debug line for each. */

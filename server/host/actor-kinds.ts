@@ -1,4 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
+import type { SlowStatementReport } from '#actors/branch/sql/slow-statements.ts';
 import { branchActor } from '#actors/branch/branch-actor.ts';
 import { identitiesActor } from '#actors/identities/identities-actor.ts';
 import { jobsActor } from '#actors/jobs/jobs-actor.ts';
@@ -32,8 +33,17 @@ export function commitNodesMax(configured: number, heapBytes: number): number {
   return Math.max(1, Math.min(configured, fitting));
 }
 
-/** Every kind of actor of the product. @param consumers of the change feeds of branches */
-export function actorKinds(limits: Limits, consumers: readonly FeedConsumer[] = []): readonly ActorKind[] {
+/**
+ * Every kind of actor of the product.
+ *
+ * @param consumers of the change feeds of branches
+ * @param slowStatements takes the reports of slow statements of SQL; absent: none is reported
+ */
+export function actorKinds(
+  limits: Limits,
+  consumers: readonly FeedConsumer[] = [],
+  slowStatements?: SlowStatementReport,
+): readonly ActorKind[] {
   const heapBytes = getHeapStatistics().heap_size_limit;
   return Object.freeze([
     tenantActor,
@@ -45,6 +55,7 @@ export function actorKinds(limits: Limits, consumers: readonly FeedConsumer[] = 
           commitNodesMax: commitNodesMax(limits.commitNodesMax, heapBytes),
           pathBytesMax: limits.pathBytesMax,
           jsonValuesMax: limits.jsonValuesMax,
+          slowStatements,
         },
         consumers,
       ),

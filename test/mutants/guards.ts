@@ -20,6 +20,7 @@ import { oidcGuards } from './oidc-guards.ts';
 import { openingGuards } from './opening-guards.ts';
 import { recordGuards } from './record-guards.ts';
 import { sealGuards } from './seal-guards.ts';
+import { slowStatementGuards } from './slow-statement-guards.ts';
 import { snapshotGuards } from './snapshot-guards.ts';
 import { sqlChangeGuards } from './sql-change-guards.ts';
 import { sqlBranchGuards } from './sql-branch-guards.ts';
@@ -692,6 +693,7 @@ export const guardMutants: readonly GuardMutant[] = [
   ...sqlGuards,
   ...sqlSchemaGuards,
   ...sqlSessionGuards,
+  ...slowStatementGuards,
   ...sqlWriteGuards,
   ...bulkGuards,
   ...treeGuards,

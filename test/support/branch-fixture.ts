@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { branchActor } from '#actors/branch/branch-actor.ts';
+import type { SlowStatementReport } from '#actors/branch/sql/slow-statements.ts';
 import type { BranchLimits } from '#actors/branch/branch-state.ts';
 import type {
   BranchCommand,
@@ -103,6 +104,8 @@ export interface BranchSetup {
   readonly slicesClock?: Clock;
   /** The clock of the host. Default: that of the system. */
   readonly clock?: Clock;
+  /** Takes the reports of slow statements. Default: none is reported. */
+  readonly slowStatements?: SlowStatementReport;
 }
 
 const tenant = 'acme';
@@ -152,11 +155,22 @@ export class BranchFixture {
   #host: ActorHost | undefined;
 
   constructor(folder: string, setup: BranchSetup) {
-    const { commitNodesMax = 100_000, indexedAtOnceMax, roomBytes, slicesClock, workMax } = setup;
+    const {
+      commitNodesMax = 100_000,
+      indexedAtOnceMax,
+      roomBytes,
+      slicesClock,
+      slowStatements,
+      workMax,
+    } = setup;
     this.#clock = setup.clock ?? systemClock;
     this.slices = new SliceScheduler(slicesClock ?? systemClock, roomBytes);
     this.#folder = folder;
-    this.#limits = { commitNodesMax, ...(indexedAtOnceMax === undefined ? {} : { indexedAtOnceMax }) };
+    this.#limits = {
+      commitNodesMax,
+      slowStatements,
+      ...(indexedAtOnceMax === undefined ? {} : { indexedAtOnceMax }),
+    };
     this.#request = { ...defaultRequestLimits, ...(workMax === undefined ? {} : { workMax }) };
   }
 

@@ -44,6 +44,7 @@ export class MemoryTables implements Tables {
     const sorted = isOrdered ? [...rows].sort((a, b) => compareRows(a, b, read.order)) : rows;
     return {
       description: `TableScan: workspace=${read.table.workspace}`,
+      shape: `TableScan: workspace=${read.table.workspace}`,
       rows: rows.length,
       cost: rows.length * 1_000,
       indexed: [],

@@ -39,9 +39,10 @@ export class NodeTables implements Tables {
     const tree = yield* new TreePaths(nodes, read.order).all();
     const paths = [...(yield* new IndexPaths(nodes, read).all()), ...tree];
     const { cost, path, rows } = yield* choosePath(nodes, paths, read);
-    const { exact, facts, isOrdered, name, source } = path;
+    const { exact, facts, isOrdered, name, shape, source } = path;
     return {
       description: facts === '' ? name : `${name}: ${facts}`,
+      shape: shape === '' ? name : `${name}: ${shape}`,
       rows,
       cost,
       indexed: exact,

@@ -12,6 +12,7 @@ import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
 import { type ParsedStatement, parseStatementsInSteps } from '#runtime/sql-syntax/parse-statements.ts';
 import { textType } from '#runtime/sql-values/types/basic-types.ts';
 import type { BranchState } from '../branch-state.ts';
+import { AnswerReader } from '../answer-reader.ts';
 import { answerText, type Piece, silently } from '../long-answer.ts';
 import type { JsonAnswer } from '../messages.ts';
 import type { RunSql } from '../sql-messages.ts';
@@ -20,6 +21,7 @@ import { type BranchTables, OpenBranches } from './branch-tables.ts';
 import { explainedPlan } from './explained-plan.ts';
 import { NodeTables } from './node-tables.ts';
 import { RowText } from './row-text.ts';
+import { StatementWatch } from './slow-statements.ts';
 import { statementScope } from './sql-scope.ts';
 import { statementCaller } from './statement-caller.ts';
 
@@ -29,6 +31,8 @@ const planColumns: readonly RelationColumn[] = [{ name: 'QUERY PLAN', type: text
 export function runSql(state: BranchState, context: QueryContext, query: RunSql): JsonAnswer {
   const scope = statementScope(state, context.caller, context.clock.wallMs(), query.parameters);
   const startedMs = context.clock.monotonicMs();
+  // The first statement has waited since the request came. Each is reported once, however often it begins.
+  const watches: StatementWatch[] = [new StatementWatch(state, context.budget)];
   // The first attempt to answer may end after a slice, and the statements begin again.
   return answerText(context, function* (reader) {
     const execution = new Execution(context.budget);
@@ -39,6 +43,8 @@ export function runSql(state: BranchState, context: QueryContext, query: RunSql)
       schemas: state.querySchemas,
       moment: query.at,
     });
+    // Stopped after a slice, an attempt begins again as a stream.
+    const isAttempt = !(reader instanceof AnswerReader);
     try {
       const caller = yield* silently(statementCaller(branches.own, query.sql));
       const run = new StatementRun({ ...scope, caller }, branches.own, execution, () =>
@@ -47,7 +53,10 @@ export function runSql(state: BranchState, context: QueryContext, query: RunSql)
       const statements = yield* silently(parseStatementsInSteps(query.sql));
       const last = statements.length - 1;
       for (const [index, statement] of statements.entries()) {
-        const pieces = index < last ? run.unseen(statement) : run.shown(statement);
+        const watch = watches[index] ?? new StatementWatch(state, context.budget);
+        watches[index] = watch;
+        if (index > 0) watch.begin();
+        const pieces = run.watched(statement, index === last, watch, isAttempt);
         yield* last === 0 ? pieces : numbered(pieces, index + 1);
       }
       const elapsedMs = context.clock.monotonicMs() - startedMs;
@@ -91,6 +100,8 @@ class StatementRun {
   #rowCount = 0;
   /** The plan, where the last statement is an EXPLAIN. */
   #plan: string | undefined;
+  /** What the statement that runs has done. */
+  #made: { rows: number; plan: (() => string) | undefined } = { rows: 0, plan: undefined };
 
   /** @param clock the time in milliseconds, for measured plans */
   constructor(scope: StatementScope, own: BranchTables, execution: Execution, clock: () => number) {
@@ -101,13 +112,26 @@ class StatementRun {
     this.#clock = clock;
   }
 
+  /** Runs a statement, and reports it when it was slow. @param isLast whether its rows are the answer */
+  *watched(
+    parsed: ParsedStatement,
+    isLast: boolean,
+    watch: StatementWatch,
+    isAttempt: boolean,
+  ): Generator<Piece, void> {
+    const { caller } = this.#own.context;
+    this.#made = { rows: 0, plan: undefined };
+    const pieces = isLast ? this.#shown(parsed) : this.#unseen(parsed);
+    yield* watch.run(parsed.statement, caller, pieces, () => this.#made, isAttempt);
+  }
+
   /** Runs a statement whose rows nobody sees: it may fail all the same. */
-  *unseen(statement: ParsedStatement): Generator<'', void> {
+  *#unseen(statement: ParsedStatement): Generator<'', void> {
     for (const _ of this.#results(statement)) yield '';
   }
 
   /** Runs the last statement. @returns the text up to its last row */
-  *shown(statement: ParsedStatement): Generator<string, void> {
+  *#shown(statement: ParsedStatement): Generator<string, void> {
     let rows: RowText | undefined;
     for (const result of this.#results(statement)) {
       if (result === undefined) yield '';
@@ -141,7 +165,10 @@ class StatementRun {
     }
     if (isAccessRead(statement)) {
       const reading = { tables: this.#own, execution: this.#execution, scope: this.#scope, source: text };
-      yield* readAccess(reading, statement);
+      for (const result of readAccess(reading, statement)) {
+        if (result !== undefined && 'rows' in result) this.#made.rows += result.rows.length;
+        yield result;
+      }
       return;
     }
     if (statement.kind !== 'query-statement')
@@ -149,11 +176,13 @@ class StatementRun {
     const bound = bindStatement(statement.query, text, this.#scope);
     yield undefined;
     const opened = yield* openStatement(bound, this.#tables, this.#execution);
+    this.#made.plan = () => opened.planWithoutValues();
     try {
       yield { columns: opened.columns };
       for (;;) {
         const rows = yield* opened.next();
         if (rows === undefined) return;
+        this.#made.rows += rows.length;
         yield { rows };
       }
     } finally {
@@ -171,6 +200,7 @@ class StatementRun {
     const plan = yield* explainedPlan(explain, text, means);
     this.#plan = plan;
     yield { columns: planColumns };
+    this.#made.rows = 1;
     yield { rows: [[plan]] };
   }
 }

@@ -1,18 +1,35 @@
 import type { BoundStatement, LogicalPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { plansIn } from '../lowering/plan-parts.ts';
 
-/** How the columns of a statement are called in explanations. */
-export class Names {
-  readonly #relations = new Map<
-    number,
-    { readonly alias: string | undefined; readonly columns: readonly string[] }
-  >();
+interface NamedRelation {
+  readonly alias: string | undefined;
+  readonly columns: readonly string[];
+}
 
-  constructor(statement: BoundStatement) {
+/** How the columns of a statement are called in explanations, and whether its constants are shown. */
+export class Names {
+  /** False: explanations have `?` in place of every constant, for logs. */
+  readonly showsValues: boolean;
+  readonly #statement: BoundStatement;
+  readonly #relations = new Map<number, NamedRelation>();
+
+  constructor(statement: BoundStatement, showsValues = true) {
+    this.showsValues = showsValues;
+    this.#statement = statement;
     const tables = statement.commonTables.flatMap(({ query, step }) =>
       step === undefined ? [query] : [query, step],
     );
     for (const plan of plansIn([statement.query, ...tables])) this.#add(plan);
+  }
+
+  /** The same names, for explanations without constants. */
+  withoutValues(): Names {
+    return new Names(this.#statement, false);
+  }
+
+  /** A number of the statement, such as that of LIMIT. */
+  value(value: number): string {
+    return this.showsValues ? String(value) : '?';
   }
 
   /** `alias.column`, or the bare column where the relation has no name. */

@@ -57,7 +57,7 @@ class Printer {
     const print = (part: BoundExpression): string => this.print(part, levels - 1);
     switch (expression.kind) {
       case 'constant':
-        return constant(expression);
+        return this.#names.showsValues ? constant(expression) : '?';
       case 'column':
         return this.#names.column(expression.relation, expression.column);
       case 'call':

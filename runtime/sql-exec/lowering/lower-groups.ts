@@ -46,8 +46,8 @@ export function* lowerAggregate(
     columnSlot(relation, column),
   );
   return makeStep(context, {
-    describe: () => {
-      const parts = [`keys=[${printExpressions(keys, context.names)}]`];
+    describe: (names) => {
+      const parts = [`keys=[${printExpressions(keys, names)}]`];
       const functions = aggregates.map((aggregate) => aggregate.function.name);
       if (functions.length > 0) parts.push(`aggregates=[${functions.join(', ')}]`);
       return `HashAggregate: ${parts.join(', ')}`;

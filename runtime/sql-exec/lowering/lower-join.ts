@@ -61,9 +61,9 @@ export function* lowerJoin(context: LoweringContext, plan: JoinPlan): Generator<
       ? new HashJoinOperator(context.execution, shape(), keys)
       : new NestedLoopJoinOperator(context.execution, shape());
   return makeStep(context, {
-    describe: () => {
+    describe: (names) => {
       const name = equalities.length > 0 ? 'HashJoin' : 'NestedLoopJoin';
-      const on = conditions.length === 0 ? '' : `, on=${printExpressions(conditions, context.names)}`;
+      const on = conditions.length === 0 ? '' : `, on=${printExpressions(conditions, names)}`;
       return `${name}: type=${plan.type}${on}`;
     },
     inputs: [left, right],

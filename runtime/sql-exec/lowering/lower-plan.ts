@@ -129,7 +129,7 @@ function* lowerFilter(
   const source = yield* withSubqueries(context, lowered, others);
   const compiled = compileRows(context, others, source.layout);
   return makeStep(context, {
-    describe: () => `Filter: ${printExpressions(others, context.names)}`,
+    describe: (names) => `Filter: ${printExpressions(others, names)}`,
     inputs: [source],
     layout: source.layout,
     rows: Math.max(1, source.rows * SELECTIVITY),
@@ -189,8 +189,7 @@ function* lowerDistinct(context: LoweringContext, plan: DistinctPlan): Generator
   const input = yield* withSubqueries(context, yield* context.lower(plan.input, anyRows), on);
   const key = compileKey(context, on, input.layout);
   return makeStep(context, {
-    describe: () =>
-      plan.on === undefined ? 'Distinct' : `DistinctOn: ${printExpressions(on, context.names)}`,
+    describe: (names) => (plan.on === undefined ? 'Distinct' : `DistinctOn: ${printExpressions(on, names)}`),
     inputs: [input],
     layout: input.layout,
     rows: input.rows,
@@ -234,9 +233,9 @@ function* lowerSort(
   const keys = compileSort(context, plan.keys, input.layout);
   const { execution } = context;
   return makeStep(context, {
-    describe: () => {
-      const shown = `keys=[${printSort(plan.keys, context.names)}]`;
-      return count === undefined ? `Sort: ${shown}` : `TopN: ${shown}, count=${count}`;
+    describe: (names) => {
+      const shown = `keys=[${printSort(plan.keys, names)}]`;
+      return count === undefined ? `Sort: ${shown}` : `TopN: ${shown}, count=${names.value(count)}`;
     },
     inputs: [input],
     layout: input.layout,
@@ -257,7 +256,8 @@ function* lowerLimit(context: LoweringContext, plan: LimitPlan): Generator<undef
       ? yield* lowerSort(context, plan.input, count)
       : yield* context.lower(plan.input, { order: [], limit: count });
   return makeStep(context, {
-    describe: () => `Limit: limit=${limit ?? 'ALL'}, offset=${offset}`,
+    describe: (names) =>
+      `Limit: limit=${limit === undefined ? 'ALL' : names.value(limit)}, offset=${names.value(offset)}`,
     inputs: [input],
     layout: input.layout,
     rows: Math.min(limit ?? Number.POSITIVE_INFINITY, Math.max(0, input.rows - offset)),

@@ -36,7 +36,7 @@ export function* project(
   const source = yield* withSubqueries(context, input, expressions);
   const compiled = compileRows(context, expressions, source.layout);
   return makeStep(context, {
-    describe: () => `Project: ${printExpressions(expressions, context.names)}`,
+    describe: (names) => `Project: ${printExpressions(expressions, names)}`,
     inputs: [source],
     layout,
     rows: source.rows,

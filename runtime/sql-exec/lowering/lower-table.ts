@@ -4,6 +4,7 @@ import type {
   NodesPlan,
   SchemaPlan,
 } from '#runtime/sql-plan/bound/bound-statement.ts';
+import type { Names } from '../explain/names.ts';
 import { printExpressions } from '../explain/print-expression.ts';
 import type { TableAccess, TableRead, WantedColumn } from '../ports.ts';
 import { type LoweringContext, makeStep, type Wish } from './context.ts';
@@ -41,7 +42,7 @@ export function* lowerTable(
   };
   const access = yield* context.tables.choose(read);
   return makeStep(context, {
-    describe: () => describe(context, access, conditions),
+    describe: (names) => describe(names, access, conditions),
     inputs: [],
     layout: new Layout(names),
     rows: access.rows,
@@ -51,14 +52,11 @@ export function* lowerTable(
 }
 
 /** The access, and the conditions that it checks row by row. */
-function describe(
-  context: LoweringContext,
-  access: TableAccess,
-  conditions: readonly BoundExpression[],
-): string {
+function describe(names: Names, access: TableAccess, conditions: readonly BoundExpression[]): string {
   const checked = conditions.filter((condition) => !access.indexed.includes(condition));
-  const filter = checked.length === 0 ? '' : `, filter=${printExpressions(checked, context.names)}`;
-  return `${access.description}${filter} (rows=${Math.round(access.rows)})`;
+  const filter = checked.length === 0 ? '' : `, filter=${printExpressions(checked, names)}`;
+  const description = names.showsValues ? access.description : access.shape;
+  return `${description}${filter} (rows=${Math.round(access.rows)})`;
 }
 
 /** An order in terms of columns of the table. @returns undefined: a key is computed */

@@ -85,6 +85,20 @@ describe('the source of an option', () => {
     });
   });
 
+  it('is 0 where it is `off`, for a number that can be off', () => {
+    const msOf = (env: Readonly<Record<string, string>>, file = ''): number =>
+      loadOptions(env, withFile(file)).server.slowStatementMs;
+    expect(msOf({})).toBe(1_000);
+    expect(msOf({ SVC_SLOW_STATEMENT_MS: 'off' })).toBe(0);
+    expect(msOf({ SVC_SLOW_STATEMENT_MS: '0' })).toBe(0);
+    expect(msOf({ SVC_SLOW_STATEMENT_MS: '250' })).toBe(250);
+    expect(msOf({}, '[server]\nslow_statement_ms = "off"')).toBe(0);
+    expect(problemsOf({ SVC_SLOW_STATEMENT_MS: 'never' })).toEqual([
+      "SVC_SLOW_STATEMENT_MS must be a whole number from 0 to 3600000 (milliseconds), or off, not 'never'",
+    ]);
+    expect(problemsOf({ PORT: 'off' })).toEqual([expect.stringContaining('PORT must be a whole number')]);
+  });
+
   it('is not an environment variable that is set to nothing', () => {
     expect(loadOptions({ PORT: '', SVC_BASE_URL: '' }, noFile).server.port).toBe(8080);
   });

@@ -1,7 +1,9 @@
 import { type ParsedStatement, parseStatementsInSteps } from '#runtime/sql-syntax/parse-statements.ts';
+import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 import type { CommitInfo } from '../../commit-messages.ts';
 import type { EditScope } from '../../edit-scope.ts';
 import type { ChangeBySql, SqlChanged } from '../../sql-messages.ts';
+import { StatementWatch } from '../slow-statements.ts';
 import { inStatement } from '../statement-number.ts';
 import { answerText } from './answer-text.ts';
 import type { StatementResult } from './change-context.ts';
@@ -45,15 +47,33 @@ function* runAll(
   let result: StatementResult = { columns: [], rows: [], message: '' };
   for (const [index, { statement }] of statements.entries()) {
     try {
-      change.queries.release();
-      result = yield* runChange(change, statement, index === statements.length - 1);
-      yield* compareUniques(change.edit);
+      result = yield* watched(change, statement, index === statements.length - 1);
     } catch (error) {
       throw statements.length === 1 ? error : inStatement(error, index + 1);
     }
     if (index < statements.length - 1) yield;
   }
   return result;
+}
+
+/** Runs a statement, and reports it when it was slow. */
+function* watched(
+  change: DataChange,
+  statement: Statement,
+  isLast: boolean,
+): Generator<undefined, StatementResult> {
+  const { state, turn } = change.edit;
+  const { queries } = change;
+  queries.release();
+  let rows = 0;
+  const steps = function* (): Generator<undefined, StatementResult> {
+    const result = yield* runChange(change, statement, isLast);
+    yield* compareUniques(change.edit);
+    rows = result.affected ?? result.rows.length;
+    return result;
+  };
+  const watch = new StatementWatch(state, turn.budget);
+  return yield* watch.run(statement, turn.caller, steps(), () => ({ rows, plan: queries.plan }));
 }
 
 /** Compares the unique values of a statement that has written several nodes: the next one finds them in the index. */

@@ -21,6 +21,8 @@ export interface StatementResult {
   readonly message: string;
   /** The nodes that the rows of a RETURNING are about. */
   readonly returned?: ReturnedNodes;
+  /** Number of nodes that it has written, where its rows only tell that number. */
+  readonly affected?: number;
 }
 
 /** Nodes that a statement has returned. */
@@ -35,7 +37,12 @@ export type RunChange<S> = (change: ChangeContext, statement: S) => Generator<un
 
 /** The result of a statement that tells how many rows it has written. */
 export function affectedRows(count: number, message: string): StatementResult {
-  return { columns: [{ name: 'affected_rows', type: bigintType }], rows: [[BigInt(count)]], message };
+  return {
+    columns: [{ name: 'affected_rows', type: bigintType }],
+    rows: [[BigInt(count)]],
+    message,
+    affected: count,
+  };
 }
 
 /** The result of a statement that tells that it has succeeded: `Role 'r' created`. */

@@ -28,6 +28,7 @@ export class LookedUpNodes implements Tables {
     const source = { kind: 'ids', ids: this.#ids } as const;
     return {
       description: 'PrimaryKeyScan',
+      shape: 'PrimaryKeyScan',
       rows: this.#ids.length,
       cost: 0,
       indexed: [],

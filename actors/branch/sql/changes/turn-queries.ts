@@ -40,6 +40,7 @@ export class TurnQueries {
   readonly #branches: OpenBranches;
   readonly #own: BranchTables;
   #keptBytes = 0;
+  #plan: (() => string) | undefined;
 
   /** @param moment the revision that is read; absent: what the command has written so far */
   constructor(state: BranchState, turn: Turn, moment?: Revision) {
@@ -60,13 +61,14 @@ export class TurnQueries {
   /** All rows of a query. @throws {ServiceError} those of the query; `REQUEST_TOO_EXPENSIVE` when they take too much memory */
   *rows(statement: BoundStatement): Generator<undefined, KeptRows> {
     const execution = this.#begin();
-    return yield* this.#kept(statement, new NodeTables(this.#own, execution), execution);
+    return yield* this.#kept(statement, new NodeTables(this.#own, execution), execution, true);
   }
 
   /** Runs a query whose rows nobody sees: it may fail all the same. */
   *unseen(statement: BoundStatement): Generator<undefined, void> {
     const execution = this.#begin();
     const opened = yield* openStatement(statement, new NodeTables(this.#own, execution), execution);
+    this.#plan = () => opened.planWithoutValues();
     try {
       while ((yield* opened.next()) !== undefined) yield;
     } finally {
@@ -126,8 +128,14 @@ export class TurnQueries {
     return yield* explainedPlan(explain, text, { scope, tables, execution, clock });
   }
 
+  /** Makes the text of the plan of the last whole query since the release, without its constants; undefined: there was none. */
+  get plan(): (() => string) | undefined {
+    return this.#plan;
+  }
+
   /** Gives back the memory of all rows so far: nothing of them is used any more. */
   release(): void {
+    this.#plan = undefined;
     this.#turn.budget.free(this.#keptBytes);
     this.#keptBytes = 0;
   }
@@ -142,8 +150,15 @@ export class TurnQueries {
     return new Execution(this.#turn.budget);
   }
 
-  *#kept(statement: BoundStatement, tables: Tables, execution: Execution): Generator<undefined, KeptRows> {
+  /** @param isWhole whether it is not a query over nodes that are known already */
+  *#kept(
+    statement: BoundStatement,
+    tables: Tables,
+    execution: Execution,
+    isWhole = false,
+  ): Generator<undefined, KeptRows> {
     const opened = yield* openStatement(statement, tables, execution);
+    if (isWhole) this.#plan = () => opened.planWithoutValues();
     try {
       const rows: Row[] = [];
       for (;;) {

@@ -7,6 +7,8 @@ export interface AccessPath {
   readonly name: string;
   /** What is looked for, for explanations; empty: nothing. */
   readonly facts: string;
+  /** The facts with `?` in place of every value of the statement, for logs. */
+  readonly shape: string;
   /** Place among the names: what is chosen where nothing may be counted. The first is best. */
   readonly rank: number;
   readonly source: RowSource;

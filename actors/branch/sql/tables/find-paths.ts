@@ -123,6 +123,7 @@ export class TreePaths {
     return {
       name,
       facts: values.length === 1 ? `${column}=${values[0]}` : `${column} IN (${values.length} values)`,
+      shape: values.length === 1 ? `${column}=?` : `${column} IN (${values.length} values)`,
       rank,
       source,
       exact: [condition],
@@ -143,6 +144,7 @@ export class TreePaths {
     const place = isChildren ? '__order' : '__tree_order';
     const shared = {
       facts: `parent=${path}`,
+      shape: 'parent=?',
       rank: isChildren ? Rank.children : Rank.descendants,
       exact: isExact ? [condition] : [],
       nodeWork: PLACE_WORK,
@@ -233,6 +235,7 @@ export class TreePaths {
     const shared = {
       name: 'ReferenceScan',
       facts: `target=${constantText(condition.args.at(-1)) ?? ''}`,
+      shape: 'target=?',
       rank: Rank.references,
       nodeWork: PLACE_WORK,
     };
@@ -269,6 +272,7 @@ export class TreePaths {
     yield {
       name: 'PathIndexScan',
       facts: range.facts,
+      shape: range.shape,
       // Among children it is as good as their list.
       rank: parent === undefined ? Rank.pathRange : Rank.children,
       source: range.source(workspace, reverse, parent),
@@ -295,6 +299,7 @@ export class TreePaths {
     yield {
       name: 'TypeScan',
       facts: types.length === 1 ? `node_type=${types[0]}` : `node_type IN (${types.length} values)`,
+      shape: types.length === 1 ? 'node_type=?' : `node_type IN (${types.length} values)`,
       rank: Rank.nodeType,
       ...scanned,
       exact: [equal.condition],
@@ -315,6 +320,7 @@ export class TreePaths {
     const path: AccessPath = {
       name: column === 'path' ? 'PathIndexScan' : 'SubtreeScan',
       facts: `order by ${column}`,
+      shape: `order by ${column}`,
       rank: Rank.order,
       source: { kind: 'scans', parts: [{ source, reverse, after: bound?.after }] },
       isOrdered: true,
@@ -333,6 +339,7 @@ export class TreePaths {
     return {
       name: 'TableScan',
       facts: bound === undefined ? workspace : `${workspace}, behind id=${bound.after}`,
+      shape: bound === undefined ? workspace : `${workspace}, behind id=?`,
       rank: Rank.all,
       source: { kind: 'scans', parts: [part] },
       isOrdered: this.#isSortedBy('id'),

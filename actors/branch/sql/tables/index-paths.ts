@@ -281,6 +281,8 @@ export class IndexPaths {
     return [
       {
         ...path,
+        // The facts are names of indexed fields.
+        shape: path.facts,
         source: { kind: 'scans', parts: reverse ? scans.reverse() : scans, ...sortedBy },
         exact: [...new Set([...conditions, ...(this.#type === undefined ? [] : [this.#type.condition])])],
         isOrdered,

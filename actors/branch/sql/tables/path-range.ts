@@ -31,11 +31,20 @@ export class PathRange {
 
   /** For explanations. */
   get facts(): string {
+    return this.#described((path) => path);
+  }
+
+  /** The same without the paths, for logs. */
+  get shape(): string {
+    return this.#described(() => '?');
+  }
+
+  #described(shown: (path: string) => string): string {
     const { lower, prefix, upper } = this;
     const facts: string[] = [];
-    if (prefix !== undefined) facts.push(`path LIKE ${prefix}%`);
-    if (lower !== undefined) facts.push(`path ${lower.isIncluded ? '>=' : '>'} ${lower.path}`);
-    if (upper !== undefined) facts.push(`path ${upper.isIncluded ? '<=' : '<'} ${upper.path}`);
+    if (prefix !== undefined) facts.push(`path LIKE ${shown(`${prefix}%`)}`);
+    if (lower !== undefined) facts.push(`path ${lower.isIncluded ? '>=' : '>'} ${shown(lower.path)}`);
+    if (upper !== undefined) facts.push(`path ${upper.isIncluded ? '<=' : '<'} ${shown(upper.path)}`);
     return facts.join(' AND ');
   }
 

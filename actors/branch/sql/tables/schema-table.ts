@@ -46,6 +46,7 @@ export function schemaAccess(
   const { name: branch } = tables.state;
   return {
     description: `TableScan: ${plan.table}`,
+    shape: `TableScan: ${plan.table}`,
     rows: rows.length,
     cost: rows.length * ROW_WORK,
     indexed: [],

@@ -345,10 +345,10 @@ describe('functions about the caller', () => {
     expect(
       (
         await garden.run(
-          "SELECT SVC_AUTH_HAS_PERMISSION(NULL, 'read') AS a, SVC_AUTH_HAS_PERMISSION('g:/new', 'create') AS b",
+          "SELECT SVC_AUTH_HAS_PERMISSION(NULL, 'read') AS a, SVC_AUTH_HAS_PERMISSION('g:/new', 'create') AS b, SVC_AUTH_HAS_PERMISSION('g:/new', 'read') AS c",
         )
       ).rows,
-    ).toEqual([{ a: null, b: true }]);
+    ).toEqual([{ a: null, b: true, c: false }]);
     expect(await refused("SELECT SVC_AUTH_HAS_PERMISSION('g:/x', 'fly') AS a")).toEqual([
       400,
       'VALIDATION_FAILED',

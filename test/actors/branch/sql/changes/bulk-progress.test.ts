@@ -100,6 +100,23 @@ it('a job does not begin that is so old that its progress may have been removed'
   expect(await send(younger, 1)).toEqual(after(1));
 });
 
+it('the progress of a few very old jobs is removed at a time', async () => {
+  const clock = Date.now;
+  const old = Array.from({ length: 10 }, () => newJob(20 * DAY_MS));
+  for (const job of old) await send(job, 1);
+  try {
+    await fixture.reopen(() => {
+      Date.now = () => clock() + 12 * DAY_MS;
+    });
+    await send(newJob(), 1);
+    expect(old.filter((job) => read(job) !== null)).toHaveLength(2);
+    await send(newJob(), 1);
+    expect(old.filter((job) => read(job) !== null)).toEqual([]);
+  } finally {
+    Date.now = clock;
+  }
+});
+
 it('progress is removed on request, and of very old jobs when another one begins', async () => {
   const clock = Date.now;
   const [forgotten, ended, kept] = [newJob(), newJob(20 * DAY_MS), newJob(5 * DAY_MS)];

@@ -133,6 +133,14 @@ describe('a part of a bulk statement', () => {
     expect((await branch.read(`${at}/b`)).properties).not.toHaveProperty('done');
   });
 
+  it('is not of another branch than the one that runs it', async () => {
+    const sql = `UPDATE 'content' SET owner_id = 'u' WHERE __branch = 'other' AND name = 'a'`;
+    const message = `Branch 'other' cannot be written here`;
+    const refused = { code: 'VALIDATION_FAILED', message };
+    await expect(matched(sql, 0)).rejects.toMatchObject(refused);
+    await expect(some(sql, ['x'])).rejects.toMatchObject(refused);
+  });
+
   it('skips and counts the nodes that its caller may not change [SQL-137]', async () => {
     const at = await folder('a', 'b', 'c');
     const caller = roleCaller([

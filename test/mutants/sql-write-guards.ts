@@ -3,6 +3,8 @@ import type { GuardMutant } from './guard-mutant.ts';
 const folder = 'actors/branch/sql/changes';
 const accessTests = ['test/actors/branch/sql/changes/data-access.test.ts'];
 const statementTests = ['test/actors/branch/sql/changes/data-statements.test.ts'];
+const pathTests = ['test/actors/branch/sql/changes/set-path.test.ts'];
+const standIn = 'actors/branch/nodes/stand-in.ts';
 const bulkTests = ['test/actors/branch/sql/changes/bulk-statements.test.ts'];
 const recallTests = ['test/actors/branch/sql/changes/recall-changed.test.ts'];
 const spaceTests = ['test/actors/branch/sql/frees-space.test.ts'];
@@ -31,11 +33,39 @@ export const sqlWriteGuards: readonly GuardMutant[] = [
     tests: accessTests,
   },
   {
-    guard: 'a node with children keeps its path',
+    guard: 'a node that gets another path leaves its children where they are',
     file: `${folder}/data/update-fields.ts`,
-    from: 'if (edit.head.hasChildren(workspace, old.id)) {',
-    to: "if (old.path === '') {",
-    tests: statementTests,
+    from: 'planMove(edit, workspace, old, path, true)',
+    to: 'planMove(edit, workspace, old, path)',
+    tests: pathTests,
+  },
+  {
+    guard: 'nodes have a parent when theirs has moved alone',
+    file: standIn,
+    from: 'if (!edit.head.hasChildren(workspace, id)) return undefined;',
+    to: "if (id !== '') return undefined;",
+    tests: pathTests,
+  },
+  {
+    guard: 'a folder takes the place of a node where the caller sees the parent',
+    file: standIn,
+    from: 'const parent = yield* requireParent(edit, workspace, parentPath(path));',
+    to: 'const above = yield* edit.head.byPathInSteps(workspace, parentPath(path)); const parent = above === undefined ? yield* requireParent(edit, workspace, parentPath(path)) : above.header;',
+    tests: pathTests,
+  },
+  {
+    guard: 'nodes that get a folder as their parent keep their version, time and author',
+    file: standIn,
+    from: '{ ...unmoved(child), parentId: folder.id }',
+    to: '{ parentId: folder.id }',
+    tests: pathTests,
+  },
+  {
+    guard: 'a node that moves alone gives its position to the folder',
+    file: 'actors/branch/nodes/move-node.ts',
+    from: 'const isPlaced = parent.id !== parentId || standIn !== undefined;',
+    to: 'const isPlaced = parent.id !== parentId;',
+    tests: pathTests,
   },
   {
     guard: 'UPSERT keeps the type of a node',

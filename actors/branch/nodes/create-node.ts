@@ -23,8 +23,8 @@ import { translatedNames } from './field-writes.ts';
 import { requireShortOwner } from './owner-bound.ts';
 import { resolveReferences, valueResolver } from './resolve-references.ts';
 
-/** The type of missing parents created with `deep`. */
-const FOLDER = 'svc:Folder';
+/** The type of parents that are created because a node needs one. */
+export const FOLDER = 'svc:Folder';
 
 /** Missing parents created between two checks of the clock. */
 const PARENTS_PER_STEP = 4;
@@ -216,14 +216,42 @@ function* addNode(
   node: NewNode,
   origin: 'given' | 'planned' = 'given',
 ): Generator<undefined, NodeRecord> {
+  const record = yield* newRecord(edit, workspace, parent, node, { origin });
+  yield* storeNew(edit, workspace, record);
+  return record;
+}
+
+/** Where a new node comes from. */
+interface NewRecordOptions {
+  /** Whether the caller gives it, or the structure of a type plans it. */
+  readonly origin?: 'given' | 'planned';
+  /** A node that leaves its place to the new one, which gets its path and order key; absent: the path must be free. */
+  readonly insteadOf?: NodeRecord;
+}
+
+/**
+ * The record of a new node, checked and not stored.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`, `PERMISSION_DENIED`, `NODE_ALREADY_EXISTS`
+ */
+export function* newRecord(
+  edit: EditScope,
+  workspace: string,
+  parent: Parent,
+  node: NewNode,
+  { insteadOf, origin = 'given' }: NewRecordOptions = {},
+): Generator<undefined, NodeRecord> {
   const type = edit.requireType(workspace, node.nodeType);
   const path = edit.newPath(joinPath(parent.path, node.name));
   requireAllowed(edit, workspace, parent, node.nodeType);
   // Whether a path or an id is taken is told to nobody who may not create the node. Usually its place tells that.
   const isDecided = edit.access.decidesByPlace('create', workspace);
+  const requireFree = (): void => {
+    if (insteadOf === undefined) requireFreePlace(edit, workspace, parent, path, node.id);
+  };
   if (isDecided) {
     edit.access.authorizeAt('create', workspace, path, node.nodeType);
-    requireFreePlace(edit, workspace, parent, path, node.id);
+    requireFree();
   }
   const id = node.id ?? edit.turn.newId();
   if (node.id !== undefined) requireNodeId(node.id);
@@ -238,7 +266,7 @@ function* addNode(
       nodeType: node.nodeType,
       archetype: node.archetype ?? null,
       parentId: parent.id,
-      orderKey: lastOrderKey(edit, workspace, parent.id),
+      orderKey: insteadOf?.orderKey ?? lastOrderKey(edit, workspace, parent.id),
       version: 1,
       createdAt: edit.now,
       createdBy: edit.who,
@@ -273,12 +301,20 @@ function* addNode(
     if (record.ownerId !== null) edit.access.authorizeBesideFields('create', workspace, record, 'owner');
   }
   if (origin === 'given') yield* requireLightRole(workspace, node.nodeType, properties);
-  if (!isDecided) requireFreePlace(edit, workspace, parent, path, node.id);
+  if (!isDecided) requireFree();
+  return record;
+}
+
+/** Stores a new node that was checked. @throws {ServiceError} `COMMIT_TOO_LARGE`, `VALIDATION_FAILED` for a unique value */
+export function* storeNew(
+  edit: EditScope,
+  workspace: string,
+  record: NodeRecord,
+): Generator<undefined, void> {
   yield* edit.writer.prepare(workspace, record);
   edit.writer.add(workspace, record);
   edit.checkSize();
   edit.audit(workspace, record, 'Create');
-  return record;
 }
 
 /** The properties that the caller gives a new node; its type may give it others. */

@@ -14,6 +14,7 @@ import { lastOrderKey, requireAllowed, requireFreePath, requireParent } from './
 import { eachBelow, requireUnpublished, subtree } from './delete-node.ts';
 import { type EditScope, unmoved } from '../edit-scope.ts';
 import type { MoveNode, RenameNode, Written } from '../messages.ts';
+import { planStandIn, putStandIn, type StandIn } from './stand-in.ts';
 
 /** Gives a node another name. @see messages.ts, RenameNode */
 export function* renameNode(edit: EditScope, command: RenameNode): Generator<undefined, Written> {
@@ -36,6 +37,8 @@ export interface PlannedMove {
   /** What changes in the node itself. */
   readonly change: Partial<NodeHeader> & { readonly path: string };
   readonly action: 'Move' | 'Rename';
+  /** What takes the place of a node that leaves its children behind. */
+  readonly standIn?: StandIn;
 }
 
 /**
@@ -119,13 +122,17 @@ export function* moveSubtree(
 /**
  * Checks a move without writing anything, see {@link moveSubtree}.
  *
+ * @param isAlone whether the children keep their paths, below a folder in the place of the node. The node is then placed after
+ *   the last child of its parent, also when that stays the same
  * @returns undefined when nothing would change
+ * @throws {ServiceError} as {@link moveSubtree} and, for a node that moves alone, as {@link planStandIn}
  */
 export function* planMove(
   edit: EditScope,
   workspace: string,
   node: NodeRecord,
   targetPath: string,
+  isAlone = false,
 ): Generator<undefined, PlannedMove | undefined> {
   const { path: from, parentId, nodeType, orderKey } = node.header;
   if (isDescendantPath(targetPath, from)) {
@@ -143,7 +150,7 @@ export function* planMove(
     access.authorizePath(workspace, node, path);
   });
   requireFreePath(edit, workspace, parent.id, path);
-  const records = (yield* subtree(edit, workspace, node)) as [NodeRecord, ...NodeRecord[]];
+  const records = (isAlone ? [node] : yield* subtree(edit, workspace, node)) as [NodeRecord, ...NodeRecord[]];
   yield* eachBelow(edit, records, node, (record) => {
     const there = rebasePath(record.path, from, path);
     access.together(() => {
@@ -156,11 +163,13 @@ export function* planMove(
     requireUnpublished(record, 'move', from);
     edit.newPath(rebasePath(record.header.path, from, path), record.header.path);
   }
-  const isNewParent = parent.id !== parentId;
-  const place = isNewParent
+  const standIn = isAlone ? yield* planStandIn(edit, workspace, node) : undefined;
+  const isPlaced = parent.id !== parentId || standIn !== undefined;
+  const place = isPlaced
     ? { parentId: parent.id, orderKey: lastOrderKey(edit, workspace, parent.id) }
     : { parentId, orderKey };
-  return { records, change: { name, path, ...place }, action: 'Move' };
+  const plan = { records, change: { name, path, ...place }, action: 'Move' } as const;
+  return standIn === undefined ? plan : { ...plan, standIn };
 }
 
 /**
@@ -175,7 +184,7 @@ export function* planMove(
 export function* carryOutMove(
   edit: EditScope,
   workspace: string,
-  { action, change, records }: PlannedMove,
+  { action, change, records, standIn }: PlannedMove,
   changed?: NodeRecord,
 ): Generator<undefined, void> {
   const [top] = records;
@@ -192,4 +201,5 @@ export function* carryOutMove(
     edit.audit(workspace, next, action, { from: record.header.path, to: path });
     yield;
   }
+  if (standIn !== undefined) yield* putStandIn(edit, workspace, standIn);
 }

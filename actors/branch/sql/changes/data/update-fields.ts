@@ -48,7 +48,7 @@ function* withContent(
   return changed;
 }
 
-/** The change of the path of a node: of the last part with its subtree, or of a node without children to any other place. */
+/** The change of the path of a node: of the last part with its subtree, or of the node alone to any other place. */
 function* plannedMove(
   edit: EditScope,
   workspace: string,
@@ -60,11 +60,5 @@ function* plannedMove(
   // As a move by REST, which takes the node from one place and puts it to another.
   edit.access.authorize('delete', workspace, old);
   if (path === old.path) return undefined;
-  if (edit.head.hasChildren(workspace, old.id)) {
-    throw invalid(
-      `Cannot set the path of '${old.path}': it has nodes below it, which would lose their parent; use MOVE, which takes them along`,
-      { field: 'path' },
-    );
-  }
-  return yield* planMove(edit, workspace, old, path);
+  return yield* planMove(edit, workspace, old, path, true);
 }

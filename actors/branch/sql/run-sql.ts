@@ -21,7 +21,7 @@ import { type BranchTables, OpenBranches } from './branch-tables.ts';
 import { explainedPlan } from './explained-plan.ts';
 import { NodeTables } from './node-tables.ts';
 import { RowText } from './row-text.ts';
-import { StatementWatch } from './slow-statements.ts';
+import { StatementWatch } from './statement-watch.ts';
 import { statementScope } from './sql-scope.ts';
 import { statementCaller } from './statement-caller.ts';
 

@@ -3,7 +3,7 @@ import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 import type { CommitInfo } from '../../commit-messages.ts';
 import type { EditScope } from '../../edit-scope.ts';
 import type { ChangeBySql, SqlChanged } from '../../sql-messages.ts';
-import { StatementWatch } from '../slow-statements.ts';
+import { StatementWatch } from '../statement-watch.ts';
 import { inStatement } from '../statement-number.ts';
 import { answerText } from './answer-text.ts';
 import type { StatementResult } from './change-context.ts';

@@ -39,7 +39,7 @@ const repetition: Readonly<Record<Advice, string>> = {
 const shapes: Readonly<Record<ErrorShape, string>> = {
   standard: 'Every address that is not named below',
   query: '`POST …/query` and `POST …/query/dsl`',
-  management: 'Addresses that begin with `/management/`',
+  management: 'Addresses that begin with `/management/`, and `/api/jobs/{id}`',
 };
 
 /** A moment for the examples. */

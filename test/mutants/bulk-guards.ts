@@ -64,15 +64,15 @@ export const bulkGuards: readonly GuardMutant[] = [
   {
     guard: 'a job whose progress may have been removed is not begun',
     file: progress,
-    from: 'turn.ageMs(createdMs(job)) > BEGUN_WITHIN_MS',
-    to: 'turn.ageMs(createdMs(job)) > 2 * BEGUN_WITHIN_MS',
+    from: 'turn.ageMs(jobCreatedMs(job)) > BEGUN_WITHIN_MS',
+    to: 'turn.ageMs(jobCreatedMs(job)) > 2 * BEGUN_WITHIN_MS',
     tests: progressTests,
   },
   {
     guard: 'progress is removed only of jobs that are not begun any more',
     file: progress,
-    from: 'turn.ageMs(createdMs(key.slice(PREFIX.length))) <= FORGOTTEN_MS',
-    to: 'turn.ageMs(createdMs(key.slice(PREFIX.length))) <= 0',
+    from: 'turn.ageMs(jobCreatedMs(key.slice(PREFIX.length))) <= FORGOTTEN_MS',
+    to: 'turn.ageMs(jobCreatedMs(key.slice(PREFIX.length))) <= 0',
     tests: progressTests,
   },
   {

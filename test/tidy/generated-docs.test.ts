@@ -123,7 +123,8 @@ describe('the page of errors', () => {
       '…/query',
       '…/query/dsl',
     ]);
-    for (const { pattern } of of('management')) expect(pattern).toMatch(/^\/management\//);
+    for (const { pattern } of of('management'))
+      expect(pattern).toMatch(/^\/(?:management\/|api\/jobs\/\{id\}$)/);
     for (const { pattern } of of('standard')) expect(pattern).not.toMatch(/^\/management\//);
   });
 });

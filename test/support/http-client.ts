@@ -11,6 +11,8 @@ export interface TestRequest {
   /** Sent as it is; wins over `body`. */
   readonly raw?: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Time after which it fails; default: {@link TIMEOUT_MS}. */
+  readonly timeoutMs?: number;
 }
 
 /** An answer, whole. */
@@ -42,6 +44,7 @@ export class HttpClient {
   request(method: string, path: string, options: TestRequest = {}): Promise<TestResponse> {
     const payload = options.raw ?? (options.body === undefined ? undefined : JSON.stringify(options.body));
     const headers: Record<string, string | number> = { ...options.headers };
+    const timeout = options.timeoutMs ?? TIMEOUT_MS;
     if (options.token !== undefined) headers.authorization = `Bearer ${options.token}`;
     if (payload !== undefined) {
       headers['content-type'] ??= 'application/json';
@@ -56,7 +59,7 @@ export class HttpClient {
           path,
           headers,
           agent: this.#agent,
-          timeout: TIMEOUT_MS,
+          timeout,
         },
         (response) => {
           const chunks: Buffer[] = [];
@@ -77,7 +80,7 @@ export class HttpClient {
           });
         },
       );
-      sent.on('timeout', () => sent.destroy(new Error(`${method} ${path} took more than ${TIMEOUT_MS} ms`)));
+      sent.on('timeout', () => sent.destroy(new Error(`${method} ${path} took more than ${timeout} ms`)));
       sent.on('error', reject);
       sent.end(payload);
     });

@@ -1,7 +1,7 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that take minutes. Begun last, one of them would run alone at the end. */
-const longest = ['guards.slow', 'branch-crash.slow', 'commit-loop.sim.slow', 'engine-crash.slow'];
+const longest = ['guards.slow', 'commit-loop.sim.slow', 'engine-crash.slow'];
 
 /** Runs the longest files first, also where no earlier run told how long they take. */
 export class LongestFirst extends BaseSequencer {

@@ -23,6 +23,8 @@ export const ADMIN_PASSWORD = 'Correct-Horse-9-Battery';
 export interface TestServerOptions {
   /** Default: a new folder, removed by `close`. */
   readonly dataDir?: string;
+  /** A token of `admin` over the same data: nobody logs in. */
+  readonly adminToken?: string;
   /** Environment variables of the member; `SVC_ADMIN_PASSWORD` may be set to undefined. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Text of a configuration file. */
@@ -108,6 +110,7 @@ class InProcessServer implements TestServer {
 
   constructor(settings: TestServerOptions) {
     this.#settings = settings;
+    this.#adminToken = settings.adminToken;
     // A recording is made outside of the test runner, over one member.
     const isTest = process.env.VITEST !== undefined;
     this.#natsUrl = isTest && settings.env?.SVC_NATS_URL === undefined ? inject('natsUrl') : undefined;

@@ -17,6 +17,13 @@ export const sqlChangeGuards: readonly GuardMutant[] = [
     tests: changeTests,
   },
   {
+    guard: 'a condition on the branch that names none to write to is refused',
+    file: 'runtime/sql-plan/bind/data/chosen-nodes.ts',
+    from: "node.name !== '__branch' ||",
+    to: 'node.name.length > 0 ||',
+    tests: changeTests,
+  },
+  {
     guard: 'the tables of the schema are not written',
     file: 'runtime/sql-plan/bind/data/changed-table.ts',
     from: 'if (isSchemaTable(name)) {',

@@ -1,4 +1,5 @@
-import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
+import type { Expression, Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
+import { visit } from '#runtime/sql-syntax/visitor.ts';
 import { resolveOperator } from '#runtime/sql-values/operators/resolve-operator.ts';
 import { booleanType, textType } from '#runtime/sql-values/types/basic-types.ts';
 import type {
@@ -14,7 +15,7 @@ import type { QueryContext } from '../queries/query-context.ts';
 import type { RoutingColumn } from '../queries/routing.ts';
 import { bindWhere, withPredicate } from '../queries/where-binder.ts';
 import type { ChangedTable } from './changed-table.ts';
-import { type ChoosingStatement, choosingConjuncts } from './point.ts';
+import { type ChoosingStatement, choosingConjuncts, isOf } from './point.ts';
 
 const idColumn = nodeColumns.findIndex(({ name }) => name === 'id');
 
@@ -95,7 +96,7 @@ const refusedRoutes: Readonly<Partial<Record<RoutingColumn, string>>> = {
  * Binds the condition of an UPDATE or DELETE.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`: `UPDATE requires a WHERE clause`; a condition on `__revision` or `locale` that
- *   would say what is read; a subquery
+ *   would say what is read; one on `__branch` that does not name a branch to write to; a subquery
  */
 export function bindCondition(
   statement: ChoosingStatement,
@@ -108,7 +109,21 @@ export function bindCondition(
     const text = `${statement.kind.toUpperCase()} requires a WHERE clause`;
     throw context.binding.error(text, statement.where?.span ?? statement.span);
   }
+  for (const conjunct of conjuncts) requireNoBranch(conjunct, statement, context);
   return bindWhere(scope.relations, conjuncts, scope, context, (column) => refusedRoutes[column]);
+}
+
+/**
+ * Refuses a condition that compares the branch of each node. All nodes that a statement changes are of one branch: such a condition
+ * would hold for all of them or for none, and its author means another branch.
+ */
+function requireNoBranch(conjunct: Expression, statement: ChoosingStatement, context: QueryContext): void {
+  visit(conjunct, (node) => {
+    if (node.kind !== 'column' || node.name !== '__branch' || !isOf(node, statement)) return;
+    const text =
+      "__branch cannot choose nodes in UPDATE and DELETE: write __branch = '…' beside the other conditions, with AND";
+    throw context.binding.error(text, node.span);
+  });
 }
 
 /** A context in which a subquery is an error. */

@@ -100,6 +100,6 @@ function branchCondition(
 }
 
 /** Whether a column is one of the changed table; one with the name of another table is refused where it is bound. */
-function isOf({ table }: ColumnNode, statement: ChoosingStatement): boolean {
+export function isOf({ table }: ColumnNode, statement: ChoosingStatement): boolean {
   return table === undefined || table === statement.table.name;
 }

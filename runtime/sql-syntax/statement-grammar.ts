@@ -1,4 +1,5 @@
 import type { ParserMethod, TokenType } from 'chevrotain';
+import { hintForForeign } from './foreign-statements.ts';
 import { spanOf } from './grammar-base.ts';
 import type { DataStatement } from './nodes/data-nodes.ts';
 import type { ExplainStatement, QueryStatement, Statement } from './nodes/statement-nodes.ts';
@@ -62,6 +63,7 @@ export class StatementGrammar extends SessionGrammar {
   read(statement: TokenizedStatement, source: string): Statement {
     try {
       this.begin(statement, source);
+      this.refuseForeign();
       this.refuseOtherStart(statementStarts, 'a statement begins with');
       const tree = this.statement();
       const failure = this.failure();
@@ -70,6 +72,14 @@ export class StatementGrammar extends SessionGrammar {
     } finally {
       this.end();
     }
+  }
+
+  /** @throws {ServiceError} for a statement of PostgreSQL that has something else in its place here, with that */
+  private refuseForeign(): void {
+    const first = this.LA(1);
+    const foreign = hintForForeign([first.image, this.LA(2).image]);
+    if (foreign === undefined) return;
+    throw this.failAt(`Syntax error: there is no ${foreign.name} here. ${foreign.hint}`, spanOf(first));
   }
 
   /** @throws {ServiceError} when the next token is none of these, with a list of them */

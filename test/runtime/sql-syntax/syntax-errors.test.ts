@@ -75,8 +75,15 @@ describe('what PostgreSQL has and this dialect has not', () => {
       'EXPLAIN MOVE x',
       'Syntax error: EXPLAIN is for SELECT, VALUES, WITH, INSERT, UPSERT, UPDATE or DELETE, found "MOVE"',
     ],
+    ['truncate x', 'Syntax error: there is no TRUNCATE here. Remove nodes with DELETE FROM … WHERE …'],
     [
-      'truncate x',
+      'Create Table x (a INT)',
+      'there is no CREATE TABLE here. Workspaces are the tables, and PUT /api/workspaces/',
+    ],
+    ['SHOW TABLES', 'there is no SHOW TABLES here. Workspaces are the tables: SELECT name FROM Workspaces'],
+    ['END', 'there is no END here. A transaction ends with COMMIT or ROLLBACK'],
+    [
+      'reindex x',
       'Syntax error: a statement begins with SELECT, VALUES, WITH, INSERT, UPSERT, UPDATE, DELETE,',
     ],
     ['1', 'Syntax error: a statement begins with SELECT'],

@@ -41,7 +41,7 @@ describe('the deepest statements', () => {
     (_start, sql, value) => {
       const workspaces = { content: [{ path: '/a', name: 'a', depth: 1 }] };
       expect(new SqlInMemory({ workspaces }).json(sql)).toEqual([[value]]);
-      expect(new SqlInMemory({ workspaces }).explain(`EXPLAIN ${sql}`)).toContain('Plan');
+      expect(new SqlInMemory({ workspaces }).explain(sql)).toContain('Plan');
     },
   );
 });

@@ -46,7 +46,7 @@ describe('a call', () => {
     const call = { ...plain, version: CALL_VERSION, precondition };
     expect(atOnce(decodeCall(callBytes(call)))).toEqual(call);
     expect(() => atOnce(decodeCall(callBytes({ ...call, version: 1 })))).toThrow(
-      /version 1 to one that takes 6/,
+      /version 1 to one that takes 7/,
     );
   });
 

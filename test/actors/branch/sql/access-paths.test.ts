@@ -302,6 +302,7 @@ const byText = by({ kind: 'property', key: 't', isText: true }, true);
 const known: [readonly BoundExpression[], TableRead['order'], boolean, number][] = [
   [[isIn(property('t'), 'a', 'b', 'a')], [], false, 0],
   [[op('>', property('k'), constant('10'))], [], false, 0],
+  [[op('=', column('id'), constant('1'))], [], false, 0],
   [[], [byText], false, 0],
   [[], [byText], true, 0],
 ];

@@ -227,6 +227,14 @@ describe('what a caller may not read', () => {
         'NOT_FOUND',
         expect.stringMatching(/^(Role 'clerk'|User 'kim@example.org') not found$/),
       ]);
+    const own = "SELECT path FROM 'svc:access_control' WHERE name = 'kim-at-example-org'";
+    const [{ path }] = (await garden.run(own)).rows as [{ readonly path: string }];
+    for (const name of [path, 'kim-at-example-org'])
+      expect(await refused(`DESCRIBE USER '${name}'`, 'nobody')).toEqual([
+        404,
+        'NOT_FOUND',
+        `User '${name}' not found`,
+      ]);
     expect((await garden.run('SHOW ROLES', asPerson('partial'))).rows).toEqual([
       { role_id: 'clerk', description: 'Keeps books', inherits: ['base', 'not-there'] },
     ]);

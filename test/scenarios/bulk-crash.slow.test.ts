@@ -36,7 +36,7 @@ const prepared = preparedFolder(async (server) => {
 const deaths: readonly (readonly string[])[] = [
   ['after-durable:4', 'before-append:3', 'after-append-sent:4', 'mid-job:1', 'before-job-complete:1'],
   ['before-reply:4', 'after-durable:3', 'before-reply:3', 'mid-job:2', 'before-append:5'],
-  ['before-append:3', 'after-append-sent:3', 'after-durable:5', 'before-apply:1', 'mid-apply:2'],
+  ['after-durable:4', 'after-append-sent:3', 'after-durable:5', 'before-apply:1', 'mid-apply:2'],
 ];
 
 it.each(deaths)(

@@ -1,3 +1,4 @@
+import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import { assert } from '#runtime/base/assert.ts';
 import { givenText } from '#runtime/sql-plan/given-values.ts';
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
@@ -16,7 +17,7 @@ import type { ManagedBranchStatement, SqlSurface, StatementResult } from './sess
 import { oneRow, type SessionRows } from './session-rows.ts';
 import { type OpenTransaction, SessionState } from './session-state.ts';
 import { SessionVariables } from './session-variables.ts';
-import { ACCESS_BRANCH, classOf, isBulk, isRead, isWrite, ownBranch } from './statement-class.ts';
+import { classOf, isBulk, isRead, isWrite, ownBranch } from './statement-class.ts';
 import { errorOfStatement } from './statement-errors.ts';
 import type { NumberedStatement, SqlText } from './sql-text.ts';
 import { TextPart } from './text-part.ts';
@@ -133,7 +134,7 @@ export class SqlSession<Answer> {
 
   /** A read names a branch within itself, if any. */
   #branchOfRead({ statement }: NumberedStatement): string {
-    return classOf(statement) === 'read-access' ? ACCESS_BRANCH : this.#state.branch;
+    return classOf(statement) === 'read-access' ? DECIDING_BRANCH : this.#state.branch;
   }
 
   /** @returns undefined for a statement that became part of the transaction: its result comes with the end of that */

@@ -1,10 +1,8 @@
+import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import { givenText } from '#runtime/sql-plan/given-values.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 import { isPoint, routedBranch } from '#runtime/sql-plan/bind/data/point.ts';
-
-/** The branch whose users, roles and groups count. */
-export const ACCESS_BRANCH = 'main';
 
 /**
  * Where a statement belongs:
@@ -122,7 +120,7 @@ export function ownBranch(
       return routedBranch(statement, source, { parameters });
     default: {
       const found = classOf(statement);
-      return found === 'read-access' || found === 'change-access' ? ACCESS_BRANCH : undefined;
+      return found === 'read-access' || found === 'change-access' ? DECIDING_BRANCH : undefined;
     }
   }
 }

@@ -8,8 +8,11 @@ import type { RuleCaller } from './roles/rule-caller.ts';
 
 const SLASH = 0x2f;
 
+/** The operations on content, as permissions and statements name them. */
+export const operations = ['create', 'read', 'update', 'delete', 'translate', 'relate', 'unrelate'] as const;
+
 /** Operations on content. @see docs/interface/accounts.md#access-to-content */
-export type Operation = 'create' | 'read' | 'update' | 'delete' | 'translate' | 'relate' | 'unrelate';
+export type Operation = (typeof operations)[number];
 
 /** Operations that set properties. */
 export type SettingOperation = Extract<Operation, 'create' | 'update' | 'translate'>;

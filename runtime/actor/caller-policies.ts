@@ -1,3 +1,4 @@
+import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import type { Policy } from '#runtime/access/policy.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import {
@@ -11,9 +12,6 @@ import { type Capabilities, RolePolicy } from '#runtime/access/roles/role-policy
 import type { ActorContext } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { actorId } from './actor-id.ts';
-
-/** The branch whose content says what callers may do on all branches of the repository. */
-const DECIDING_BRANCH = 'main';
 
 /** Workspaces of the product; all others are content. */
 const SYSTEM_WORKSPACES = 'svc:';

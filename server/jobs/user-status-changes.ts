@@ -1,3 +1,4 @@
+import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import type {
   EndStatusChange,
   ListStatusChanges,
@@ -18,9 +19,6 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { Log } from '#runtime/telemetry/log-context.ts';
 import { partOf } from '#server/registry/part-names.ts';
 import { registeredTenants } from '#server/registry/registered-repositories.ts';
-
-/** The branch whose user nodes count for all branches of a repository. */
-const BRANCH = 'main';
 
 /** Repositories between two records of how far a change has come: each record is a commit. */
 const REPOSITORIES_PER_NOTE = 32;
@@ -227,7 +225,7 @@ export class UserStatusChanges {
   async #reach(tenant: string, repository: string, { identityId, status }: StatusChange): Promise<void> {
     const { directory, router } = this.#environment;
     try {
-      const { actor } = await directory.besideContent(tenant, repository, BRANCH);
+      const { actor } = await directory.besideContent(tenant, repository, DECIDING_BRANCH);
       await patchUserNodes(
         router,
         { actor, tenant },

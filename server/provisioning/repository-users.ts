@@ -1,3 +1,4 @@
+import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import type { OwnAccess, ReadOwnAccess } from '#actors/branch/access-messages.ts';
 import type { CreateNode, PatchNode } from '#actors/branch/messages.ts';
 import type { ReadNode } from '#actors/branch/read-messages.ts';
@@ -24,9 +25,6 @@ import { JsonText } from '#runtime/content/values/json-text.ts';
 import { isJsonArray, type JsonObject, ownValue } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { userSlug, userSlugs } from './user-slug.ts';
-
-/** The branch whose users and roles count for all branches of a repository. */
-const BRANCH = 'main';
 
 /** Parent of the nodes that are made. */
 const INTERNAL = '/users/internal';
@@ -144,19 +142,19 @@ export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
     roles: readonly string[] | undefined,
     by: string,
   ): Promise<void> {
-    const branch = await this.#directory.branch(tenant, repository, BRANCH, 'write');
+    const branch = await this.#directory.branch(tenant, repository, DECIDING_BRANCH, 'write');
     const grounds: Grounds = { roles, by };
     await this.#admitOn(branch, identity, () => Promise.resolve(grounds));
   }
 
   async admitOpenly(tenant: string, repository: string, identity: Identity, by: string): Promise<boolean> {
-    const branch = await this.#directory.branch(tenant, repository, BRANCH, 'write');
+    const branch = await this.#directory.branch(tenant, repository, DECIDING_BRANCH, 'write');
     const grounds: Grounds = { roles: undefined, by, endsSuspension: false };
     return (await this.#admitOn(branch, identity, () => Promise.resolve(grounds))) !== undefined;
   }
 
   async requireAdmissible(tenant: string, repository: string, person: AddressOwner): Promise<void> {
-    await this.#free(await this.#directory.branch(tenant, repository, BRANCH, 'write'), person);
+    await this.#free(await this.#directory.branch(tenant, repository, DECIDING_BRANCH, 'write'), person);
   }
 
   /**
@@ -325,7 +323,7 @@ export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
   /** @returns undefined for a repository that does not exist, or has no such branch */
   async #branchOf(tenant: string, repository: string): Promise<FoundBranch | undefined> {
     try {
-      return await this.#directory.branch(tenant, repository, BRANCH, 'write');
+      return await this.#directory.branch(tenant, repository, DECIDING_BRANCH, 'write');
     } catch (error) {
       if (error instanceof ServiceError && isMissing.has(error.code)) return undefined;
       throw error;
@@ -363,7 +361,7 @@ function admissionOf(node: JsonObject): Admission {
   };
 }
 
-/** Errors that say there is no branch {@link BRANCH}. */
+/** Errors that say there is no branch {@link DECIDING_BRANCH}. */
 const isMissing: ReadonlySet<string> = new Set([
   'REPOSITORY_NOT_FOUND',
   'BRANCH_NOT_FOUND',

@@ -81,8 +81,8 @@ export const sqlSessionGuards: readonly GuardMutant[] = [
   {
     guard: 'statements about access are for main',
     file: 'protocols/sql/statement-class.ts',
-    from: "return found === 'read-access' || found === 'change-access' ? ACCESS_BRANCH : undefined;",
-    to: 'return found === undefined ? ACCESS_BRANCH : undefined;',
+    from: "return found === 'read-access' || found === 'change-access' ? DECIDING_BRANCH : undefined;",
+    to: 'return found === undefined ? DECIDING_BRANCH : undefined;',
     tests: writeTests,
     only: 'goes to main',
   },

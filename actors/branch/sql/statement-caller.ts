@@ -1,4 +1,5 @@
-import type { Operation } from '#runtime/access/policy.ts';
+import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
+import { operations } from '#runtime/access/policy.ts';
 import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
@@ -11,24 +12,11 @@ import { ACCESS_WORKSPACE } from '../access/user-places.ts';
 import { NodeAccess } from '../reads/node-access.ts';
 import type { BranchTables } from './branch-tables.ts';
 
-/** The branch that has the users. */
-const USERS_BRANCH = 'main';
-
 /** What a text has that calls the function for the node of the caller. It may also be part of something else. */
 const namesNode = /SVC_CURRENT_USER/i;
 
 /** Estimated nanoseconds to read a byte of a large node. */
 const LARGE_BYTE_WORK = 2;
-
-const operations: readonly Operation[] = [
-  'create',
-  'read',
-  'update',
-  'delete',
-  'translate',
-  'relate',
-  'unrelate',
-];
 
 /**
  * The caller of statements, for the functions about it.
@@ -38,11 +26,15 @@ const operations: readonly Operation[] = [
  * @see docs/interface/sql-access.md#functions
  */
 export function* statementCaller(tables: BranchTables, sql: string): Generator<undefined, StatementCaller> {
-  const probe = new PermissionProbe(tables);
+  let probe: PermissionProbe | undefined;
   return {
     id: callerId(tables),
     node: namesNode.test(sql) ? yield* callerNode(tables) : null,
-    may: (operation, resource) => probe.may(operation, resource),
+    may: (operation, resource) => {
+      // Few statements ask.
+      probe ??= new PermissionProbe(tables);
+      return probe.may(operation, resource);
+    },
   };
 }
 
@@ -66,7 +58,7 @@ function callerId({ context }: BranchTables): string | null {
 function* callerNode(tables: BranchTables): Generator<undefined, JsonObject | null> {
   const userId = tables.context.caller.policy.caller?.localUserId ?? null;
   if (userId === null) return null;
-  const { context, moment, reader } = yield* tables.other(USERS_BRANCH);
+  const { context, moment, reader } = yield* tables.other(DECIDING_BRANCH);
   const record = yield* new Moment(reader, moment).tree.byIdInSteps(ACCESS_WORKSPACE, userId);
   const access = new NodeAccess(context, reader);
   if (record === undefined || !access.mayRead(ACCESS_WORKSPACE, record)) return null;

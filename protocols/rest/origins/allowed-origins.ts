@@ -1,3 +1,4 @@
+import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import type { ReadProperty } from '#actors/branch/read-messages.ts';
 import type { ReadConfiguration } from '#actors/identities/messages.ts';
 import type { CorsPolicy, CorsTarget } from '#protocols/http/replies/cors.ts';
@@ -33,8 +34,7 @@ const EMPTY_MAX = 4_000;
 /** Most origins of a repository that count. */
 const ORIGINS_MAX = 1_000;
 
-/** Branch, workspace and folder of the settings of repositories. */
-const BRANCH = 'main';
+/** Workspace and folder of the settings of repositories. */
 const WORKSPACE = 'svc:system';
 const FOLDER = '/config/repos';
 
@@ -139,7 +139,7 @@ export class AllowedOrigins {
   async #readRepository(tenant: string, repository: string): Promise<readonly string[]> {
     const { directory, router } = this.#context;
     // Nothing is installed for it, because anybody may ask.
-    const { actor } = await directory.besideContent(tenant, repository, BRANCH);
+    const { actor } = await directory.besideContent(tenant, repository, DECIDING_BRANCH);
     const query: ReadProperty = {
       type: 'ReadProperty',
       workspace: WORKSPACE,

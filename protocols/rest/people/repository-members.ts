@@ -1,3 +1,4 @@
+import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
 import type { JsonAnswer, RunQuery } from '#actors/branch/messages.ts';
 import type { ReadNode } from '#actors/branch/read-messages.ts';
@@ -11,9 +12,6 @@ import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { FoundBranch } from '../access/found-branch.ts';
 import type { RepositoryDirectory } from '../access/repository-directory.ts';
 import { isOvertaken, patchUserNode, patchUserNodes, userNodesOf } from './user-nodes.ts';
-
-/** The branch whose users and roles count for all branches of a repository. */
-const BRANCH = 'main';
 
 const WORKSPACE = 'svc:access_control';
 const USER_TYPE = 'svc:User';
@@ -301,7 +299,7 @@ export class RepositoryMembers {
   }
 
   async #branchOf(tenant: string, repository: string): Promise<FoundBranch> {
-    return await this.#directory.branch(tenant, repository, BRANCH, 'write');
+    return await this.#directory.branch(tenant, repository, DECIDING_BRANCH, 'write');
   }
 
   async #isUser(branch: FoundBranch, path: string): Promise<boolean> {

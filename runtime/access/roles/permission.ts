@@ -1,6 +1,6 @@
 import { isJsonArray, isJsonObject, type JsonValue, ownValue } from '#runtime/content/values/json-value.ts';
 import { allFields, FieldFilter, noFields } from '../field-filter.ts';
-import type { Operation } from '../policy.ts';
+import { type Operation, operations } from '../policy.ts';
 import { NameGlob } from './name-glob.ts';
 import { canMatchPath, PathGlob } from './path-glob.ts';
 import type { CompileCondition, RuleCondition } from './rule-condition.ts';
@@ -21,15 +21,7 @@ const NAME_LENGTH_MAX = 1_024;
 /** The most notices that are kept for one role. */
 export const NOTICES_MAX = 100;
 
-const operations: ReadonlySet<string> = new Set<Operation>([
-  'create',
-  'read',
-  'update',
-  'delete',
-  'translate',
-  'relate',
-  'unrelate',
-]);
+const operationNames: ReadonlySet<string> = new Set(operations);
 
 /** Keys that only describe a permission. */
 const describingKeys: ReadonlySet<string> = new Set([
@@ -248,7 +240,7 @@ class EntryReader {
 }
 
 function isOperation(word: string): word is Operation {
-  return operations.has(word);
+  return operationNames.has(word);
 }
 
 function isName(value: JsonValue): value is string {

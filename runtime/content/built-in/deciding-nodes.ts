@@ -9,6 +9,9 @@ const types: Readonly<Record<string, ReadonlySet<string>>> = {
   'svc:system': new Set(['svc:RepoAuthConfig']),
 };
 
+/** The branch whose roles, groups, users and settings count on all branches of a repository. */
+export const DECIDING_BRANCH = 'main';
+
 /** Properties of a user that decide what the user may do, and who the user is. */
 export const decidingProperties: readonly string[] = Object.freeze([
   'user_id',

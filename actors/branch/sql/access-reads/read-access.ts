@@ -1,3 +1,4 @@
+import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { Moment } from '#runtime/scan/moment.ts';
 import type { Execution } from '#runtime/sql-exec/execution.ts';
@@ -14,9 +15,6 @@ import { describeAccess } from './describe-access.ts';
 import { showAccess } from './show-access.ts';
 import { showEffectiveRoles, showPermissions } from './show-effective.ts';
 import { showSecurity } from './show-security.ts';
-
-/** The branch whose roles, groups, users and settings count. */
-const DECIDING_BRANCH = 'main';
 
 /** Estimated nanoseconds of a statement besides its nodes. */
 const STATEMENT_WORK = 100_000;

@@ -1,3 +1,4 @@
+import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import type { AccessChangeStatement } from '#runtime/sql-syntax/nodes/access-nodes.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { type ChangeContext, type StatementResult, succeeded } from '../change-context.ts';
@@ -9,9 +10,6 @@ import { requireSystemAdmin } from './require-system-admin.ts';
 import { alterRole, createRole } from './role-changes.ts';
 import { alterSecurity } from './security-changes.ts';
 import { alterUser, createUser } from './user-changes.ts';
-
-/** The branch whose roles, groups, users and settings count. */
-const DECIDING_BRANCH = 'main';
 
 /**
  * Runs a statement that changes roles, groups, users or settings of access. These are nodes of workspace `svc:access_control`, which

@@ -24,8 +24,7 @@ export function* relateStatement(
   statement: RelateStatement,
 ): Generator<undefined, StatementResult> {
   const { edit } = change;
-  const workspace = placedWorkspace(change, statement.source.workspace);
-  const targetWorkspace = placedWorkspace(change, statement.target.workspace);
+  const { targetWorkspace, workspace } = workspacesOf(change, statement);
   const type = statement.type === undefined ? DEFAULT_TYPE : textOf(change, statement.type);
   const weight = weightOf(change, statement.weight);
   const source = yield* requireRelated(change, workspace, statement.source, 'relate');
@@ -49,8 +48,7 @@ export function* unrelateStatement(
   statement: UnrelateStatement,
 ): Generator<undefined, StatementResult> {
   const { edit } = change;
-  const workspace = placedWorkspace(change, statement.source.workspace);
-  const targetWorkspace = placedWorkspace(change, statement.target.workspace);
+  const { targetWorkspace, workspace } = workspacesOf(change, statement);
   const type = statement.type === undefined ? undefined : textOf(change, statement.type);
   const source = yield* requireRelated(change, workspace, statement.source, 'unrelate');
   const place = placeOf(change, statement.target.node);
@@ -59,6 +57,17 @@ export function* unrelateStatement(
     id !== undefined &&
     (yield* dropRelations(edit, workspace, source, { workspace: targetWorkspace, id }, type));
   return affectedRows(isRemoved ? 1 : 0, `Unrelated node: ${source.header.id}`);
+}
+
+/** The workspaces of both ends of a relation. */
+function workspacesOf(
+  change: ChangeContext,
+  { source, target }: Pick<RelateStatement, 'source' | 'target'>,
+): { readonly workspace: string; readonly targetWorkspace: string } {
+  return {
+    workspace: placedWorkspace(change, source.workspace),
+    targetWorkspace: placedWorkspace(change, target.workspace),
+  };
 }
 
 function* requireRelated(

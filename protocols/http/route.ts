@@ -251,7 +251,7 @@ export interface HttpReply {
    * Whether the request has only read, on a route that may also write: then the reply may be refused for want of room, as that of
    * a route that reads. Default: what {@link Route.isRead} says.
    */
-  readonly isRepeatable?: boolean;
+  readonly isOfRead?: boolean;
   /** Exact length of `stream` in bytes, if known; otherwise chunked transfer encoding is used. */
   readonly contentLength?: number;
 }

@@ -302,7 +302,7 @@ export class ReplyWriter<Principal> {
       return;
     }
     // A read does not wait for room, because the caller can repeat it.
-    if (isRead(exchange) || reply.isRepeatable === true) throw tooManyWait();
+    if (isRead(exchange) || reply.isOfRead === true) throw tooManyWait();
     exchange.detach();
     Promise.resolve(this.#room.reserve(body.length))
       .then(() => {

@@ -69,7 +69,7 @@ function runStatements(
   const session = new SqlSession(surface, branchNameOf(request));
   return afterwards(session.runRequest(text), (result) => {
     const reply = replyOfResult(result, surface.revision, context.clock.monotonicMs() - startedMs);
-    return isReading ? { ...reply, isRepeatable: true } : reply;
+    return isReading ? { ...reply, isOfRead: true } : reply;
   });
 }
 

@@ -2,17 +2,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connectToNats } from '#cluster/nats/connection.ts';
-import { Subjects } from '#cluster/nats/subjects.ts';
-import { decodeCall } from '#cluster/router/call-frames.ts';
 import { compareRevisions, parseRevision, type Revision } from '#runtime/content/revision.ts';
 import { expectStatus, revisionOf } from '#test/support/content-client.ts';
+import { callsOf } from '#test/support/heard-calls.ts';
 import type { TestResponse } from '#test/support/http-client.ts';
 import { LocksClient } from '#test/support/locks-client.ts';
 import { type ClusterMember, MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
 import { NatsLink } from '#test/support/tcp-proxy.ts';
-import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 
 /** Longest something is waited for, in milliseconds. */
 const PATIENCE_MS = 60_000;
@@ -137,14 +134,6 @@ async function lastSequences(member: ClusterMember): Promise<number> {
   return partitions.reduce((sum: number, { last_sequence }: Json) => sum + last_sequence, 0);
 }
 
-/** Where a sealed call says how long the name of its sender is; the call follows the name. See member-seal.ts. */
-const SENDER_LENGTH_AT = 45;
-
-/** The call in what members send each other. */
-function insideSeal(sealed: Uint8Array): Uint8Array {
-  return sealed.subarray(SENDER_LENGTH_AT + 1 + (sealed[SENDER_LENGTH_AT] as number));
-}
-
 describe('reads of a cluster', () => {
   it('strict: what was acknowledged anywhere is read on every member, behind a barrier [CLU-003] [HTTP-042]', async () => {
     for (let round = 0; round < 9; round++) {
@@ -231,22 +220,13 @@ describe('reads of a cluster', () => {
     const locks = new LocksClient(other.process, cluster.token, REPOSITORY);
     expectStatus(await create(other, 'called'), 201);
     await locks.release('called', await locks.taken('called'));
-    const listening = await connectToNats({ urls: nats().urls, name: 'test' });
-    const called: string[] = [];
-    listening.subscribe(new Subjects().calls(owner.id), {
-      callback: (_, { data }) => {
-        const { actor, message } = atOnce(decodeCall(insideSeal(data)));
-        if (actor.includes(`/${REPOSITORY}~`)) called.push((message as { readonly type: string }).type);
-      },
+    const called = await callsOf(nats(), owner, REPOSITORY, async () => {
+      for (let count = 0; count < 3; count++) {
+        expect(titleOf(expectStatus(await read(other, 'called'), 200))).toBe('called');
+        expectStatus(await retitle(other, 'called', 'called'), 200);
+        await locks.taken(`called ${count}`);
+      }
     });
-    await listening.flush();
-    for (let count = 0; count < 3; count++) {
-      expect(titleOf(expectStatus(await read(other, 'called'), 200))).toBe('called');
-      expectStatus(await retitle(other, 'called', 'called'), 200);
-      await locks.taken(`called ${count}`);
-    }
-    await listening.flush();
-    await listening.close();
     const once = ['ReadAtHead', 'UpdateNode', 'AcquireLock'];
     expect(called).toEqual([...once, ...once, ...once]);
   });

@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connectToNats } from '#cluster/nats/connection.ts';
-import { Subjects } from '#cluster/nats/subjects.ts';
-import { decodeCall } from '#cluster/router/call-frames.ts';
-import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { expectStatus, revisionOf } from '#test/support/content-client.ts';
+import { callsOf as heardCalls } from '#test/support/heard-calls.ts';
 import type { TestResponse } from '#test/support/http-client.ts';
 import { type ClusterMember, MemberCluster, showLogsOfFailures } from '#test/support/member-cluster.ts';
 import { sharedNatsCluster } from '#test/support/nats-cluster.ts';
@@ -40,26 +37,8 @@ async function othersThanOwner(): Promise<readonly [ClusterMember, ClusterMember
   return cluster.members.filter((each) => each !== owner) as [ClusterMember, ClusterMember];
 }
 
-/** Where a sealed call says how long the name of its sender is; the call follows the name. See member-seal.ts. */
-const SENDER_LENGTH_AT = 45;
-
-/** Types of the messages about the repository that members send its owner while something is done. */
 async function callsOf(work: () => Promise<unknown>): Promise<readonly string[]> {
-  const owner = await cluster.ownerOf(REPOSITORY);
-  const listening = await connectToNats({ urls: nats().urls, name: 'test' });
-  const called: string[] = [];
-  listening.subscribe(new Subjects().calls(owner.id), {
-    callback: (_, { data }) => {
-      const call = data.subarray(SENDER_LENGTH_AT + 1 + (data[SENDER_LENGTH_AT] as number));
-      const { actor, message } = atOnce(decodeCall(call));
-      if (actor.includes(`/${REPOSITORY}~`)) called.push((message as { readonly type: string }).type);
-    },
-  });
-  await listening.flush();
-  await work();
-  await listening.flush();
-  await listening.close();
-  return called;
+  return heardCalls(nats(), await cluster.ownerOf(REPOSITORY), REPOSITORY, work);
 }
 
 it('a text that writes is run by any member, with one call for each command [SQL-074]', async () => {

@@ -28,6 +28,9 @@ describe('literals', () => {
   it('are not folded where the call fails, because it may never be made', () => {
     expect(expression('CASE WHEN FALSE THEN 1 / 0 END')).toBe('case(false, /(1, 0), null)');
     expect(expression('1 / 0')).toBe('/(1, 0)');
+    expect(expression(`CASE WHEN FALSE THEN SUBSTRING('a', 1.5) END`)).toBe(
+      'case(false, SUBSTRING(a, 1.5), null)',
+    );
   });
 
   it('are not folded when they are long', () => {

@@ -12,8 +12,8 @@ export function folded(call: BoundCall): BoundExpression {
   const values = call.args.map(({ value }) => value);
   // Calls that make JSON of JSON may be nested so that they double it each time.
   if (call.type.name === 'jsonb' && values.some((value) => value instanceof Jsonb)) return call;
-  if (!isCheap(call.function, values)) return call;
   try {
+    if (!isCheap(call.function, values)) return call;
     const value = evaluated(call.function, values);
     return isShort(value) ? { kind: 'constant', type: call.type, value } : call;
   } catch {
@@ -26,7 +26,7 @@ export function evaluated(scalar: ScalarFunction, values: readonly SqlValue[]): 
   return scalar.isStrict && values.includes(null) ? null : scalar.evaluate(...values);
 }
 
-/** Whether a call may be made while planning. */
+/** Whether a call may be made while planning. @throws what the call throws of arguments that it cannot take */
 export function isCheap(scalar: ScalarFunction, values: readonly SqlValue[]): boolean {
   if (!values.every(isShort)) return false;
   // A strict function is not called with NULL, so it need not know how long that would take.

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type AccessFlags, accessFlagNames } from '#runtime/access/principal.ts';
 import type { Turn } from '#runtime/commit/behaviour.ts';
 import {
@@ -60,11 +61,14 @@ export function ownAccount(turn: Turn): AdminAccount {
 /** @see messages.ts, CreateAdmin */
 export function createAdmin(command: CreateAdmin, turn: Turn): ShownAdmin {
   const { username } = command;
-  if (readRecord(turn, TenantTable.adminNames, username) !== undefined)
-    throw new ServiceError('ALREADY_EXISTS', `There is an administrator '${username}' already`, {
+  const accounts = listRecords<AdminAccount>(turn, TenantTable.admins);
+  // Histories name authors by their names, so two names must not pass for each other.
+  const namesake = accounts.find((each) => each.username.toLowerCase() === username.toLowerCase());
+  if (namesake !== undefined)
+    throw new ServiceError('ALREADY_EXISTS', `There is an administrator '${namesake.username}' already`, {
       field: 'username',
     });
-  if (listRecords(turn, TenantTable.admins).length >= ADMINS_MAX)
+  if (accounts.length >= ADMINS_MAX)
     throw invalid(`A tenant has at most ${ADMINS_MAX} administrators; delete one first`);
   const account = newAccount(command, turn.newId(), turn.wallMs);
   writeAccount(turn, account);
@@ -86,6 +90,8 @@ export function updateAdmin({ changes, username }: UpdateAdmin, turn: Turn): Sho
     must_change_password: changes.must_change_password ?? account.must_change_password,
     is_active: changes.is_active ?? account.is_active,
   };
+  // Nothing happened, so the audit trail has nothing to tell.
+  if (isDeepStrictEqual(changed, account)) return shownAdmin(account);
   if (administers(account) && !administers(changed)) requireOther(turn, account.user_id);
   changeAccount(turn, changed);
   noteAction(turn, { action: 'account_changed', subject: username, details: detailsOf(account, changes) });

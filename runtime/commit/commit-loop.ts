@@ -527,25 +527,9 @@ export class CommitLoop {
     }
     if (error instanceof InvariantError) this.#broken = new Breach(error);
     if (isDamage(error)) this.#environment.observer.damaged?.(error);
-    if (envelope.idempotency === undefined || !isLasting(error))
-      return { envelope, result: undefined, error };
-    return this.#failForGood(envelope, turn, error);
-  }
-
-  /** Keeps an error under the idempotency key of its request. */
-  #failForGood(envelope: Envelope, turn: TurnScope, error: ServiceError): HeldReply {
-    const { limits } = this.#environment;
-    try {
-      remember(turn, envelope.idempotency as IdempotencyKey, { error }, limits.idempotency);
-      return { envelope, result: undefined, error };
-    } catch (full) {
-      try {
-        turn.undo();
-      } catch (broken) {
-        this.#broken = new Breach(broken);
-      }
-      return { envelope, result: undefined, error: full };
-    }
+    if (envelope.idempotency !== undefined && isLasting(error))
+      remember(turn, envelope.idempotency, { error }, this.#environment.limits.idempotency);
+    return { envelope, result: undefined, error };
   }
 
   async #makeDurable(memtable: Memtable): Promise<void> {

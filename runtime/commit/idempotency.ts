@@ -122,10 +122,12 @@ export function isLasting(error: unknown): error is ServiceError {
 }
 
 /**
- * Keeps the outcome of a keyed command, in the turn of its effects, and sweeps expired ones.
+ * Keeps the outcome of a keyed command, in the turn of its effects, and sweeps expired ones. An error is kept only while
+ * the table is less than half full: it had no effect that a repetition could double, and a caller who may not write at
+ * all must not fill the table for those who may.
  *
  * @param caller who sent the key; default: the caller of the turn
- * @throws {ServiceError} `RATE_LIMITED` when the table is full, because entries are never dropped early
+ * @throws {ServiceError} `RATE_LIMITED` for a result when the table is full, because entries are never dropped early
  */
 export function remember(
   turn: Turn,
@@ -136,6 +138,11 @@ export function remember(
 ): void {
   const swept = sweep(turn, limits);
   const count = readNumber(turn, COUNT_KEY) - swept;
+  const isError = 'error' in outcome;
+  if (isError && count >= limits.entriesMax / 2) {
+    turn.put(CommonTable.meta, COUNT_KEY, Buffer.from(String(count)));
+    return;
+  }
   if (count >= limits.entriesMax) {
     throw new ServiceError(
       'RATE_LIMITED',
@@ -143,10 +150,9 @@ export function remember(
     );
   }
   const row = rowKey(turn, caller, key.key);
-  const stored: Outcome =
-    'error' in outcome
-      ? { hash: key.requestHash, at: turn.wallMs, error: keptError(outcome.error) }
-      : { hash: key.requestHash, at: turn.wallMs, result: outcome.result };
+  const stored: Outcome = isError
+    ? { hash: key.requestHash, at: turn.wallMs, error: keptError(outcome.error) }
+    : { hash: key.requestHash, at: turn.wallMs, result: outcome.result };
   turn.put(CommonTable.idempotency, row, Buffer.from(JSON.stringify(stored)));
   turn.put(CommonTable.idempotencyExpiry, timeKey(turn.wallMs + limits.ttlMs, row), new Uint8Array(0));
   turn.put(CommonTable.meta, COUNT_KEY, Buffer.from(String(count + 1)));

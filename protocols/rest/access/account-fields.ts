@@ -20,6 +20,9 @@ export const givenFlagsSchema = { ...flagsSchema, additionalProperties: false } 
 /** Authors that are no accounts. One with such a name could not be told from the server, or from nobody. */
 const reservedUsernames: ReadonlySet<string> = new Set(['system', 'anonymous']);
 
+/** As ids of accounts: what an account with such a name wrote would be taken for what another one did. */
+const idShape = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
 /** The name of a new account. @throws {ServiceError} `VALIDATION_FAILED` */
 export function requireUsername(username: string, field: string): string {
   if (reservedUsernames.has(username.toLowerCase()))
@@ -28,6 +31,7 @@ export function requireUsername(username: string, field: string): string {
     });
   if (!usernameShape.test(username))
     throw invalid('A username has 1 to 128 of letters, digits, ., _, @, + and -', { field });
+  if (idShape.test(username)) throw invalid('A username does not look like the id of an account', { field });
   return username;
 }
 

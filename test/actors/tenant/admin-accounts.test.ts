@@ -88,7 +88,8 @@ describe('accounts', () => {
     const made = await create('bo', { can_impersonate: true });
     expect(made).toMatchObject({ username: 'bo', is_active: true, access_flags: { can_impersonate: true } });
     expect(JSON.stringify([made, ask({ type: 'ListAdmins' })])).not.toContain('hash');
-    await expect(create('bo')).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
+    for (const taken of ['bo', 'Bo', 'ADMIN'])
+      await expect(create(taken)).rejects.toMatchObject({ code: 'ALREADY_EXISTS' });
     expect(ask<ShownAdmin[]>({ type: 'ListAdmins' }).map(({ username }) => username)).toEqual([
       'admin',
       'bo',
@@ -110,6 +111,9 @@ describe('accounts', () => {
       password_hash: 'hash of bo',
     });
     expect((await update('bo', { email: null })).email).toBeNull();
+    const length = trail().length;
+    expect(await told(() => update('bo', { email: null, access_flags: { api_access: false } }))).toEqual([]);
+    expect(trail()).toHaveLength(length);
     await expect(update('nobody', {})).rejects.toMatchObject({ code: 'USER_NOT_FOUND' });
   });
 

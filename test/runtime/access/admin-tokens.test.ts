@@ -97,6 +97,17 @@ describe('AdminTokens', () => {
     await expect(tokens.verify(token)).resolves.toBeTruthy();
   });
 
+  it('refuses a remembered token after the clock was set back to before it was issued', async () => {
+    const clock = clockAt(1_700_000_000_000);
+    const tokens = new AdminTokens('secret', clock, systemRandom);
+    const { token } = await tokens.issue(subject);
+    await tokens.verify(token);
+    clock.nowMs -= 3_000;
+    await expect(tokens.verify(token)).resolves.toBeTruthy();
+    clock.nowMs -= 3_000;
+    await expect(tokens.verify(token)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+  });
+
   it('does not remember what it refused', async () => {
     const tokens = new AdminTokens('secret', systemClock, systemRandom);
     for (let time = 0; time < 2; time++) {

@@ -293,16 +293,31 @@ describe('what is kept of idempotency keys', () => {
     for (let time = 0; time < 2; time += 1) {
       await expect(fixture.submit(once, key('d'))).rejects.toMatchObject({ code: 'RATE_LIMITED' });
     }
-    const fails = () => {
-      throw new ServiceError('NODE_NOT_FOUND');
-    };
-    await expect(fixture.submit(fails, key('d'))).rejects.toMatchObject({ code: 'RATE_LIMITED' });
     expect(fixture.read('count')).toBe('3');
     expect(await fixture.submit(once, key('a'))).toMatchObject({ count: 1 });
     expect(await fixture.submit(once)).toMatchObject({ count: 4 });
     fixture.clock.advance(ttlMs + 1);
     for (const name of ['d', 'e', 'f']) await fixture.submit(once, key(name));
     await expect(fixture.submit(once, key('g'))).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+  });
+
+  it('keeps errors in one half only, so that who may not write leaves room for those who may', async () => {
+    const fixture = opened({ idempotency: { ttlMs, entriesMax: 6 } });
+    const refused = () => {
+      throw new ServiceError('PERMISSION_DENIED');
+    };
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g'])
+      await expect(fixture.submit(refused, key(name))).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+    expect(rows(fixture, CommonTable.idempotency)).toBe(3);
+    await expect(fixture.submit(once, key('a'))).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+    for (const name of ['d', 'e', 'f']) expect(await fixture.submit(once, key(name))).toBeTruthy();
+    await expect(fixture.submit(once, key('g'))).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+    await expect(fixture.submit(refused, key('g'))).rejects.toMatchObject({ code: 'PERMISSION_DENIED' });
+    fixture.clock.advance(ttlMs + 1);
+    // Refusals sweep as well.
+    for (let time = 0; time < 3; time++)
+      await expect(fixture.submit(refused, key(`late ${time}`))).rejects.toBeTruthy();
+    for (const name of ['h', 'i', 'j']) expect(await fixture.submit(once, key(name))).toBeTruthy();
   });
 
   it('keeps errors that are the same at every repetition only', () => {

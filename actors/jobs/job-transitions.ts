@@ -7,6 +7,7 @@ import {
   JOB_TIMEOUT_MS,
   jobPriorities,
   type JobState,
+  SUBMITTED_FIRST,
   SUBMITTED_JOBS_MAX,
   TIMEOUT_MARK,
 } from '#runtime/jobs/job.ts';
@@ -56,7 +57,8 @@ export function enqueue({ job }: Pick<EnqueueJob, 'job'>, turn: Turn, queue: Job
     throw new ServiceError('OVERLOADED', `A repository has at most ${queue.activeMax} jobs waiting`);
   }
   const { about, id, key, payload, priority, retriesMax, submitter, timeoutMs, type } = job;
-  if (submitter !== undefined && submittedJobs(turn, submitter) >= SUBMITTED_JOBS_MAX) {
+  const submitted = submitter === undefined ? 0 : submittedJobs(turn, submitter);
+  if (submitted >= SUBMITTED_JOBS_MAX) {
     throw new ServiceError(
       'OVERLOADED',
       `A caller has at most ${SUBMITTED_JOBS_MAX} jobs waiting in a repository`,
@@ -69,7 +71,8 @@ export function enqueue({ job }: Pick<EnqueueJob, 'job'>, turn: Turn, queue: Job
     payload,
     key: key ?? null,
     ...(submitter === undefined ? {} : { submitter }),
-    priority: priority ?? 'normal',
+    // Who submits many does not keep those of others waiting.
+    priority: priority ?? (submitted < SUBMITTED_FIRST ? 'normal' : 'low'),
     timeoutMs: timeoutMs ?? JOB_TIMEOUT_MS,
     retriesMax: retriesMax ?? JOB_RETRIES_MAX,
     state: 'scheduled',

@@ -25,7 +25,7 @@ export interface JobRequest {
    * {@link JOB_TEXT_CHARACTERS_MAX} characters.
    */
   readonly key?: string;
-  /** Default `normal`. */
+  /** Default `normal`; `low` for a job of a submitter who has {@link SUBMITTED_FIRST} active ones. */
   readonly priority?: JobPriority;
   /** Timeout of one attempt, in milliseconds. Default {@link JOB_TIMEOUT_MS}. */
   readonly timeoutMs?: number;
@@ -87,6 +87,9 @@ export const JOB_PAYLOAD_BYTES_MAX: number = 64 * 1024;
 
 /** Most active jobs that one caller has submitted in a repository. @see docs/interface/jobs.md#making-jobs */
 export const SUBMITTED_JOBS_MAX = 100;
+
+/** Active jobs of one caller in a repository from which on further ones of the caller have the priority `low`. */
+export const SUBMITTED_FIRST = 3;
 
 /** Longest stored error text, in characters. */
 export const JOB_ERROR_CHARACTERS_MAX = 2_000;

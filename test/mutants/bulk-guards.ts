@@ -43,8 +43,15 @@ export const bulkGuards: readonly GuardMutant[] = [
   {
     guard: 'active jobs of one caller are bounded',
     file: 'actors/jobs/job-transitions.ts',
-    from: 'submittedJobs(turn, submitter) >= SUBMITTED_JOBS_MAX',
-    to: 'submittedJobs(turn, submitter) >= 10 * SUBMITTED_JOBS_MAX',
+    from: 'submitted >= SUBMITTED_JOBS_MAX',
+    to: 'submitted >= 10 * SUBMITTED_JOBS_MAX',
+    tests: submittedTests,
+  },
+  {
+    guard: 'who submits many jobs does not keep those of others waiting',
+    file: 'actors/jobs/job-transitions.ts',
+    from: 'submitted < SUBMITTED_FIRST',
+    to: 'submitted < 10 * SUBMITTED_FIRST',
     tests: submittedTests,
   },
   {

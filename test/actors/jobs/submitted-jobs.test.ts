@@ -59,6 +59,11 @@ function cancel(id: string, caller: Caller): Promise<void> {
   return fixture.command(actor, { type: 'CancelJob', id } as never, caller);
 }
 
+async function claim(): Promise<JobRecord | null> {
+  const claiming = { type: 'ClaimJob', types: ['Test'], token: 't', worker: 'w', leaseMs: 60_000 };
+  return (await fixture.command<JobClaimed>(actor, claiming)).job;
+}
+
 function counted(caller: Caller): number {
   return fixture.query(actor, { type: 'Count', submitter: principalKey(caller.principal) } as never);
 }
@@ -115,6 +120,18 @@ describe('a job that a caller has submitted', () => {
     ).rejects.toMatchObject({ code: 'IDEMPOTENCY_MISMATCH' });
   });
 
+  it('comes after those of others when its caller has three active ones', async () => {
+    const hers: string[] = [];
+    for (let n = 0; n < 5; n++) hers.push(await submit(ada));
+    const his = await submit(bob);
+    const order: (string | undefined)[] = [];
+    for (let n = 0; n < 6; n++) order.push((await claim())?.id);
+    expect(order).toEqual([...hers.slice(0, 3), his, ...hers.slice(3)]);
+    for (const id of hers.slice(0, 3)) await cancel(id, ada);
+    expect(find(await submit(ada), ada)?.priority).toBe('normal');
+    expect(find(await submit(ada), ada)?.priority).toBe('low');
+  });
+
   it('is refused when its caller has too many active ones, and taken when one has ended [JOB-019]', async () => {
     const ids: string[] = [];
     for (let n = 0; n < SUBMITTED_JOBS_MAX; n++) ids.push(await submit(ada));
@@ -139,8 +156,7 @@ it('active jobs of each caller are counted through all changes of their states',
         const target = known[isFirst ? 0 : known.length - 1];
         if (what === 'submit') known.push(await submit(fresh[isFirst ? 0 : 1]));
         else if (what === 'claim') {
-          const claim = { type: 'ClaimJob', types: ['Test'], token: 't', worker: 'w', leaseMs: 60_000 };
-          claimed = (await fixture.command<JobClaimed>(actor, claim)).job ?? undefined;
+          claimed = (await claim()) ?? undefined;
         } else if (what === 'complete') await end({ type: 'CompleteJob', result: null });
         else if (what === 'fail') await end({ type: 'FailJob', error: 'no', retryAfterMs: null });
         else if (what === 'retry') await end({ type: 'FailJob', error: 'no', retryAfterMs: 0 });

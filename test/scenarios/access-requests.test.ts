@@ -296,6 +296,25 @@ describe('giving and revoking access', () => {
   });
 });
 
+/** What the audit trail has about the repository, oldest first. */
+async function trail(): Promise<readonly TestResponse['json'][]> {
+  const { items } = (await server.admin('GET', '/api/svc/sys/default/audit?limit=1000')).json;
+  return items.filter(({ details }: TestResponse['json']) => details.repository === repository).reverse();
+}
+
+it('what a person decides is in the audit trail too, also about themselves [ACCESSREQ-009]', async () => {
+  await makeTenantAdmin(ann);
+  await ok(as(ann, 'POST', '/grant', { identity_id: ann.id, roles: ['system_admin'] }));
+  expect(await trail()).toMatchObject([
+    {
+      action: 'access_granted',
+      subject: ann.id,
+      details: { roles: ['system_admin'], identity_id: ann.id, identity_email: ann.email },
+      actor: { user_id: null },
+    },
+  ]);
+});
+
 it('what an administrator decides is in the audit trail [ACCESSREQ-009]', async () => {
   const id = await ask();
   await ok(approve(id, ['editor']));
@@ -304,12 +323,7 @@ it('what an administrator decides is in the audit trail [ACCESSREQ-009]', async 
   const email = people.newEmail();
   const invited = await ok(admin('POST', '/invite', { email, roles: ['viewer'] }));
   await ok(admin('POST', `/deny/${invited.id}`));
-  const { items } = (await server.admin('GET', '/api/svc/sys/default/audit?limit=1000')).json;
-  const noted = items.filter(
-    ({ details }: { readonly details: { readonly repository?: string } }) =>
-      details.repository === repository,
-  );
-  expect(noted.reverse()).toMatchObject([
+  expect(await trail()).toMatchObject([
     {
       action: 'access_granted',
       subject: ann.id,

@@ -1,11 +1,15 @@
 import type { RecordAdminAction } from '#actors/tenant/messages.ts';
+import type { Principal } from '#runtime/access/principal.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import type { Caller } from '#runtime/commit/behaviour.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
 
 /**
- * Records in the audit trail of the caller's tenant what an administrator has just done. Changes of accounts, keys and the
+ * Records in the audit trail of the caller's tenant what an administrator, or an identity that decides, has just done. Changes of accounts, keys and the
  * registry of repositories record themselves, together with the change; this is for what other actors have changed. It
  * is done already, so a trail that cannot be written at present, for example on a full disk, is no error.
  *
@@ -16,10 +20,29 @@ export async function recordAdminAction(
   request: RestRequest,
   action: Omit<RecordAdminAction, 'type'>,
 ): Promise<void> {
-  const command: RecordAdminAction = { type: 'RecordAdminAction', ...action };
+  const { principal } = request;
+  const details = { ...action.details, ...identityDetails(principal) };
+  const command: RecordAdminAction = { type: 'RecordAdminAction', ...action, details };
   try {
-    await router.command(actorId(request.principal.tenant, 'tenant'), command, { caller: callerOf(request) });
+    const caller = administrativeCaller(request);
+    await router.command(actorId(principal.tenant, 'tenant'), command, { caller });
   } catch (error) {
     if (!(error instanceof ServiceError) || error.entry.status < 500) throw error;
   }
+}
+
+/**
+ * The sender of a command of a caller who was found to administer. The actors know nothing of administrators among
+ * identities, so the engine sends their commands.
+ */
+export function administrativeCaller(request: RestRequest): Caller {
+  const { principal } = request;
+  return principal.kind === 'identity' ? engineCaller(principal.tenant) : callerOf(request);
+}
+
+/** What tells in an entry which identity acted, because the engine has sent the command; nothing for other callers. */
+export function identityDetails(principal: Principal): JsonObject {
+  return principal.kind === 'identity'
+    ? { identity_id: principal.identityId, identity_email: principal.email }
+    : {};
 }

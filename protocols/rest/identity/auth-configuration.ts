@@ -12,10 +12,8 @@ import {
 } from '#runtime/access/identity/auth-configuration.ts';
 import { changedFields } from '#runtime/access/identity/configuration-changes.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
-import { engineCaller } from '#runtime/actor/engine-caller.ts';
-import type { Caller } from '#runtime/commit/behaviour.ts';
+import { administrativeCaller, identityDetails } from '../access/admin-actions.ts';
 import { requireTenantAdministrator } from '../access/permission.ts';
-import { callerOf } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 import { readAuthConfigurationChange } from './auth-configuration-body.ts';
 import { configurationSchema } from './auth-configuration-schema.ts';
@@ -143,9 +141,7 @@ async function recordChange(
       parts: Object.keys(change),
       changed,
       ...(more === 0 ? {} : { more }),
-      ...(principal.kind === 'identity'
-        ? { identity_id: principal.identityId, identity_email: principal.email }
-        : {}),
+      ...identityDetails(principal),
     },
   };
   await router.command(actorId(tenant, 'tenant'), command, { caller: administrativeCaller(request) });
@@ -165,13 +161,4 @@ export function requireTenantAdministration(
   return callers.isTenantAdministrator(principal).then((isAdministrator) => {
     if (!isAdministrator) requireTenantAdministrator(request);
   });
-}
-
-/**
- * The sender of a command of a caller whom {@link requireTenantAdministration} has let through. The actors know nothing
- * of administrators among identities, so the engine sends their commands.
- */
-function administrativeCaller(request: RestRequest): Caller {
-  const { principal } = request;
-  return principal.kind === 'identity' ? engineCaller(principal.tenant) : callerOf(request);
 }

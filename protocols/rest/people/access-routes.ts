@@ -74,8 +74,8 @@ export interface Decision {
 }
 
 /**
- * A route for those who decide; others are refused before anything else is looked at. What an administrator decides is in
- * the audit trail. What a person decides, the revision of the user node and the entry say.
+ * A route for those who decide; others are refused before anything else is looked at. What was decided is in the audit
+ * trail, whoever has decided: a person may give roles to themselves.
  */
 export function decided(
   context: AccessContext,
@@ -92,7 +92,7 @@ export function decided(
     admit: async (request) => void (await requireDecider(context, request)),
     async handler(request) {
       const { noted, reply } = await decide(request, await requireDecider(context, request));
-      if (noted !== undefined && request.principal.kind === 'admin') {
+      if (noted !== undefined) {
         const { action, roles = [], subject } = noted;
         const details = { repository: request.segment('repo'), roles };
         await recordAdminAction(context, request, { action, subject, details });

@@ -360,11 +360,23 @@ export class EditScope {
 
   #revisionFacts(commit: CommitInfo | undefined, message: string): RevisionFacts {
     return {
-      actor: commit?.actor ?? this.who,
+      ...authorship(this.who, commit),
       message: commit?.message ?? message,
       isSystem: commit?.isSystem ?? false,
     };
   }
+}
+
+/**
+ * Whom a revision names: the actor that its caller gives, and then also the caller, so that nobody can write in the name of
+ * another one.
+ */
+export function authorship(
+  who: string,
+  commit: CommitInfo | undefined,
+): Pick<RevisionFacts, 'actor' | 'author'> {
+  const actor = commit?.actor ?? who;
+  return actor === who ? { actor } : { actor, author: who };
 }
 
 /** What two changes of a definition are together. One that was added and deleted is reported as deleted. */

@@ -150,6 +150,10 @@ const revisionRecord: JsonSchema = {
     branch: text,
     timestamp: time,
     actor: text,
+    author: {
+      ...text,
+      description: 'Who made it, where `actor` was given and is another one; otherwise absent.',
+    },
     message: text,
     is_system: { type: 'boolean' },
     changed_nodes: listOf(nodeChange),

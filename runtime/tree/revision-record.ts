@@ -66,6 +66,8 @@ export interface RevisionRecord {
   readonly mergeParent: string | null;
   readonly timestamp: string;
   readonly actor: string;
+  /** Who made it, where the actor was given by its caller and is another one. */
+  readonly author?: string;
   readonly message: string;
   readonly isSystem: boolean;
   /** The branch it was made on, for a revision taken over by a fast-forward; for others the lineage has it. */

@@ -118,6 +118,8 @@ export function appendToFeed(turn: Turn, head: Revision, row: FeedRow): void {
 /** What the writer of a revision provides. */
 export interface RevisionFacts {
   readonly actor: string;
+  /** Who made it, where its actor is another one. */
+  readonly author?: string;
   readonly message: string;
   readonly isSystem: boolean;
   readonly mergeParent?: string;
@@ -181,6 +183,7 @@ function writeRecord(
     mergeParent: facts.mergeParent ?? null,
     timestamp: new Date(turn.wallMs).toISOString(),
     actor: facts.actor,
+    ...(facts.author === undefined ? {} : { author: facts.author }),
     message: facts.message,
     isSystem: facts.isSystem,
     ...(facts.branch === undefined ? {} : { branch: facts.branch }),

@@ -183,7 +183,7 @@ class RevisionText {
 
   /** The record in its wire form. @param extent how much of it the caller may learn of */
   *record(record: RevisionRecord, extent: ChangeExtent): Generator<string, void> {
-    const { revision, parent, mergeParent, timestamp, actor, isSystem } = record;
+    const { revision, parent, mergeParent, timestamp, actor, author, isSystem } = record;
     const head = {
       revision,
       parent,
@@ -191,6 +191,7 @@ class RevisionText {
       branch: record.branch ?? this.#lineage.branchOf(parseRevision(revision)) ?? this.#branch,
       timestamp,
       actor,
+      ...(author === undefined ? {} : { author }),
       message: shownMessage(record, extent),
       is_system: isSystem,
     };

@@ -181,8 +181,9 @@ function* replay(edit: EditScope, step: BranchPair, source: SourceRecord): Gener
   // One of the two is its parent here.
   const mergeParent =
     [record.parent, record.mergeParent].find((one) => one !== null && one !== start) ?? null;
-  const { actor, isSystem, message } = record;
-  const facts = { actor, message, isSystem, branch, isReplayed: true } as const;
+  const { actor, author, isSystem, message } = record;
+  const who = author === undefined ? { actor } : { actor, author };
+  const facts = { ...who, message, isSystem, branch, isReplayed: true } as const;
   const merged = mergeParent === null ? facts : { ...facts, mergeParent };
   yield* writeRevisionInSteps(turn, merged, changes, definitions);
   return nodes.length;

@@ -4,7 +4,7 @@ import { Moment } from '#runtime/scan/moment.ts';
 import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import { writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
 import { BranchPair } from '../pair/branch-pair.ts';
-import type { EditScope } from '../edit-scope.ts';
+import { authorship, type EditScope } from '../edit-scope.ts';
 import { fastForward } from './fast-forward.ts';
 import { findConflicts } from './find-conflicts.ts';
 import type { MergeBranch, MergeResult } from '../merge-messages.ts';
@@ -67,7 +67,7 @@ export function* commitMerge(
     return mergeResult(pair, changed);
   }
   const facts = {
-    actor: command.commit?.actor ?? edit.who,
+    ...authorship(edit.who, command.commit),
     message: command.commit?.message ?? `Merge branch '${command.sourceName}' into '${edit.state.name}'`,
     isSystem: false,
     mergeParent: formatRevision(pair.heads.other),

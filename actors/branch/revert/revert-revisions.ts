@@ -6,7 +6,7 @@ import { differingLocales, netChange } from '#runtime/tree/net-change.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { readBranchHead, type RevisionFacts, writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
 import type { RevisionRecord } from '#runtime/tree/revision-record.ts';
-import type { EditScope } from '../edit-scope.ts';
+import { authorship, type EditScope } from '../edit-scope.ts';
 import { PlannedWrites } from '../merge/planned-writes.ts';
 import type { RevertResult, RevertRevisions } from '../revert-messages.ts';
 import { requireShippedParts, shippedPartsBefore } from '../schema/shipped-types.ts';
@@ -161,7 +161,7 @@ function factsOf(
   records: readonly RevisionRecord[],
 ): RevisionFacts {
   return {
-    actor: commit?.actor ?? edit.who,
+    ...authorship(edit.who, commit),
     message: commit?.message ?? messageOf(records),
     isSystem: false,
   };

@@ -52,6 +52,7 @@ describe('the revisions of a branch', () => {
 
   it('carry who, when, what was said and which nodes changed how [REV-002] [REV-006] [REV-007]', async () => {
     const first = await create('one');
+    expect(await read(first.revision)).not.toHaveProperty('author');
     const { nodeId, revision } = await create('two', { message: 'hello', actor: 'grace' });
     const record = await read(revision);
     expect(record).toEqual({
@@ -61,6 +62,7 @@ describe('the revisions of a branch', () => {
       branch: 'main',
       timestamp: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
       actor: 'grace',
+      author: 'ada',
       message: 'hello',
       is_system: false,
       changed_nodes: [{ node_id: nodeId, workspace, operation: 'added' }],
@@ -231,6 +233,17 @@ describe('revisions, to a caller to whom nodes are hidden [REV-040]', () => {
     await commit('late', 'open-4');
   });
   afterAll(() => branch.close());
+
+  it('name their caller as author where the caller gave another actor', async () => {
+    expect(await read('open', administrator)).toMatchObject({ actor: 'author of open', author: 'ada' });
+    const { revisions } = await list(administrator);
+    expect(revisions.find(({ revision }) => revision === made.definition)).toMatchObject({
+      actor: 'system',
+      author: 'ada',
+    });
+    for (const { actor, author } of revisions as readonly { actor?: unknown; author?: unknown }[])
+      expect(author).not.toBe(actor);
+  });
 
   it('are those with a change that the caller may learn of, as if there were no others', async () => {
     expect(await seen(reader)).toEqual([made.late, made.both, made.open]);

@@ -124,7 +124,7 @@ describe('reverting a revision', () => {
       { commit: { message: 'no', actor: 'ada' } },
     );
     const record = await family.query(branch, { type: 'ReadRevision', revision: parseRevision(result.head) });
-    expect(record).toMatchObject({ message: 'no', actor: 'ada' });
+    expect(record).toMatchObject({ message: 'no', actor: 'ada', author: 'admin' });
   });
 
   it('undoes a creation, and the creation again when the revert is reverted', async () => {

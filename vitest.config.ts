@@ -31,7 +31,7 @@ const shared = {
 /** What `slow` and `long` have in common, which run together. */
 const slow = {
   // As in `fast`: files of clusters wait for elections and leases most of the time.
-  maxWorkers: Math.max(3, availableParallelism() - 1),
+  maxWorkers: Math.max(4, availableParallelism() - 1),
   // A third of the workloads, another one for each commit.
   env: { ...shared.env, WORKLOADS: process.env.WORKLOADS ?? 'part' },
   setupFiles: ['test/support/seed-of-commit.ts'],
@@ -82,6 +82,10 @@ export default defineConfig({
           ...shared,
           name: 'cluster',
           include: [...clusterTests()],
+          // Each of them also runs against one member, with more workloads.
+          env: { ...shared.env, WORKLOADS: process.env.WORKLOADS ?? 'few' },
+          // Members wait for each other, and locks for their time.
+          maxWorkers: Math.max(3, availableParallelism() - 1),
           globalSetup: [installPrograms, 'test/parity/nats-for-all.ts'],
           setupFiles: ['test/parity/skip-left-out.ts'],
         },

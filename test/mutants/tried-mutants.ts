@@ -26,7 +26,7 @@ export interface TriedBy {
 export function triedMutants(all: readonly GuardMutant[], { changed, commit }: TriedBy): GuardMutant[] {
   if (commit === undefined) return [...all];
   const tried = new Set(changedOfLate(all, changed).slice(0, LATE_MAX));
-  const inTurn = [...all].sort((a, b) => placeOf(a) - placeOf(b));
+  const inTurn = inPlaces(all);
   const begin = Math.floor(((commit * GOLDEN_RATIO) % 1) * all.length);
   for (const mutant of [...inTurn.slice(begin), ...inTurn.slice(0, begin)]) {
     if (tried.size >= TRIED_MAX) break;
@@ -60,6 +60,9 @@ function changedOfLate(all: readonly GuardMutant[], changed: readonly string[]):
 }
 
 /** Neighbours of a file are far from each other, so each turn has some of everything. */
-function placeOf({ file, guard }: GuardMutant): number {
-  return stableHash(`${file}: ${guard}`);
+function inPlaces(all: readonly GuardMutant[]): GuardMutant[] {
+  return all
+    .map((mutant) => ({ mutant, place: stableHash(`${mutant.file}: ${mutant.guard}`) }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ mutant }) => mutant);
 }

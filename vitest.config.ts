@@ -10,8 +10,8 @@ import { longTests } from '#test/support/long-tests.ts';
 const strippedModules = pathToFileURL(join(import.meta.dirname, 'test/support/stripped-modules.mjs'));
 
 /**
- * Three projects: `fast` for every change, `slow` (crash loops, long simulations, big trees) for CI and before a
- * release, and `cluster`: the tests of the interface once more, each server being three members of a cluster that take
+ * Four projects: `fast` for every change, `slow` (crash loops, long simulations, big trees) and `long` (what takes too long
+ * for `fast`) for CI and before a release, and `cluster`: the tests of the interface once more, each server being three members of a cluster that take
  * turns. Results are written for the requirements gate, one file per project.
  */
 const shared = {
@@ -27,6 +27,17 @@ const shared = {
   // CommonJS packages are imported as Node does it, or a test would run other code than the product.
   deps: { interopDefault: false },
 } as const;
+
+/** What `slow` and `long` have in common, which run together. */
+const slow = {
+  // As in `fast`: files of clusters wait for elections and leases most of the time.
+  maxWorkers: Math.max(4, availableParallelism() - 1),
+  // A third of the workloads, another one for each commit.
+  env: { ...shared.env, WORKLOADS: process.env.WORKLOADS ?? 'part' },
+  setupFiles: ['test/support/seed-of-commit.ts'],
+  // Crash loops beside this one may hold the disk for seconds at each flush.
+  testTimeout: 900_000,
+};
 
 const installPrograms = 'test/support/install-programs.ts';
 
@@ -50,15 +61,20 @@ export default defineConfig({
           ...shared,
           name: 'slow',
           globalSetup: [installPrograms],
-          // Properties are in both: in `fast` with a quarter of their workloads.
-          include: ['test/**/*.slow.test.ts', 'test/**/*.fuzz.test.ts', ...longTests],
-          // As in `fast`: files of clusters wait for elections and leases most of the time.
-          maxWorkers: Math.max(3, availableParallelism() - 1),
-          env: { ...shared.env, WORKLOADS: process.env.WORKLOADS ?? 'all' },
+          include: ['test/**/*.slow.test.ts'],
+          ...slow,
           isolate: true,
           maxConcurrency: 2,
-          // Crash loops beside this one may hold the disk for seconds at each flush.
-          testTimeout: 900_000,
+        },
+      },
+      {
+        test: {
+          ...shared,
+          name: 'long',
+          globalSetup: [installPrograms],
+          // Properties are in both: in `fast` with fewer of their workloads.
+          include: ['test/**/*.fuzz.test.ts', ...longTests],
+          ...slow,
         },
       },
       {
@@ -66,6 +82,10 @@ export default defineConfig({
           ...shared,
           name: 'cluster',
           include: [...clusterTests()],
+          // Each of them also runs against one member, with more workloads.
+          env: { ...shared.env, WORKLOADS: process.env.WORKLOADS ?? 'few' },
+          // Members wait for each other, and locks for their time.
+          maxWorkers: Math.max(3, availableParallelism() - 1),
           globalSetup: [installPrograms, 'test/parity/nats-for-all.ts'],
           setupFiles: ['test/parity/skip-left-out.ts'],
         },

@@ -4,8 +4,8 @@ import { MutantRunner } from './mutant-runner.ts';
 import { triedByCommit, triedMutants } from './tried-mutants.ts';
 
 describe('without it tests fail:', () => {
-  // They are a third of the slow suite, and often its end. Of three, one may wait for what does not come without a guard.
-  vi.setConfig({ maxConcurrency: 3 });
+  // One may wait for what does not come without a guard.
+  vi.setConfig({ maxConcurrency: 2 });
   const idle: MutantRunner[] = [];
   afterAll(() => Promise.all(idle.map((runner) => runner.end())));
 

@@ -6,10 +6,11 @@ import type { CommitOperation, NodePage } from '#actors/branch/messages.ts';
 import { findDamage } from '#test/support/branch-checker.ts';
 import { CONTENT, openBranchShard, openTestBranch } from '#test/support/test-branch.ts';
 
-const CHILDREN = 100_000;
+/** robustness.slow.test.ts has the hundred thousand that are promised, on a server; here they are restarted and compared. */
+const CHILDREN = 25_000;
 const PER_COMMIT = 5000;
 
-it('keeps a hundred thousand children of one parent in order, listed by pages, with whole indexes, over a restart [ROB-005]', async () => {
+it('keeps many thousand children of one parent in order, listed by pages, with whole indexes, over a restart', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'children-'));
   let branch = await openTestBranch(folder);
   await branch.create('/parent');
@@ -43,7 +44,7 @@ it('keeps a hundred thousand children of one parent in order, listed by pages, w
     cursor = page.next_cursor;
   }
   expect(next).toBe(CHILDREN);
-  await branch.command({ type: 'DeleteNode', workspace: CONTENT, place: { path: '/parent/n50000' } });
+  await branch.command({ type: 'DeleteNode', workspace: CONTENT, place: { path: '/parent/n12345' } });
   await branch.command({
     type: 'DeleteNode',
     workspace: CONTENT,

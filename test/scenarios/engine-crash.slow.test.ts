@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CrashPointName, crashPointNames } from '#runtime/commit/crash-point.ts';
 import { inspect, runChild, Testimony } from '#test/support/engine-crash.ts';
+import { cutEngine, type EngineCut } from '#test/support/engine-cuts.ts';
+import { isInTurn } from '#test/support/workload-count.ts';
 
-/** At which passes each point is struck: at first, and later under load where there is a later. */
+/** At which passes a process may die: at first, and later under load where there is a later. */
 const hits: Readonly<Record<CrashPointName, readonly number[]>> = {
   'before-append': [1, 40],
   'after-append-sent': [2, 41],
@@ -56,68 +58,93 @@ const hits: Readonly<Record<CrashPointName, readonly number[]>> = {
 };
 
 /** Answers after which a child is killed, one after another over one folder. */
-const randomKills = Array.from({ length: 10 }, () => 1 + Math.floor(Math.random() * 1500));
+const randomKills = Array.from({ length: 5 }, () => 1 + Math.floor(Math.random() * 800));
 
 const recoveries: number[] = [];
 
-describe('an engine that is killed', () => {
-  let folder: string;
-  let testimony: Testimony;
+async function expectWhole(folder: string, testimony: Testimony): Promise<void> {
+  const { damage, recoveryMs } = await inspect(folder, testimony);
+  recoveries.push(recoveryMs);
+  expect(damage).toEqual([]);
+  // A restart is promised within two seconds; ten leave room for a busy machine.
+  expect(recoveryMs).toBeLessThan(10_000);
+}
 
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'engine-crash-'));
-    testimony = new Testimony();
-  });
+afterAll(() => {
+  process.stdout.write(
+    `restart after a kill: ${recoveries.length} times, longest ${Math.round(Math.max(...recoveries))} ms\n`,
+  );
+});
 
-  afterEach(() => {
-    rmSync(folder, { recursive: true, force: true });
+describe('an engine that dies', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'engine-crash-'));
+  const strikes = crashPointNames.flatMap((name) => hits[name].map((hit) => [name, hit] as const));
+  const cuts = new Map<string, EngineCut>();
+
+  beforeAll(async () => {
+    const stops = strikes.map(([name, hit]) => `${name}:${hit}`);
+    const inRecovery = stops.filter((stop) => stop.startsWith('in-recovery'));
+    const first = await cutEngine(
+      folder,
+      0,
+      stops.filter((stop) => !inRecovery.includes(stop)),
+    );
+    for (const [stop, cut] of first) cuts.set(stop, cut);
+    const before = (first.get('killed') as EngineCut).lines;
+    for (const [stop, { dataDir, lines }] of await cutEngine(folder, 1, inRecovery))
+      cuts.set(stop, { dataDir, lines: [...before, ...lines] });
   });
 
   afterAll(() => {
-    process.stdout.write(
-      `restart after a kill: ${recoveries.length} times, longest ${Math.round(Math.max(...recoveries))} ms\n`,
-    );
+    for (const { dataDir } of cuts.values()) rmSync(dataDir, { recursive: true, force: true });
   });
-
-  async function expectWhole(): Promise<void> {
-    const { damage, recoveryMs } = await inspect(folder, testimony);
-    recoveries.push(recoveryMs);
-    expect(damage).toEqual([]);
-    // A restart is promised within two seconds; ten leave room for a busy machine.
-    expect(recoveryMs).toBeLessThan(10_000);
-  }
-
-  const strikes = crashPointNames.flatMap((name) => hits[name].map((hit) => [name, hit] as const));
 
   it.each(strikes)(
     'at %s, pass %d, has every acknowledged write with its revision, no failed one, and whole indexes [DUR-001] [DUR-002] [DUR-004] [DUR-016]',
     async (name, hit) => {
-      let round = 0;
-      if (name === 'in-recovery') {
-        const before = await runChild(folder, round, { killAfterAnswers: 200 });
-        testimony.hear(before.lines);
-        round += 1;
-      }
-      const run = await runChild(folder, round, { crashPoint: `${name}:${hit}` });
-      expect(run.signal).toBe('SIGKILL');
-      testimony.hear(run.lines);
-      await expectWhole();
-      // And again from there, as the next process would: once for each point, because later hits leave the same kinds of rows.
-      if (hit !== hits[name][0]) return;
-      const next = await runChild(folder, round + 1, { killAfterAnswers: 50 });
+      const { dataDir, lines } = cuts.get(`${name}:${hit}`) as EngineCut;
+      const testimony = new Testimony();
+      testimony.hear(lines);
+      await expectWhole(dataDir, testimony);
+      // And again from there, as the next process would.
+      if (hit !== hits[name][0] || !isInTurn(crashPointNames.indexOf(name))) return;
+      const next = await runChild(dataDir, 2, { killAfterAnswers: 50 });
       expect(next.signal).toBe('SIGKILL');
       testimony.hear(next.lines);
-      await expectWhole();
+      await expectWhole(dataDir, testimony);
+    },
+  );
+});
+
+describe('an engine that is killed', () => {
+  it.each([
+    ['mid-apply', 5],
+    ['in-recovery', 1],
+  ])(
+    'by itself at %s, pass %d, has every acknowledged write and no failed one [DUR-001] [DUR-004]',
+    async (name, hit) => {
+      const folder = mkdtempSync(join(tmpdir(), 'engine-crash-'));
+      const testimony = new Testimony();
+      const before = await runChild(folder, 0, { killAfterAnswers: 200 });
+      testimony.hear(before.lines);
+      const run = await runChild(folder, 1, { crashPoint: `${name}:${hit}` });
+      expect(run.signal).toBe('SIGKILL');
+      testimony.hear(run.lines);
+      await expectWhole(folder, testimony);
+      rmSync(folder, { recursive: true, force: true });
     },
   );
 
   it(`under load after ${randomKills.join(', ')} answers has every acknowledged write and no failed one [DUR-003] [DUR-004]`, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'engine-crash-'));
+    const testimony = new Testimony();
     for (const [round, killAfterAnswers] of randomKills.entries()) {
       const run = await runChild(folder, round, { killAfterAnswers });
       expect(run.signal).toBe('SIGKILL');
       testimony.hear(run.lines);
-      if (round % 3 === 2 || round === randomKills.length - 1) await expectWhole();
+      if (round % 2 === 1 || round === randomKills.length - 1) await expectWhole(folder, testimony);
     }
     expect(testimony.acknowledged.length).toBeGreaterThan(randomKills.length);
+    rmSync(folder, { recursive: true, force: true });
   });
 });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { workloadCount } from '#test/support/workload-count.ts';
+import { presentPart, workloadCount } from '#test/support/workload-count.ts';
 import { BesidePostgres, type Changed, linesOf } from './beside-postgres.ts';
 import { RandomChanges } from './random-changes.ts';
 import { reduceStatement } from './reduce-statement.ts';
 
-const SEED = 20_261_128;
+const SEED = 20_261_128 + presentPart();
 const CHANGES = workloadCount(600);
 
 let beside: BesidePostgres;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { workloadCount } from '#test/support/workload-count.ts';
+import { presentPart, workloadCount } from '#test/support/workload-count.ts';
 import { BesidePostgres, linesOf } from './beside-postgres.ts';
 import { RandomQueries } from './random-queries.ts';
 import { reduceStatement } from './reduce-statement.ts';
 
-const SEED = 20_261_127;
+const SEED = 20_261_127 + presentPart();
 const QUERIES = workloadCount(1_600);
 
 let beside: BesidePostgres;

@@ -139,7 +139,7 @@ async function cutsOfProcess(server: ServerProcess, request: CutRequest): Promis
 }
 
 /** Whether no thread of a process runs. */
-function standsStill(pid: number): boolean {
+export function standsStill(pid: number): boolean {
   return readdirSync(`/proc/${pid}/task`).every((thread) =>
     /\) T /.test(readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')),
   );
@@ -156,7 +156,8 @@ function hashOf(folder: string): string {
   return hash.digest('hex');
 }
 
-function copyOf(folder: string): string {
+/** @returns a copy of a folder, which belongs to whoever asked for it */
+export function copyOf(folder: string): string {
   const copy = mkdtempSync(join(tmpdir(), 'grove-test-'));
   cpSync(folder, copy, { recursive: true });
   return copy;

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { holdProcess } from '#runtime/base/process/hold-process.ts';
-import { armCrashPointFromText } from '#runtime/commit/crash-point.ts';
+import { armCrashPoint, armCrashPointFromText, type CrashPointName } from '#runtime/commit/crash-point.ts';
 import { claimName } from '#server/host/claimed-name.ts';
 import { acquireDataDirectory } from '#runtime/embedded/data-directory-lock.ts';
 import { Engine, TENANT } from './engine.ts';
@@ -10,14 +10,17 @@ import { BRANCH, branchKinds, CONTENT, TestBranch } from './test-branch.ts';
 
 /*
  * A process that runs the real engine over a folder and writes to it until it is killed, or dies at the crash
- * point `SVC_CRASH_POINT` names: `engine-child.ts <folder> <round>`. On standard output, one line each:
+ * point `SVC_CRASH_POINT` names: `engine-child.ts <folder> <round> [<name>:<pass>...]`. At the named passes of crash points it
+ * stops with all its threads until it is told to go on; its files are then what a kill would leave. On standard output, one
+ * line each:
  *
+ *   at <name>:<pass>                    stops here
  *   try <operation> <path> <value>      sent
  *   ok <operation> <path> <revision>    answered: it is durable
  *   no <operation> <path> <code>        answered with an error: it must not be there
  *   destroying / destroyed <folder>     a second repository with a copy of the branch is being removed / is gone
  */
-const [folder = '', round = '0'] = process.argv.slice(2);
+const [folder = '', round = '0', ...stops] = process.argv.slice(2);
 
 /** Says a line at once, so that it is heard although the process dies right after. */
 function say(...words: readonly string[]): void {
@@ -36,19 +39,40 @@ function say(...words: readonly string[]): void {
 const WRITERS = 12;
 
 /** Nodes of one command that is applied in several parts. */
-const WIDE_NODES = 2500;
+const WIDE_NODES = 800;
 
 // As main.ts does: timers of the engine do not keep a process.
 holdProcess();
 armCrashPointFromText(process.env.SVC_CRASH_POINT);
+for (const [name, passes] of stopsByName()) stopAt(name, passes);
 await acquireDataDirectory(folder, claimName);
 const engine = await Engine.open(folder, {
   kinds: branchKinds,
   segmentBytes: 256 * 1024,
-  limits: { apply: { applyBytes: 100_000, applyDelayMs: 5 } },
+  limits: { apply: { applyBytes: 32_000, applyDelayMs: 5 } },
 });
 const branch = await new TestBranch(engine).prepare();
 say('ready');
+
+function stopsByName(): ReadonlyMap<CrashPointName, readonly number[]> {
+  const passes = new Map<CrashPointName, number[]>();
+  for (const stop of stops) {
+    const [name, pass] = stop.split(':') as [CrashPointName, string];
+    passes.set(name, [...(passes.get(name) ?? []), Number(pass)]);
+  }
+  return passes;
+}
+
+/** @param passes ascending, from 1 */
+function stopAt(name: CrashPointName, passes: readonly number[], passed = 0): void {
+  const [pass, ...later] = passes;
+  if (pass === undefined) return;
+  armCrashPoint(name, pass - passed, () => {
+    stopAt(name, later, pass);
+    say('at', `${name}:${pass}`);
+    process.kill(process.pid, 'SIGSTOP');
+  });
+}
 
 async function attempt(
   operation: string,

@@ -248,7 +248,9 @@ export class MemberCluster {
       writeFileSync(config, `[cluster]\n${lines.join('\n')}\n`);
     };
     configure(settings);
-    const imports = [armingFile, ...preload].map((file) => `--import=${file}`).join(' ');
+    const imports = [armingFile, ...preload].map((file) => `--import=${file}`);
+    // With what makes the start of a program short: members of some tests start dozens of times.
+    const nodeOptions = [process.env.NODE_OPTIONS ?? '', ...imports].join(' ');
     const dataDirs = Array.from(
       { length: options.members },
       (_, index) => options.dataDir?.(index) ?? join(folder, `m${index + 1}`),
@@ -261,7 +263,7 @@ export class MemberCluster {
         ...secrets,
         SVC_MEMBER_ID: id,
         SVC_CONFIG: config,
-        NODE_OPTIONS: imports,
+        NODE_OPTIONS: nodeOptions,
         GROVE_TEST_POINT_FILE: armFile,
         ...options.env?.(index),
       };

@@ -22,6 +22,12 @@ const REPEAT_MS = 50;
  */
 const LEAVE_MS = 2_000;
 
+/**
+ * Time between two writes of a client while nobody waits for {@link WriteLoad.progress}, in milliseconds: a member that starts
+ * meanwhile needs the processors. Where something happens after a progress, all clients are in the middle of a write.
+ */
+const REST_MS = 400;
+
 /** Between two looks whether a member stands still, in milliseconds. */
 const LEAVE_POLL_MS = 250;
 
@@ -91,6 +97,7 @@ export class WriteLoad {
   readonly #wrong: string[] = [];
   readonly #label: string;
   #isStopping = false;
+  #waiting = 0;
   #clients: Promise<void>[] = [];
 
   /** @param label of the names it makes; each load of a repository has its own */
@@ -119,6 +126,15 @@ export class WriteLoad {
    * @throws {Error} saying what each repository has, and what its clients were answered last, when one does longer
    */
   async progress(count: number, patienceMs = STALLED_MS_MAX): Promise<void> {
+    this.#waiting += 1;
+    try {
+      await this.#progress(count, patienceMs);
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  async #progress(count: number, patienceMs: number): Promise<void> {
     const sinceMs = performance.now();
     const goals = this.#loads.map((load) => load.acknowledgedCount + count);
     const missing = (): RepositoryLoad[] =>
@@ -259,7 +275,14 @@ export class WriteLoad {
       if (!isAcknowledged(write)) continue;
       load.acknowledged();
       await this.#readBack(load, write);
+      await this.#rest();
     }
+  }
+
+  /** Until it is time for the next write. */
+  async #rest(): Promise<void> {
+    const endMs = performance.now() + REST_MS;
+    while (this.#waiting === 0 && !this.#isStopping && performance.now() < endMs) await pause(POLL_MS);
   }
 
   /** With a key until the outcome is known, without one once. */

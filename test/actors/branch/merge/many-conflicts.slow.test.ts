@@ -3,8 +3,8 @@ import type { CommitOperation } from '#actors/branch/messages.ts';
 import type { ActorBehaviour, ActorKind } from '#runtime/commit/behaviour.ts';
 import { BranchFamily, WORKSPACE } from '#test/support/branch-family.ts';
 
-/** Nodes that both branches change differently: twice the conflicts that are listed. */
-const NODES = 20_000;
+/** Nodes that both branches change differently: more than the conflicts that are listed, by more than is read at a time. */
+const NODES = 12_000;
 const refusal = { code: 'VALIDATION_FAILED', message: 'There are more than 10000 conflicts' };
 
 let family: BranchFamily;

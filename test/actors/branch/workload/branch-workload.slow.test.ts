@@ -18,7 +18,7 @@ const anyWorkload = fc.oneof(
 );
 
 it(`several branches do as the model does, in ${RUNS} random workloads`, async () => {
-  const seed = Math.floor(Math.random() * 2 ** 31);
+  const seed = fc.readConfigureGlobal().seed ?? Math.floor(Math.random() * 2 ** 31);
   process.stdout.write(`branch workloads of seed ${seed}\n`);
   let family = await BranchFamily.open();
   let runs = 0;

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectStatus } from '#test/support/content-client.ts';
 import { Garden } from '#test/support/garden.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
-import { workloadCount } from '#test/support/workload-count.ts';
+import { presentPart, workloadCount } from '#test/support/workload-count.ts';
 import { arbitraryParameters, arbitraryText } from './random-texts.ts';
 
-const SEED = 20_261_127;
+const SEED = 20_261_127 + presentPart();
 const TEXTS = workloadCount(800);
 
 /** Texts for one garden: after them little of it is left. */

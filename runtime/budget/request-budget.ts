@@ -1,4 +1,5 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { MemoryPool } from './memory-pool.ts';
 
 /** Limits of one request. */
 export interface RequestLimits {
@@ -8,6 +9,8 @@ export interface RequestLimits {
   readonly memoryMax: number;
   /** Bytes of stored nodes held at the same time to be compared, see {@link RequestBudget.hold}; absent: 512 MiB. */
   readonly heldMax?: number;
+  /** What all reads together may hold; absent: each has only its own limit. */
+  readonly pool?: MemoryPool;
 }
 
 const mebibyte = 1024 * 1024;
@@ -29,12 +32,15 @@ export const defaultRequestLimits: RequestLimits = Object.freeze({
  */
 export class RequestBudget {
   readonly #limits: RequestLimits;
+  #pool: MemoryPool | undefined;
   #work = 0;
   #memory = 0;
   #held = 0;
 
-  constructor(limits: RequestLimits = defaultRequestLimits) {
+  /** @param pool the part of all reads; whoever gives one must call {@link close} */
+  constructor(limits: RequestLimits = defaultRequestLimits, pool?: MemoryPool) {
     this.#limits = limits;
+    this.#pool = pool;
   }
 
   /** Work so far, in estimated nanoseconds. */
@@ -99,10 +105,11 @@ export class RequestBudget {
   /**
    * Counts memory that stays in use.
    *
-   * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
+   * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`; `OVERLOADED` when other requests have left too little
    */
   keep(bytes: number): void {
     if (this.#memory + bytes <= this.#limits.memoryMax) {
+      this.#pool?.take(bytes);
       this.#memory += bytes;
       return;
     }
@@ -116,5 +123,12 @@ export class RequestBudget {
   /** Counts memory as released. */
   free(bytes: number): void {
     this.#memory -= bytes;
+    this.#pool?.give(bytes);
+  }
+
+  /** Gives back to the pool all that is counted, and counts there no more: the request has ended. */
+  close(): void {
+    this.#pool?.give(this.#memory);
+    this.#pool = undefined;
   }
 }

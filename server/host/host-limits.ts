@@ -3,6 +3,7 @@ import type { HostLimits } from '#runtime/actor/host/actor-host.ts';
 import { changeBytesMax } from '#runtime/base/event-loop/change-room.ts';
 import { heapShare } from '#runtime/base/process/heap-share.ts';
 import { COMMIT_BYTES_MAX } from '#runtime/commit/turn-scope.ts';
+import { MemoryPool } from '#runtime/budget/memory-pool.ts';
 import { HELD_BYTES_MAX, type RequestLimits } from '#runtime/budget/request-budget.ts';
 import type { Limits } from '#runtime/config/options.ts';
 
@@ -24,6 +25,9 @@ const APPLY_DELAY_MS = 1000;
  * cannot be written does not use up the share of all actors, in which each change counts several times its bytes.
  */
 const PENDING_SHARE = 40;
+
+/** Divisor of the heap's load memory for what reads hold together until they can answer. */
+const READS_SHARE = 4;
 
 /** Nodes that one request may hold to compare them, as a multiple of the changes of one commit: before and after. */
 const HELD_PER_COMMIT = 2;
@@ -62,9 +66,23 @@ export function hostLimits(limits: Limits): HostLimits {
   });
 }
 
+/** One for each member, whose reads of own actors and of replicas use the same memory. */
+const pools = new WeakMap<Limits, MemoryPool>();
+
+function poolOf(limits: Limits): MemoryPool {
+  const known = pools.get(limits);
+  if (known !== undefined) return known;
+  // One request alone is refused by its own limit.
+  const pool = new MemoryPool(Math.max(heapShare(READS_SHARE), limits.requestMemoryBytes));
+  pools.set(limits, pool);
+  return pool;
+}
+
 /** Returns the limits of one request, from the options of the member. */
-export function requestLimits({ requestWorkMs, requestMemoryBytes }: Limits): RequestLimits {
+export function requestLimits(limits: Limits): RequestLimits {
+  const { requestWorkMs, requestMemoryBytes } = limits;
   return Object.freeze({
+    pool: poolOf(limits),
     workMax: requestWorkMs * NANOSECONDS_PER_MS,
     memoryMax: requestMemoryBytes,
     heldMax: Math.min(HELD_BYTES_MAX, HELD_PER_COMMIT * changeBytesMax()),

@@ -477,25 +477,23 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
 
   #answer(actor: ActorId, query: unknown, caller: Caller): unknown {
     const open = this.#actor(actor);
+    const { clock, limits, slices } = this.#environment;
+    const scope = new QueryScope(open, caller, clock, slices, limits.commit.request);
     try {
-      const answer = open.behaviour.query(
-        query as never,
-        new QueryScope(
-          open,
-          caller,
-          this.#environment.clock,
-          this.#environment.slices,
-          this.#environment.limits.commit.request,
-        ),
-      );
-      if (!(answer instanceof Promise)) return answer;
+      const answer = open.behaviour.query(query as never, scope);
+      if (!(answer instanceof Promise)) {
+        scope.end();
+        return answer;
+      }
       open.reads += 1;
       return answer
         .catch((error: unknown) => this.#refuse(actor, error))
         .finally(() => {
           open.reads -= 1;
+          scope.end();
         });
     } catch (error) {
+      scope.end();
       return this.#refuse(actor, error);
     }
   }

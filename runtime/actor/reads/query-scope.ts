@@ -48,7 +48,7 @@ export class QueryScope implements QueryContext, SliceOwner {
   }
 
   get budget(): RequestBudget {
-    this.#budget ??= new RequestBudget(this.#limits);
+    this.#budget ??= new RequestBudget(this.#limits, this.#limits?.pool);
     return this.#budget;
   }
 
@@ -103,6 +103,11 @@ export class QueryScope implements QueryContext, SliceOwner {
 
   get sliceKey(): string {
     return sliceKeyOf(this.caller);
+  }
+
+  /** Gives back the memory that the query has counted. To be called when it is answered. */
+  end(): void {
+    this.#budget?.close();
   }
 
   requireWaiting(): void {

@@ -56,19 +56,26 @@ export class ReplicaReads implements ReplicaSource {
   }
 
   query(actor: ActorId, query: unknown, caller: Caller): unknown {
+    let scope: QueryScope | undefined;
     try {
       const kept = this.#actor(actor);
       const { clock, slices, request } = this.#environment;
-      const scope = new QueryScope(kept, caller, clock, slices, request);
-      const answer = kept.behaviour.query(query as never, scope);
-      if (!(answer instanceof Promise)) return answer;
+      const asked = new QueryScope(kept, caller, clock, slices, request);
+      scope = asked;
+      const answer = kept.behaviour.query(query as never, asked);
+      if (!(answer instanceof Promise)) {
+        asked.end();
+        return answer;
+      }
       kept.reads += 1;
       return answer
         .catch((error: unknown) => this.#refuse(error))
         .finally(() => {
           kept.reads -= 1;
+          asked.end();
         });
     } catch (error) {
+      scope?.end();
       return this.#refuse(error);
     }
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { MemoryPool } from '#runtime/budget/memory-pool.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
@@ -32,5 +33,25 @@ describe('RequestBudget', () => {
     }
     budget.keep(1024 * 1024);
     expect(refusalOf(() => budget.keep(1))?.message).toMatch(/1 MiB of memory.*limit/);
+  });
+
+  it('of all requests together holds no more than the pool, and what an ended one held is free', () => {
+    const pool = new MemoryPool(1_000);
+    const [first, second] = [new RequestBudget(limits, pool), new RequestBudget(limits, pool)];
+    first.keep(600);
+    second.keep(300);
+    expect(refusalOf(() => second.keep(101))?.code).toBe('OVERLOADED');
+    expect([second.memory, pool.bytes]).toEqual([300, 900]);
+    second.keep(100);
+    second.free(250);
+    first.close();
+    expect(pool.bytes).toBe(150);
+    // What comes late counts nowhere.
+    first.free(600);
+    first.keep(500);
+    first.close();
+    expect(pool.bytes).toBe(150);
+    second.close();
+    expect(pool.bytes).toBe(0);
   });
 });

@@ -37,6 +37,7 @@ const slow = {
   setupFiles: ['test/support/seed-of-commit.ts'],
   // Crash loops beside this one may hold the disk for seconds at each flush.
   testTimeout: 900_000,
+  hookTimeout: 300_000,
 };
 
 const installPrograms = 'test/support/install-programs.ts';

@@ -46,6 +46,8 @@ beforeAll(async () => {
       GROVE_TEST_OLD_FILE: oldFile,
     }),
     preload: [join(import.meta.dirname, '../support/stale-local-reads.ts')],
+    // It changes a module of the program, which therefore has to be in a file of its own.
+    main: join(import.meta.dirname, '../../server/main.ts'),
   });
   expectStatus(await cluster.admin('POST', '/api/repositories', { repo_id: REPOSITORY }), 201);
   const open = { allowed_node_types: [], allowed_root_node_types: [] };

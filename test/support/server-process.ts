@@ -12,7 +12,7 @@ export interface ServerProcessOptions {
   /** Environment variables besides a port, the data folder and the admin password; undefined unsets one. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly args?: readonly string[];
-  /** The program; default: that of the product. */
+  /** The program; default: that of the product, in one file where there is such. */
   readonly main?: string;
   /** Working folder; default: that of temporary files. */
   readonly cwd?: string;
@@ -80,7 +80,11 @@ class ChildServer implements ServerProcess {
       ...options.env,
     };
     for (const [name, value] of Object.entries(env)) if (value === undefined) delete env[name];
-    const command = [process.execPath, options.main ?? mainFile, ...(options.args ?? [])];
+    const command = [
+      process.execPath,
+      options.main ?? process.env.GROVE_BUNDLED_MAIN ?? mainFile,
+      ...(options.args ?? []),
+    ];
     const limited = ['/bin/sh', '-c', `ulimit -n ${options.openFilesMax} && exec "$@"`, 'sh', ...command];
     const [program, ...args] = options.openFilesMax === undefined ? command : limited;
     this.#child = spawn(program as string, args, {

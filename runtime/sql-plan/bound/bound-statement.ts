@@ -130,10 +130,13 @@ export interface BoundAggregate {
   readonly filter: BoundExpression | undefined;
 }
 
-/** The edge of a frame; the distance is a constant. */
+/**
+ * The edge of a frame; the distance is a constant. Of ROWS it is a number of rows. Of RANGE it is what is added to the only
+ * key: a bigint to whole numbers, or as microseconds to times; a number to numbers, in binary64.
+ */
 export type BoundFrameEdge =
   | { readonly kind: 'unbounded-preceding' | 'unbounded-following' | 'current-row' }
-  | { readonly kind: 'preceding' | 'following'; readonly distance: number };
+  | { readonly kind: 'preceding' | 'following'; readonly distance: number | bigint };
 
 /** A call of a window function, or of an aggregate over a window. */
 export interface BoundWindow {

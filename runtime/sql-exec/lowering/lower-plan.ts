@@ -35,6 +35,7 @@ import { columnSlot, Layout, slotName } from './layout.ts';
 import { lowerAggregate, lowerWindow } from './lower-groups.ts';
 import { lowerJoin } from './lower-join.ts';
 import { lowerQuery, project } from './lower-query.ts';
+import { lowerSeries } from './lower-series.ts';
 import { lowerTable } from './lower-table.ts';
 import type { PhysicalPlan } from './physical-plan.ts';
 import { visibleRelations } from './plan-parts.ts';
@@ -61,6 +62,8 @@ export function lowerPlan(
       return lowerTable(context, plan, [], wish);
     case 'values':
       return lowerValues(context, plan);
+    case 'series':
+      return lowerSeries(context, plan);
     case 'filter':
       return lowerFilter(context, plan, wish);
     case 'project':

@@ -24,6 +24,7 @@ export function inputsOf(plan: LogicalPlan): readonly LogicalPlan[] {
     case 'nodes':
     case 'schema':
     case 'values':
+    case 'series':
     case 'common-table':
       return [];
     case 'join':
@@ -51,6 +52,8 @@ export function expressionsOf(plan: LogicalPlan): readonly BoundExpression[] {
       return [];
     case 'values':
       return plan.rows.flat();
+    case 'series':
+      return [plan.start, plan.stop, plan.step];
     case 'join':
       return plan.on === undefined ? [] : [plan.on];
     case 'filter':
@@ -82,6 +85,7 @@ export function visibleRelations(plan: LogicalPlan): readonly VisibleRelation[] 
     case 'nodes':
     case 'schema':
     case 'values':
+    case 'series':
     case 'common-table':
     case 'project':
     case 'aggregate':

@@ -210,6 +210,18 @@ export interface ValuesPlan {
   readonly columns: readonly RelationColumn[];
   readonly rows: readonly (readonly BoundExpression[])[];
 }
+/**
+ * Numbers or times from a start, in steps, as long as the stop is not passed: GENERATE_SERIES. The expressions have no columns;
+ * the step of times is an interval. Relation: the one column.
+ */
+export interface SeriesPlan {
+  readonly kind: 'series';
+  readonly relation: number;
+  readonly columns: readonly RelationColumn[];
+  readonly start: BoundExpression;
+  readonly stop: BoundExpression;
+  readonly step: BoundExpression;
+}
 /** The rows of a common table, which is run once. */
 export interface CommonTablePlan {
   readonly kind: 'common-table';
@@ -300,6 +312,7 @@ export type LogicalPlan =
   | NodesPlan
   | SchemaPlan
   | ValuesPlan
+  | SeriesPlan
   | CommonTablePlan
   | JoinPlan
   | FilterPlan

@@ -5,6 +5,9 @@ import { TextCache } from './text-cache.ts';
 import { tokenize } from './tokenize.ts';
 import { checkTreeDepth } from './tree-depth.ts';
 
+/** Tokens of a statement from which on its tree is checked in a step of its own. */
+const PAUSED_TOKENS = 1_000;
+
 /** One statement of a text. */
 export interface ParsedStatement {
   /** The whole text of the request: the spans of the tree are offsets in it. */
@@ -36,7 +39,7 @@ const known = new TextCache<readonly ParsedStatement[]>(
 
 /**
  * Reads a text of one or several statements with `;` between them. Empty ones are left out. It gives way between two
- * statements, so that a long text does not hold the event loop. The same trees may be given again for the same text.
+ * statements and within long ones, so that a long text does not hold the event loop. The same trees may be given again for the same text.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` with the place: bad syntax, no statement in it, or a bound of `tokenize`
  *   or `checkTreeDepth`
@@ -54,8 +57,13 @@ function* readStatements(text: string): Generator<undefined, readonly ParsedStat
   const parser = theGrammar();
   const statements: ParsedStatement[] = [];
   for (const piece of tokenize(text)) {
+    if (piece === undefined) {
+      yield;
+      continue;
+    }
     if (statements.length > 0) yield;
     const statement = parser.read(piece, text);
+    if (piece.tokens.length > PAUSED_TOKENS) yield;
     checkTreeDepth(statement, text);
     statements.push({ text, statement });
   }

@@ -187,8 +187,10 @@ export abstract class QueryGrammar extends SourceGrammar {
     this.AT_LEAST_ONE_SEP({
       SEP: comma,
       DEF: () => {
+        this.ACTION(() => this.takeConstantRows(rows));
         const row: Expression[] = [];
         this.CONSUME(leftParenthesis);
+        this.ACTION(() => this.takeConstants(row));
         this.AT_LEAST_ONE_SEP2({ SEP: comma, DEF: () => row.push(this.SUBRULE(this.expression)) });
         this.CONSUME(rightParenthesis);
         rows.push(row);

@@ -13,6 +13,7 @@ import {
   TEXT_LENGTH_MAX,
   TEXT_TOKENS_MAX,
 } from '#runtime/sql-syntax/tokenize.ts';
+import { RULE_TOKENS_MAX } from '#runtime/sql-syntax/grammar-base.ts';
 import { TREE_DEPTH_MAX } from '#runtime/sql-syntax/tree-depth.ts';
 import { transform } from '#runtime/sql-syntax/visitor.ts';
 import { withoutSpans } from './syntax-shape.ts';
@@ -86,7 +87,7 @@ describe('chains', () => {
   });
 
   test.each(['AND', 'OR'])('%s is balanced, so that its length does not matter', (operator) => {
-    const tree = parseStatement(chain(2_000, operator));
+    const tree = parseStatement(chain(400, operator));
     expect(withoutSpans(parseStatement(printStatement(tree)))).toEqual(withoutSpans(tree));
   });
 
@@ -107,19 +108,57 @@ describe('chains', () => {
 });
 
 describe('length', () => {
+  const selected = (count: number) => `SELECT ${Array(count).fill('a').join(',')}`;
+
   test('of one statement', () => {
-    const statement = (tokens: number) =>
-      `SELECT ${Array((tokens - 1) / 2 + 0.5)
-        .fill('a')
-        .join(',')}`;
-    expect(parseStatement(statement(STATEMENT_TOKENS_MAX)).kind).toBe('query-statement');
-    expect(() => parseStatement(`${statement(STATEMENT_TOKENS_MAX)} a`)).toThrow(
-      `Statement too long: more than ${STATEMENT_TOKENS_MAX} words and signs`,
+    expect(parseStatement(selected(RULE_TOKENS_MAX / 2)).kind).toBe('query-statement');
+    expect(() => parseStatement(`${selected(RULE_TOKENS_MAX / 2)} a`)).toThrow(
+      `Statement too long: more than ${RULE_TOKENS_MAX} words and signs besides the constants of lists. Pass long lists as a parameter: = ANY($1) (line 1, column ${RULE_TOKENS_MAX + 8})`,
     );
   });
 
+  test('of all of one statement', () => {
+    const list = (tokens: number) => `SELECT 1 IN (${'1,'.repeat((tokens - 6) / 2)}1)`;
+    expect(parseStatement(list(STATEMENT_TOKENS_MAX)).kind).toBe('query-statement');
+    expect(() => parseStatement(list(STATEMENT_TOKENS_MAX + 2))).toThrow(
+      `Statement too long: more than ${STATEMENT_TOKENS_MAX} words and signs. Pass long lists as a parameter: = ANY($1)`,
+    );
+  });
+
+  test.each([
+    ['texts', "'a'"],
+    ['numbers', '-1'],
+    ['parameters', '$1'],
+    ['casts', "'{}'::jsonb"],
+    ['NULL and booleans', 'NULL, TRUE, FALSE'],
+  ])('constants in lists do not count: %s', (_name, constant) => {
+    const list = Array(1_500).fill(constant).join(', ');
+    for (const text of [`SELECT a IN (${list})`, `SELECT ARRAY[${list}]`, `VALUES (${list})`]) {
+      expect(parseStatement(text).kind).toBe('query-statement');
+    }
+  });
+
+  test('nor do rows of them: an INSERT of a thousand rows of ten values', () => {
+    const row = `('/a', 't', '{"a":1}'::jsonb, 1, -2, $1, NULL, TRUE, 'x', 'y')`;
+    const statement = parseStatement(
+      `INSERT INTO t (a, b, c, d, e, f, g, h, i, j) VALUES ${Array(1_000).fill(row).join(', ')}`,
+    );
+    expect(statement).toMatchObject({ kind: 'insert', source: { body: { rows: { length: 1_000 } } } });
+  });
+
+  test.each([
+    ['+', 'a+'],
+    ['a comment', '/**/'],
+    ['a string', "''||"],
+  ])('a text of %s is refused before it is read', (_name, part) => {
+    const steps = parseStatementsInSteps(`SELECT 1${part.repeat(60_000)}`);
+    expect(() => {
+      while (steps.next().done !== true);
+    }).toThrow(/too long/);
+  });
+
   test('of a text of several statements', () => {
-    const statement = `SELECT ${'a,'.repeat(499)}a;`;
+    const statement = `${selected(500)};`;
     const count = Math.floor(TEXT_TOKENS_MAX / 1_000);
     expect(parseStatements(statement.repeat(count))).toHaveLength(count);
     expect(() => parseStatements(`${statement.repeat(count)}SELECT 1`)).toThrow(

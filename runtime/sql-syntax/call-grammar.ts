@@ -1,6 +1,6 @@
 import type { IToken, ParserMethod } from 'chevrotain';
 import { endOf, GrammarBase, nameOf, spanOf, textOf } from './grammar-base.ts';
-import { constantLength, constantRowLength, type LookAhead } from './listed-constants.ts';
+import { constantLength, type LookAhead } from './listed-constants.ts';
 import type {
   CallNode,
   Expression,
@@ -42,19 +42,28 @@ export abstract class CallGrammar extends GrammarBase {
     }
   }
 
-  /** Reads rows of constants while other rows follow, as {@link takeConstants} does. */
-  protected takeConstantRows(rows: Expression[][]): void {
-    for (;;) {
-      const rowLength = constantRowLength(this.#ahead);
-      if (rowLength === 0) return;
+  /**
+   * Reads rows of constants while other rows follow, as {@link takeConstants} does: what may follow the last row is known to the
+   * grammar.
+   *
+   * @param isFree as of `skipTokens`
+   */
+  protected takeConstantRows(rows: Expression[][], isFree: boolean): void {
+    while (this.LA(1).tokenType === leftParenthesis) {
       const row: Expression[] = [];
-      for (let at = 2; at <= rowLength; ) {
-        const length = constantLength(this.#ahead, at);
-        row.push(this.#listedConstant(at, length));
-        at += length + 1;
-      }
+      let distance = 2;
+      do {
+        const length = constantLength(this.#ahead, distance);
+        if (length === 0) return;
+        row.push(this.#listedConstant(distance, length));
+        distance += length + 1;
+      } while (this.LA(distance - 1).tokenType === comma);
+      const isWhole = this.LA(distance - 1).tokenType === rightParenthesis;
+      const isFollowed =
+        this.LA(distance).tokenType === comma && this.LA(distance + 1).tokenType === leftParenthesis;
+      if (!isWhole || !isFollowed) return;
       rows.push(row);
-      this.skipTokens(rowLength + 1);
+      this.skipTokens(distance, isFree);
     }
   }
 

@@ -5,7 +5,6 @@ import {
   dollarText,
   doubleColon,
   keywords,
-  leftParenthesis,
   minus,
   number,
   parameter,
@@ -49,23 +48,4 @@ export function constantLength(ahead: LookAhead, distance: number): number {
   }
   const { tokenType } = ahead(distance + length);
   return tokenType === comma || tokenType === rightParenthesis || tokenType === rightBracket ? length : 0;
-}
-
-/**
- * How many tokens a row of constants has, which begins with the next token; its parentheses count.
- *
- * @returns 0: no row of constants begins there, or no other row follows it
- */
-export function constantRowLength(ahead: LookAhead): number {
-  if (ahead(1).tokenType !== leftParenthesis) return 0;
-  let distance = 2;
-  for (;;) {
-    const length = constantLength(ahead, distance);
-    if (length === 0) return 0;
-    distance += length + 1;
-    if (ahead(distance - 1).tokenType === rightParenthesis) break;
-  }
-  // The last row is left to the grammar, which knows what may follow it.
-  const isFollowed = ahead(distance).tokenType === comma && ahead(distance + 1).tokenType === leftParenthesis;
-  return isFollowed ? distance - 1 : 0;
 }

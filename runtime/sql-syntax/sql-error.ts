@@ -72,6 +72,12 @@ export function sqlError(text: string, source: string, span: Pick<Span, 'start'>
   return invalid(message, { details: { line: place.line, column: place.column } });
 }
 
+/** The error for a statement of more than `most` tokens. @param start the offset of the first that is too many */
+export function statementTooLong(most: number, source: string, start: number): ServiceError {
+  const text = `Statement too long: more than ${most} words and signs. Pass long lists as a parameter: = ANY($1)`;
+  return sqlError(text, source, { start });
+}
+
 /** The offset of a place in a text: the inverse of {@link placeOf}. A place behind its line is the end of the line. */
 export function offsetOf(source: string, { column, line }: SourcePlace): number {
   let start = 0;

@@ -10,7 +10,7 @@ import {
   UNTERMINATED,
 } from './opaque-text.ts';
 import type { Span } from './nodes/syntax-nodes.ts';
-import { sqlError } from './sql-error.ts';
+import { sqlError, statementTooLong } from './sql-error.ts';
 import {
   keywordOf,
   keywords,
@@ -32,8 +32,8 @@ import {
 export const TEXT_LENGTH_MAX = 1_000_000;
 /**
  * Most words, numbers, strings and signs in one statement: an INSERT of 1,000 rows of ten values has 22,000, and
- * casts and signs count too. All of them but the constants of
- * lists are bounded more tightly, by `RULE_TOKENS_MAX`.
+ * casts and signs count too. All of them but the rows
+ * of constants of an INSERT are bounded more tightly, by `LIST_TOKENS_MAX` and `RULE_TOKENS_MAX`.
  */
 export const STATEMENT_TOKENS_MAX = 30_000;
 /**
@@ -46,6 +46,8 @@ export const NESTING_MAX = 100;
 
 /** Tokens that are made between two pauses: some milliseconds. */
 const STEP_TOKENS = 2_000;
+/** Tokens that are told apart further between two pauses. */
+const CLASSIFIED_TOKENS = 4_000;
 /** Characters that are looked through between two pauses, in UTF-16 units. */
 const STEP_LENGTH = 250_000;
 
@@ -182,8 +184,7 @@ function* cutIntoPieces(source: string): Generator<Piece | undefined> {
 function requireShort(count: number, uncut: number, total: number, source: string, start: number): void {
   if (count > STATEMENT_TOKENS_MAX || uncut > UNCUT_TOKENS_MAX) {
     const most = count > STATEMENT_TOKENS_MAX ? STATEMENT_TOKENS_MAX : UNCUT_TOKENS_MAX;
-    const text = `Statement too long: more than ${most} words and signs. Pass long lists as a parameter: = ANY($1)`;
-    throw sqlError(text, source, { start });
+    throw statementTooLong(most, source, start);
   }
   if (total > TEXT_TOKENS_MAX) {
     const text = `Text too long: more than ${TEXT_TOKENS_MAX} words and signs in all statements`;
@@ -217,11 +218,12 @@ export function* tokenize(source: string): Generator<TokenizedStatement | undefi
       yield undefined;
       continue;
     }
-    const isLong = read.length > STEP_TOKENS;
     const tokens = joinConditions(read, source);
     read = [];
-    for (const [index, token] of tokens.entries()) classify(token, tokens[index - 1], source);
-    if (isLong) yield undefined;
+    for (const [index, token] of tokens.entries()) {
+      classify(token, tokens[index - 1], source);
+      if (index % CLASSIFIED_TOKENS === CLASSIFIED_TOKENS - 1) yield undefined;
+    }
     yield { tokens, queryParentheses: findQueryParentheses(tokens, source) };
   }
 }

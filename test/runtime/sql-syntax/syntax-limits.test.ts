@@ -13,7 +13,7 @@ import {
   TEXT_LENGTH_MAX,
   TEXT_TOKENS_MAX,
 } from '#runtime/sql-syntax/tokenize.ts';
-import { RULE_TOKENS_MAX } from '#runtime/sql-syntax/grammar-base.ts';
+import { LIST_TOKENS_MAX, RULE_TOKENS_MAX } from '#runtime/sql-syntax/grammar-base.ts';
 import { TREE_DEPTH_MAX } from '#runtime/sql-syntax/tree-depth.ts';
 import { transform } from '#runtime/sql-syntax/visitor.ts';
 import { withoutSpans } from './syntax-shape.ts';
@@ -117,10 +117,24 @@ describe('length', () => {
     );
   });
 
-  test('of all of one statement', () => {
-    const list = (tokens: number) => `SELECT 1 IN (${'1,'.repeat((tokens - 6) / 2)}1)`;
-    expect(parseStatement(list(STATEMENT_TOKENS_MAX)).kind).toBe('query-statement');
-    expect(() => parseStatement(list(STATEMENT_TOKENS_MAX + 2))).toThrow(
+  test('of one statement with its lists', () => {
+    const list = (tokens: number) => `SELECT 1 IN (${'1,'.repeat(tokens / 2)}1)`;
+    expect(parseStatement(list(LIST_TOKENS_MAX)).kind).toBe('query-statement');
+    for (const text of [
+      list(LIST_TOKENS_MAX + 2),
+      `SELECT * FROM (VALUES ${'(1),'.repeat(LIST_TOKENS_MAX / 4 + 1)}(1)) t`,
+      `INSERT INTO t (a) SELECT * FROM (VALUES ${'(1),'.repeat(LIST_TOKENS_MAX / 4 + 1)}(1)) t`,
+    ]) {
+      expect(() => parseStatement(text)).toThrow(
+        `Statement too long: more than ${LIST_TOKENS_MAX} words and signs. Pass long lists as a parameter: = ANY($1)`,
+      );
+    }
+  });
+
+  test('of an INSERT with its rows', () => {
+    const insert = (tokens: number) => `INSERT INTO t (a) VALUES ${'(1),'.repeat((tokens - 10) / 4)}(1)`;
+    expect(parseStatement(insert(STATEMENT_TOKENS_MAX)).kind).toBe('insert');
+    expect(() => parseStatement(insert(STATEMENT_TOKENS_MAX + 4))).toThrow(
       `Statement too long: more than ${STATEMENT_TOKENS_MAX} words and signs. Pass long lists as a parameter: = ANY($1)`,
     );
   });

@@ -17,6 +17,7 @@ import type { ManagedBranchStatement, SqlSurface, StatementResult } from './sess
 import { oneRow, type SessionRows } from './session-rows.ts';
 import { type OpenTransaction, SessionState } from './session-state.ts';
 import { SessionVariables } from './session-variables.ts';
+import { readSettingsChange } from './settings-change.ts';
 import { classOf, isBulk, isRead, isWrite, ownBranch } from './statement-class.ts';
 import { errorOfStatement } from './statement-errors.ts';
 import type { NumberedStatement, SqlText } from './sql-text.ts';
@@ -154,6 +155,8 @@ export class SqlSession<Answer> {
         case 'show-branches':
         case 'change-branches':
           return ofRows(await this.#runOnBranches(text, numbered));
+        case 'change-settings':
+          return ofRows(await this.#changeSettings(text, statement));
         case 'read':
         case 'read-access':
           if (open !== undefined) return join(text, open, numbered, branch);
@@ -179,6 +182,15 @@ export class SqlSession<Answer> {
     }
     const given = { currentBranch: this.#state.branch, parameters, source };
     return await this.#surface.runOnBranches(statement as ManagedBranchStatement, given, index);
+  }
+
+  async #changeSettings({ parameters, source }: SqlText, statement: Statement): Promise<SessionRows> {
+    const { change, column, span } = readSettingsChange(statement, parameters, source);
+    if (this.#state.transaction !== undefined) {
+      const message = `${change.name} cannot be part of a transaction. Use COMMIT or ROLLBACK first.`;
+      throw sqlError(message, source, span);
+    }
+    return oneRow({ [column]: await this.#surface.changeSettings(change) });
   }
 
   async #runOwn(text: SqlText, statement: OwnStatement, index: number): Promise<SessionRows> {

@@ -1,3 +1,5 @@
+import type { BoundConstant } from './bound/bound-statement.ts';
+import type { AuthAnswers } from './auth-functions.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 
 /** The caller of a statement, for the functions about it. @see docs/interface/sql-access.md#functions */
@@ -25,12 +27,18 @@ export interface StatementScope {
   workspaceNamed(name: string, isBare: boolean): string | undefined;
   /** Values of `$1`, `$2` and so on. */
   readonly parameters: readonly JsonValue[];
+  /**
+   * A parameter whose value binding need not look at, for statements that are kept. Absent, and undefined: {@link parameters} has it.
+   */
+  openParameter?(index: number): BoundConstant | undefined;
   /** The moment of the statement, in microseconds since 1970: NOW() is constant within it. */
   readonly nowMicroseconds: bigint;
   /** CURRENT_USER(). */
   readonly user: string;
   /** Undefined: the functions about the caller are not available. */
   readonly caller?: StatementCaller;
+  /** Answers of the functions about how people authenticate; undefined: they are not available. */
+  readonly auth?: AuthAnswers;
   /** CURRENT_BRANCH(), and the column `__branch` without a condition on it. */
   readonly branch: string;
   /** VERSION(). */

@@ -11,7 +11,10 @@ import type {
   ManagedBranchStatement,
   SqlSurface,
 } from '#protocols/sql/session-ports.ts';
-import type { BulkStatements } from './ports.ts';
+import { callsAuthFunctions } from './auth-answers.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { SettingsChange } from '#protocols/sql/settings-change.ts';
+import type { AuthFunctions, BulkStatements } from './ports.ts';
 import type { SessionRows } from '#protocols/sql/session-rows.ts';
 import { runBranchStatement } from './branches/run-branch-statement.ts';
 import type { Delivery } from '#runtime/actor/ports.ts';
@@ -32,6 +35,7 @@ import { afterwards, type Soon } from '#runtime/base/event-loop/soon.ts';
 
 /** Dependencies of the routes of SQL. */
 export interface SqlContext extends BranchesContext, DefinitionsContext {
+  readonly authFunctions: AuthFunctions;
   readonly bulk: BulkStatements;
 }
 
@@ -86,6 +90,13 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
   }
 
   read(branch: string, query: RunSql, isShown: boolean): Soon<HttpReply> {
+    // For a caller without access a query has no rows, whatever it is.
+    if (!callsAuthFunctions(query) || isHiddenFrom(this.#request)) return this.#ask(branch, query, isShown);
+    const answers = this.#context.authFunctions.answers(this.#request, query);
+    return answers.then((auth) => this.#ask(branch, { ...query, auth }, isShown));
+  }
+
+  #ask(branch: string, query: RunSql, isShown: boolean): Soon<HttpReply> {
     const found = likelyBranchNamed(this.#context, this.#request, branch, 'read', this.#consistency);
     const reply = afterwards(found, (known) =>
       askBranch(this.#context, this.#request, known, query, this.#caller, replyOf),
@@ -115,6 +126,11 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
     const found = await this.#find(branch, 'write');
     const submitted = { ...statement, repository: found.repository, branch: found };
     return await this.#context.bulk.enqueue(submitted, this.#deliveryOf(step));
+  }
+
+  async changeSettings(change: SettingsChange): Promise<JsonValue> {
+    this.requireWriter();
+    return await this.#context.authFunctions.change(this.#request, change);
   }
 
   async runOnBranches(

@@ -5,6 +5,9 @@ import { sliceOwner } from '#runtime/commit/waiting-caller.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import { SqlSession } from '#protocols/sql/sql-session.ts';
 import { readText, type SqlText } from '#protocols/sql/sql-text.ts';
+import { settingsCallOf } from '#protocols/sql/settings-change.ts';
+import { invalid } from '#runtime/errors/service-error.ts';
+import { singleHeader } from '../single-header.ts';
 import { isRead } from '#protocols/sql/statement-class.ts';
 import { branchNameOf } from '../access/branch-access.ts';
 import { isHiddenFrom } from '../access/hidden-branch.ts';
@@ -64,6 +67,7 @@ function runStatements(
   text: SqlText,
   startedMs: number,
 ): Soon<HttpReply> {
+  refuseKeyWithSecrets(request, text);
   const isReading = text.statements.every(({ statement }) => isRead(statement));
   const surface = new RestSqlSurface(context, request, !isReading);
   const session = new SqlSession(surface, branchNameOf(request));
@@ -71,6 +75,18 @@ function runStatements(
     const reply = replyOfResult(result, surface.revision, context.clock.monotonicMs() - startedMs);
     return isReading ? { ...reply, isOfRead: true } : reply;
   });
+}
+
+/**
+ * Settings may have secrets, and the hash of a request that is kept with its key would be one of them that is quick to compute.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+function refuseKeyWithSecrets(request: RestRequest, { statements }: SqlText): void {
+  const header = 'Idempotency-Key';
+  if (singleHeader(request, header) === undefined) return;
+  if (statements.some(({ statement }) => settingsCallOf(statement) !== undefined))
+    throw invalid(`A request that changes settings takes no ${header}`, { field: header });
 }
 
 function runUnread(

@@ -2,7 +2,9 @@ import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { CallNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { aggregateNames, isAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
 import { functionNames, resolveFunction } from '#runtime/sql-values/functions/function-catalog.ts';
+import { AUTH_SETTINGS, settingsChangeArguments } from '../../auth-functions.ts';
 import type { BoundExpression } from '../../bound/bound-statement.ts';
+import { authSettings } from '../queries/auth-rows.ts';
 import { suggestion } from '../scopes/name-suggestions.ts';
 import { bindAggregate } from './aggregate-binder.ts';
 import type { ExpressionContext } from './expression-context.ts';
@@ -44,12 +46,17 @@ export function bindCall(node: CallNode, context: ExpressionContext): BoundExpre
       requireCount(node, 2, 2, context);
       return nullIf(bound[0]!, bound[1]!, node.span, typing);
     }
+    case AUTH_SETTINGS:
+      requireCount(node, 0, 0, context);
+      return authSettings(node, binding);
     case 'SVC_AUTH_HAS_PERMISSION': {
       requireCount(node, 2, 2, context);
       const scalar = binding.at(node.span, () => permissionFunction(binding.scope));
       return typing.call(scalar, bound, node.span);
     }
     default: {
+      if (settingsChangeArguments(name) !== undefined)
+        throw binding.error(`${name} changes settings, so it stands alone: SELECT ${name}(…)`, node.span);
       const { scalar, args } = typing.resolve(bound, node.span, (types) =>
         found(name, () => resolveFunction(name, types)),
       );

@@ -2,8 +2,10 @@ import type { FunctionTableNode } from '#runtime/sql-syntax/nodes/syntax-nodes.t
 import type { SqlType, SqlTypeName } from '#runtime/sql-values/sql-type.ts';
 import { bigintType, intervalType, intType, timestamptzType } from '#runtime/sql-values/types/basic-types.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
+import { authTableNames, isAuthTable } from '../../auth-functions.ts';
 import type { BoundExpression, LogicalPlan } from '../../bound/bound-statement.ts';
 import { constantOf, wrongArgumentCount } from '../expressions/typing.ts';
+import { authRows } from './auth-rows.ts';
 import { NameScope, type NamedRelation } from '../scopes/name-scope.ts';
 import { suggestion } from '../scopes/name-suggestions.ts';
 import { expressionContext, type QueryContext } from './query-context.ts';
@@ -35,9 +37,9 @@ export function bindFunctionTable(
   context: QueryContext,
 ): FunctionRelation {
   const { binding } = context;
-  const bindFunction = Object.hasOwn(functions, node.name) ? functions[node.name] : undefined;
+  const bindFunction = functionNamed(node.name);
   if (bindFunction === undefined) {
-    const similar = suggestion(node.name, Object.keys(functions));
+    const similar = suggestion(node.name, [...Object.keys(functions), ...authTableNames]);
     throw binding.error(`Function not found in FROM: ${node.name}${similar}`, node.span);
   }
   const around = new NameScope(before, context.outer);
@@ -45,6 +47,11 @@ export function bindFunctionTable(
   const expressions = expressionContext(context, scope, 'the arguments of a function in FROM');
   const args = node.args.map((argument) => expressions.bind(argument, expressions));
   return bindFunction(node, args, context);
+}
+
+function functionNamed(name: string): BindFunction | undefined {
+  if (isAuthTable(name)) return (node, args, context) => authRows(node, name, args, context);
+  return Object.hasOwn(functions, name) ? functions[name] : undefined;
 }
 
 /** GENERATE_SERIES(start, stop [, step]), over numbers or times. */

@@ -1,6 +1,7 @@
 import type { AggregateFunction, ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
+import type { OpenValue } from './open-value.ts';
 
 // Expressions and plans are in one file, because they are made of each other: a query may be a value of an expression.
 
@@ -11,6 +12,8 @@ export interface BoundConstant {
   readonly value: SqlValue;
   /** Whether it is a parameter of type `unknown`: its text may become anything. */
   readonly isParameter?: true;
+  /** While a statement is bound that is to be kept: the value that binding does not look at. */
+  readonly open?: OpenValue;
 }
 /** A column of a relation, see {@link LogicalPlan}. */
 export interface BoundColumn {

@@ -16,6 +16,7 @@ import {
 import { commonType, sameType } from '#runtime/sql-values/types/common-type.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
 import type { BoundConstant, BoundExpression } from '../../bound/bound-statement.ts';
+import { isNull, type OpenValue, openConstant } from '../../bound/open-value.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 import { evaluated, folded, isCheap } from './folding.ts';
 
@@ -117,7 +118,7 @@ export class Typing {
   coerce(expression: BoundExpression, type: SqlType, span: Span): BoundExpression {
     if (sameType(expression.type, type)) return expression;
     if (expression.kind === 'constant') {
-      if (expression.value === null) return { kind: 'constant', type, value: null };
+      if (isNull(expression)) return { kind: 'constant', type, value: null };
       if (expression.type.name === 'unknown') return this.#read(expression, type, span);
     }
     const scalar = implicitCast(expression.type, type);
@@ -132,7 +133,7 @@ export class Typing {
   cast(expression: BoundExpression, type: SqlType, span: Span): BoundExpression {
     if (sameType(expression.type, type)) return expression;
     if (expression.kind === 'constant') {
-      if (expression.value === null) return { kind: 'constant', type, value: null };
+      if (isNull(expression)) return { kind: 'constant', type, value: null };
       if (expression.type.name === 'unknown') return this.#read(expression, type, span);
     }
     const scalar = resolveCast(expression.type, type);
@@ -167,11 +168,17 @@ export class Typing {
 
   /** Reads a literal or a parameter, whose type was open, as a type. */
   #read(constant: BoundConstant, type: SqlType, span: Span): BoundExpression {
-    const { value } = constant;
-    if (type.name === 'unknown' || type.name === 'text') return { ...constant, type };
+    const { open } = constant;
+    if (type.name === 'unknown' || type.name === 'text')
+      return open === undefined
+        ? { ...constant, type }
+        : openConstant(type, open, constant.isParameter === true);
     const scalar = resolveCast(unknownType, type) ?? resolveCast(textType, type);
     if (scalar === undefined)
       throw this.#binding.error(`Type mismatch: expected ${typeText(type)}, got TEXT`, span);
+    const kept = open && this.#readOpen(open, scalar, type, span);
+    if (kept !== undefined) return kept;
+    const { value } = constant;
     if (isCheap(scalar, [value])) {
       const read = this.#binding.at(span, () => evaluated(scalar, [value]));
       return { kind: 'constant', type, value: read };
@@ -180,9 +187,20 @@ export class Typing {
     return { kind: 'call', type, function: scalar, args: [text] };
   }
 
+  /** As {@link Typing.#read}, without looking at the value. @returns undefined: that has to be looked at */
+  #readOpen(open: OpenValue, scalar: ScalarFunction, type: SqlType, span: Span): BoundExpression | undefined {
+    const read = this.#binding.at(span, () => open.after(cheapCast(scalar)));
+    return read && openConstant(type, read, false);
+  }
+
   #castBy(scalar: ScalarFunction, expression: BoundExpression, type: SqlType): BoundExpression {
     return folded({ kind: 'call', type, function: scalar, args: [expression] });
   }
+}
+
+/** A cast of values for which it is cheap; of others it makes NULL, so that they are looked at. */
+function cheapCast(scalar: ScalarFunction): (value: SqlValue) => SqlValue {
+  return (value) => (isCheap(scalar, [value]) ? evaluated(scalar, [value]) : null);
 }
 
 /** Whether an expression may still become anything: an untyped NULL, or a text that was given as a parameter. */
@@ -190,7 +208,7 @@ function isOpen(expression: BoundExpression): boolean {
   if (expression.kind !== 'constant') return false;
   const isUntyped = expression.type.name === 'unknown';
   return isUntyped
-    ? expression.value === null || expression.isParameter === true
+    ? expression.isParameter === true || isNull(expression)
     : expression !== reopened(expression);
 }
 
@@ -201,8 +219,10 @@ function typesOf(expressions: readonly BoundExpression[]): readonly SqlType[] {
 /** A parameter with a type of its own as one whose type is open; everything else as it is. */
 function reopened(expression: BoundExpression): BoundExpression {
   if (expression.kind !== 'constant' || expression.isParameter !== true) return expression;
-  const { type, value } = expression;
-  if (value === null || type.name === 'unknown' || sameType(type, jsonbType)) return expression;
+  const { type } = expression;
+  if (type.name === 'unknown' || sameType(type, jsonbType)) return expression;
+  const { value } = expression;
+  if (value === null) return expression;
   return { ...expression, type: unknownType, value: toText(value, type) };
 }
 

@@ -8,6 +8,7 @@ import type {
   UseBranchStatement,
 } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
 import { afterwards, type Soon } from '#runtime/base/event-loop/soon.ts';
 import { enqueueStatement } from './bulk-statement.ts';
@@ -22,6 +23,9 @@ import { classOf, isBulk, isRead, isWrite, ownBranch } from './statement-class.t
 import { errorOfStatement } from './statement-errors.ts';
 import type { NumberedStatement, SqlText } from './sql-text.ts';
 import { TextPart } from './text-part.ts';
+
+/** As PostgreSQL says it. */
+const abortedText = 'current transaction is aborted, commands ignored until end of transaction block';
 
 /** A statement that only the session itself answers. */
 type OwnStatement =
@@ -46,6 +50,8 @@ export class SqlSession<Answer> {
   readonly #surface: SqlSurface<Answer>;
   readonly #state: SessionState;
   readonly #variables = new SessionVariables();
+  /** Whether the session goes on behind a text: its errors then abort a transaction instead of ending it. */
+  #isLasting = false;
 
   /** @param branch the branch that the session begins with */
   constructor(surface: SqlSurface<Answer>, branch: string) {
@@ -76,14 +82,33 @@ export class SqlSession<Answer> {
    * Runs a text of a session that goes on behind it, and gives the result of each statement. A transaction stays open until a later
    * text ends it. The result of a statement within one is that of trying all its statements so far.
    *
-   * @throws {ServiceError} as {@link SqlSession.runRequest}. A transaction is discarded then; the session can be used again
+   * @throws {ServiceError} as {@link SqlSession.runRequest}. An open transaction is aborted then, as in PostgreSQL: each statement is
+   *   refused with `TRANSACTION_ABORTED` until COMMIT or ROLLBACK, which both undo it
    */
   async *run(text: SqlText): AsyncGenerator<StatementResult<Answer>, void> {
-    this.#admit(text);
-    for (const numbered of text.statements) {
-      this.#surface.checkWaiting();
-      yield (await this.#runGroup(text, [numbered], true)) ?? (await this.#tryLast(text, numbered));
+    this.#isLasting = true;
+    try {
+      this.#admit(text);
+      for (const numbered of text.statements) {
+        this.#surface.checkWaiting();
+        this.#requireSound(text, numbered);
+        yield (await this.#runGroup(text, [numbered], true)) ?? (await this.#tryLast(text, numbered));
+      }
+    } catch (error) {
+      this.abort();
+      throw error;
     }
+  }
+
+  /** Aborts the open transaction: for an error behind which it cannot go on, such as one of reading a text. */
+  abort(): void {
+    this.#state.abort();
+  }
+
+  /** @throws {ServiceError} `TRANSACTION_ABORTED` for a statement that does not end the aborted transaction */
+  #requireSound(text: SqlText, { index, statement: { kind } }: NumberedStatement): void {
+    if (!this.#state.isAborted || kind === 'commit' || kind === 'rollback') return;
+    throw errorOfStatement(new ServiceError('TRANSACTION_ABORTED', abortedText), text, undefined, index);
   }
 
   /** The result of the last statement of the open transaction. */
@@ -239,6 +264,7 @@ export class SqlSession<Answer> {
   }
 
   async #commit(text: SqlText, statement: CommitStatement, index: number): Promise<SessionRows> {
+    if (this.#state.isAborted) return this.#endAborted();
     const [open, commit] = await this.#about(text, undefined, index, () => {
       const taken = this.#state.take(text, statement.span, 'commit');
       return [taken, commitInfo(text, statement)] as const;
@@ -248,8 +274,15 @@ export class SqlSession<Answer> {
   }
 
   async #rollBack(text: SqlText, { span }: Statement, index: number): Promise<SessionRows> {
+    if (this.#state.isAborted) return this.#endAborted();
     const open = await this.#about(text, undefined, index, () => this.#state.take(text, span, 'roll back'));
     await this.#end(text, open, 'undone', index, false);
+    return oneRow({ message: 'Transaction rolled back' });
+  }
+
+  /** Ends the aborted transaction: what it would have done is not tried again. */
+  #endAborted(): SessionRows {
+    this.#state.discard();
     return oneRow({ message: 'Transaction rolled back' });
   }
 
@@ -280,7 +313,7 @@ export class SqlSession<Answer> {
     });
   }
 
-  /** Does something for statements: its errors discard the transaction, and say what they are about. */
+  /** Does something for statements: its errors end or abort the transaction, and say what they are about. */
   async #about<T>(
     text: SqlText,
     part: TextPart | undefined,
@@ -290,7 +323,7 @@ export class SqlSession<Answer> {
     try {
       return await work();
     } catch (error) {
-      this.#state.discard();
+      if (!this.#isLasting) this.#state.discard();
       throw errorOfStatement(error, text, part, index);
     }
   }

@@ -43,8 +43,8 @@ export interface SqlContext extends BranchesContext, DefinitionsContext {
 const mayIndex = /\b(?:nodetype|mixin)\b/i;
 
 /**
- * Runs the statements of one request. Each command has an idempotency key of its own, made of that of the request and the number of
- * its statement: a repetition of the request finds the outcomes of those that were done, and does the others.
+ * Runs the statements of one request. Each command has an idempotency key of its own, made of that of the request and its number among
+ * the commands: a repetition of the request finds the outcomes of those that were done, and does the others.
  */
 export class RestSqlSurface implements SqlSurface<HttpReply> {
   readonly #context: SqlContext;
@@ -54,6 +54,8 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
   readonly #writer: Caller;
   readonly #consistency: ReadConsistency | undefined;
   #delivery: Delivery | undefined;
+  /** Number of each step among those that write, in their order. */
+  readonly #writes = new Map<number, number>();
   #revision: string | undefined;
 
   /**
@@ -173,13 +175,16 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
     this.#delivery ??= deliveryOf(this.#request, this.#writer);
     const { caller, idempotency } = this.#delivery;
     if (idempotency === undefined) return { caller };
-    return { caller, idempotency: { ...idempotency, key: keyOfStep(idempotency.key, step) } };
+    // The first write of each request with a key has the same one, so that another text is noticed, whatever stands before its writes.
+    const number = this.#writes.get(step) ?? this.#writes.size;
+    this.#writes.set(step, number);
+    return { caller, idempotency: { ...idempotency, key: keyOfWrite(idempotency.key, number) } };
   }
 }
 
 /** A key that no client can send, because it has a character that is not printable. */
-function keyOfStep(key: string, step: number): string {
-  return `\u0001${step}:${key}`;
+function keyOfWrite(key: string, number: number): string {
+  return `\u0001${number}:${key}`;
 }
 
 /** Reads an answer that nobody sees: its last row may fail. */

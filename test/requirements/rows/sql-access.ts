@@ -20,4 +20,5 @@ export const sqlAccessRows: readonly Requirement[] = [
   { id: 'SQLACC-015', section: 'docs/interface/sql-access.md#settings-of-the-tenant', status: 'verified', theme: 'sql', behaviour: 'A function that changes settings stands alone in its statement, outside transactions and without `Idempotency-Key`' },
   { id: 'SQLACC-016', section: 'docs/interface/sql-access.md#settings-of-the-tenant', status: 'verified', theme: 'sql', behaviour: '`SVC_AUTH_IDENTITIES`, `SVC_AUTH_SESSIONS` and `SVC_AUTH_ACCESS_REQUESTS` in FROM answer what the routes answer, in queries only' },
   { id: 'SQLACC-017', section: 'docs/interface/sql-access.md#settings-of-the-tenant', status: 'verified', theme: 'sql', behaviour: 'The functions about settings, people, sessions and access requests are for the callers of the routes; everybody reads their own sessions' },
+  { id: 'SQLACC-018', section: 'docs/interface/sql-access.md#roles-and-groups', status: 'verified', theme: 'sql', behaviour: 'CREATE ROLE, GROUP and USER and ALTER SECURITY CONFIG make the folder of the new node where it is missing' },
 ];

@@ -137,8 +137,8 @@ export const sqlSessionGuards: readonly GuardMutant[] = [
   {
     guard: 'each command of a request has a key of its own',
     file: 'protocols/rest/sql/rest-surface.ts',
-    from: 'key: keyOfStep(idempotency.key, step)',
-    to: 'key: keyOfStep(idempotency.key, Math.min(step, 0))',
+    from: 'key: keyOfWrite(idempotency.key, number)',
+    to: 'key: keyOfWrite(idempotency.key, Math.min(number, 0))',
     tests: requestTests,
     only: 'takes effect once',
   },

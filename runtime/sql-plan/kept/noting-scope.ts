@@ -22,9 +22,9 @@ export interface Noted {
 
 /**
  * The scope of a statement while it is bound, which notes what binding asks. Nothing has to know what a bound statement depends on:
- * binding learns everything through its scope.
+ * binding learns everything through its scope. All of a scope is required here, so that whatever is added to it is noted too.
  */
-export class NotingScope implements StatementScope {
+export class NotingScope implements Required<StatementScope> {
   #asked: StatementScope | undefined;
   readonly #facts: ((scope: StatementScope) => boolean)[] = [];
   readonly #kinds = new Map<number, string>();

@@ -57,12 +57,17 @@ export class Typing {
   findOperator(operator: string, args: readonly BoundExpression[], span: Span): Resolved<ScalarFunction> {
     const find = (types: readonly SqlType[]): ScalarFunction => resolveOperator(operator, types);
     if (!args.some(isOpen)) return this.resolve(args, span, find);
-    const open = args.map(reopened);
-    const known = open.find((argument) => !isOpen(argument))?.type ?? doubleType;
     const attempts = [
-      { args, types: typesOf(args) },
-      { args: open, types: typesOf(open) },
-      { args: open, types: open.map((argument) => (isOpen(argument) ? known : argument.type)) },
+      () => ({ args, types: typesOf(args) }),
+      () => {
+        const open = args.map(reopened);
+        return { args: open, types: typesOf(open) };
+      },
+      () => {
+        const open = args.map(reopened);
+        const known = open.find((argument) => !isOpen(argument))?.type ?? doubleType;
+        return { args: open, types: open.map((argument) => (isOpen(argument) ? known : argument.type)) };
+      },
     ];
     // A refusal costs more than all else here, and a long list of conditions would repeat it.
     const shape = args.map((argument) => `${isOpen(argument) ? 'open ' : ''}${typeText(argument.type)}`);
@@ -72,10 +77,11 @@ export class Typing {
       let refusal: unknown;
       for (const [index, attempt] of attempts.entries()) {
         if (index < start) continue;
+        const { args: taken, types } = attempt();
         try {
-          const scalar = find(attempt.types);
+          const scalar = find(types);
           this.#attempts.set(key, index);
-          return { scalar, args: attempt.args };
+          return { scalar, args: taken };
         } catch (error) {
           // The first one is about what was written.
           refusal ??= error;
@@ -183,7 +189,13 @@ export class Typing {
       const read = this.#binding.at(span, () => evaluated(scalar, [value]));
       return { kind: 'constant', type, value: read };
     }
-    const text: BoundConstant = { ...constant, type: scalar.parameters[0] ?? textType };
+    const { isParameter } = constant;
+    const text: BoundConstant = {
+      kind: 'constant',
+      type: scalar.parameters[0] ?? textType,
+      value,
+      ...(isParameter === true ? { isParameter } : {}),
+    };
     return { kind: 'call', type, function: scalar, args: [text] };
   }
 
@@ -207,23 +219,29 @@ function cheapCast(scalar: ScalarFunction): (value: SqlValue) => SqlValue {
 function isOpen(expression: BoundExpression): boolean {
   if (expression.kind !== 'constant') return false;
   const isUntyped = expression.type.name === 'unknown';
-  return isUntyped
-    ? expression.isParameter === true || isNull(expression)
-    : expression !== reopened(expression);
+  return isUntyped ? expression.isParameter === true || isNull(expression) : mayReopen(expression);
 }
 
 function typesOf(expressions: readonly BoundExpression[]): readonly SqlType[] {
   return expressions.map(({ type }) => type);
 }
 
+/** Whether a constant is a parameter with a type of its own that may also be read as a text. */
+function mayReopen(constant: BoundConstant): boolean {
+  const { isParameter, type } = constant;
+  return isParameter === true && type.name !== 'unknown' && !sameType(type, jsonbType) && !isNull(constant);
+}
+
 /** A parameter with a type of its own as one whose type is open; everything else as it is. */
 function reopened(expression: BoundExpression): BoundExpression {
-  if (expression.kind !== 'constant' || expression.isParameter !== true) return expression;
-  const { type } = expression;
-  if (type.name === 'unknown' || sameType(type, jsonbType)) return expression;
-  const { value } = expression;
-  if (value === null) return expression;
-  return { ...expression, type: unknownType, value: toText(value, type) };
+  if (expression.kind !== 'constant' || !mayReopen(expression)) return expression;
+  // Not an open value any more: it is another one, in which the value has a part.
+  return {
+    kind: 'constant',
+    type: unknownType,
+    value: toText(expression.value, expression.type),
+    isParameter: true,
+  };
 }
 
 /** A constant of a known type. */

@@ -348,7 +348,8 @@ describe('UPDATE of one node', () => {
     ["path = '/'", "Node at path '/' not found"],
     ["id = 'zz'", "Node with id 'zz' not found"],
     ["id = '/'", "Node with id '/' not found"],
-    ['id = NULL', "Node with id 'NULL' not found"],
+    ['id = NULL', 'No node has NULL as its id'],
+    ['path = NULL', 'No node has NULL as its path'],
   ])('of a node that is not there fails: %s [SQL-041]', async (condition, message) => {
     await refuses(`UPDATE 'content' SET name = 'n2' WHERE ${condition}`, { code: 'NODE_NOT_FOUND', message });
   });

@@ -160,6 +160,7 @@ async function recordChange(
         ? { identity_id: principal.identityId, identity_email: principal.email }
         : {}),
     },
+    ...(principal.kind === 'identity' ? { identityId: principal.identityId } : {}),
   };
   await router.command(actorId(tenant, 'tenant'), command, { caller: administrativeCaller(request) });
 }

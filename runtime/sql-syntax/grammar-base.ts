@@ -120,7 +120,8 @@ export abstract class GrammarBase extends EmbeddedActionsParser {
   protected skipTokens(count: number, isFree = false): void {
     this.#ruleTokens -= count;
     if (!isFree) this.#listTokens += count;
-    if (this.#listTokens > LIST_TOKENS_MAX) throw statementTooLong(LIST_TOKENS_MAX, this.#source, this.nextStart);
+    if (this.#listTokens > LIST_TOKENS_MAX)
+      throw statementTooLong(LIST_TOKENS_MAX, this.#source, this.nextStart);
     for (let skipped = 0; skipped < count; skipped += 1) this.SKIP_TOKEN();
   }
 

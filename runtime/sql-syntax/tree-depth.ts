@@ -25,7 +25,8 @@ export function checkTreeDepth(statement: Statement, source: string): void {
     const next: SyntaxNode[] = [];
     for (const node of level) {
       // Lists may have thousands of constants, which have no children. Only those at the bound matter.
-      for (const child of childrenOf(node)) if (!isConstant(child) || depth >= TREE_DEPTH_MAX) next.push(child);
+      for (const child of childrenOf(node))
+        if (!isConstant(child) || depth >= TREE_DEPTH_MAX) next.push(child);
     }
     level = next;
   }

@@ -8,7 +8,7 @@ import { workloadCount } from '#test/support/workload-count.ts';
 import { fillJoinTables, joinTables, joinTypes, RandomJoins } from './random-joins.ts';
 
 const SEED = 20_261_128;
-const QUERIES = workloadCount(1_200);
+const QUERIES = workloadCount(400);
 
 /** Rows above which an answer is not compared. */
 const ROWS_MAX = 20_000;

@@ -82,6 +82,8 @@ export const sqlStatementsRows: readonly Requirement[] = [
   { id: 'SQL-082', section: 'docs/interface/sql-schema.md#altering-and-dropping', status: 'verified', theme: 'sql', behaviour: 'DROP leaves nodes as they are; IF EXISTS of a missing definition succeeds and makes no revision' },
   { id: 'SQL-083', section: 'docs/interface/sql-schema.md#statements-of-the-schema', status: 'verified', theme: 'sql', behaviour: 'Definitions and nodes of them are written in one transaction as one revision, or nothing of them is' },
   { id: 'SQL-084', section: 'docs/interface/sql-schema.md#statements-of-the-schema', status: 'verified', theme: 'sql', behaviour: 'Only administrators of the tenant may create, alter and drop definitions' },
+  { id: 'SQL-143', section: 'docs/interface/sql.md#plans', status: 'verified', theme: 'sql', behaviour: 'A join, and a condition on the values of a subquery, look rows up by keys where these are few; EXPLAIN ANALYZE shows how many were looked up' },
+  { id: 'SQL-144', section: 'docs/interface/sql.md#plans', status: 'verified', theme: 'sql', behaviour: 'A join has the same rows however it is made, and no others than the caller may read at the revision that is read' },
   { id: 'SQLPAGE-001', section: 'docs/interface/sql.md#pages-of-rows', status: 'verified', theme: 'sql', behaviour: '`LIMIT n OFFSET m` pages by offset' },
   { id: 'SQLPAGE-002', section: 'docs/interface/sql.md#pages-of-rows', status: 'verified', theme: 'sql', behaviour: 'Keyset paging over path, created_at, updated_at or `properties->>\'k\'` yields every row once' },
   { id: 'SQLPAGE-003', section: 'docs/interface/sql.md#statements', status: 'verified', theme: 'sql', behaviour: 'Row-value comparison `(a, b) < ($1, $2)` is rejected at analysis' },

@@ -210,8 +210,29 @@ export const sqlGuards: readonly GuardMutant[] = [
   {
     guard: 'a statement has a bound of tokens',
     file: 'runtime/sql-syntax/tokenize.ts',
-    from: 'count > STATEMENT_TOKENS_MAX || total',
-    to: 'total',
+    from: 'if (count > STATEMENT_TOKENS_MAX || uncut > UNCUT_TOKENS_MAX) {',
+    to: 'if (uncut > UNCUT_TOKENS_MAX) {',
+    tests: syntaxTests,
+  },
+  {
+    guard: 'rules read a bounded part of a statement, because they cannot pause',
+    file: 'runtime/sql-syntax/grammar-base.ts',
+    from: 'if (this.#ruleTokens > RULE_TOKENS_MAX) {',
+    to: 'if (false) {',
+    tests: syntaxTests,
+  },
+  {
+    guard: 'the constants of lists of a statement are bounded',
+    file: 'runtime/sql-syntax/grammar-base.ts',
+    from: 'if (this.#listTokens > LIST_TOKENS_MAX)',
+    to: 'if (false)',
+    tests: syntaxTests,
+  },
+  {
+    guard: 'a text is cut for the lexer where no list is',
+    file: 'runtime/sql-syntax/tokenize.ts',
+    from: 'if (uncut >= STEP_TOKENS && hasToken && isCut(source, at)) {',
+    to: 'if (false) {',
     tests: syntaxTests,
   },
   {

@@ -19,10 +19,10 @@ export const SELECTS_MAX = 200;
 export const SUBQUERIES_MAX = 100;
 
 /** Expressions of one GROUP BY, ORDER BY, PARTITION BY or DISTINCT ON. */
-export const KEYS_MAX = 1_000;
+export const KEYS_MAX = 500;
 
 /** Different aggregates, and different windows, of one SELECT. */
-export const AGGREGATES_MAX = 1_000;
+export const AGGREGATES_MAX = 400;
 
 /** Fields of all rows of one VALUES. */
 export const VALUES_FIELDS_MAX = 100_000;

@@ -141,6 +141,14 @@ export const sqlKeptGuards: readonly GuardMutant[] = [
     only: 'bounded in number',
   },
   {
+    guard: 'a statement gives the memory of the rows before it back',
+    file: 'actors/branch/sql/changes/change-by-sql.ts',
+    from: '  queries.release();\n',
+    to: '',
+    tests: ['test/actors/branch/sql/changes/data-statements.test.ts'],
+    only: 'the rows of RETURNING back',
+  },
+  {
     guard: 'a query for one node finds only what may be read',
     file: 'actors/branch/sql/points/point-read.ts',
     from: 'if (record === undefined || !table.access.mayRead(table.workspace, record)) return [];',

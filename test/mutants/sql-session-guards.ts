@@ -135,6 +135,13 @@ export const sqlSessionGuards: readonly GuardMutant[] = [
     only: 'in the background, where the lock',
   },
   {
+    guard: 'the reply to statements that have written is never refused for want of room',
+    file: 'protocols/rest/sql/sql-reply.ts',
+    from: 'return onlyReads(text) ? { ...reply, isOfRead: true } : reply;',
+    to: 'return { ...reply, isOfRead: true };',
+    tests: ['test/protocols/rest/sql/sql-reply.test.ts'],
+  },
+  {
     guard: 'each command of a request has a key of its own',
     file: 'protocols/rest/sql/rest-surface.ts',
     from: 'key: keyOfWrite(idempotency.key, number)',

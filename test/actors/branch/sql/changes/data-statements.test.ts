@@ -633,4 +633,17 @@ describe('what a command may take', () => {
     const statements = Array.from({ length: 20 }, (_, index) => `${insert(`n${index}`)}; ${large}`);
     expect((await transact(branch, `${statements.join('; ')}; SELECT 1 AS x`)).rows).toEqual([{ x: 1 }]);
   }, 30_000);
+
+  it('gives the memory of the rows of RETURNING back for the next statement', async () => {
+    const at = await folder();
+    await item(`${at}/a`, { text: 'x'.repeat(100_000) });
+    // About 14 MB of rows each: together more than a request may keep.
+    const columns = Array.from(
+      { length: 70 },
+      (_, index) => `properties->>'text' || '${index}' AS t${index}`,
+    );
+    const update = `UPDATE 'content' SET archetype = NULL WHERE path = '${at}/a' RETURNING ${columns.join(', ')}`;
+    const statements = Array.from({ length: 12 }, () => update);
+    expect((await transact(branch, `${statements.join('; ')}; SELECT 1 AS x`)).rows).toEqual([{ x: 1 }]);
+  }, 30_000);
 });

@@ -15,6 +15,12 @@ export interface StatementCaller {
    * @throws {ServiceError} `VALIDATION_FAILED` for an unknown operation; `REQUEST_TOO_EXPENSIVE`
    */
   may(operation: string, resource: string): boolean;
+  /**
+   * RESOLVE(json, depth).
+   *
+   * @throws {ServiceError} `VALIDATION_FAILED` for a depth that is not from 0 to 10; `REQUEST_TOO_EXPENSIVE`
+   */
+  resolve(value: JsonValue, depth: number): JsonValue;
 }
 
 /** What a statement may name, and what its functions of the session answer. */

@@ -183,4 +183,18 @@ export const sqlAccessGuards: readonly GuardMutant[] = [
     to: 'settingsCallOf(statement) === null))',
     tests: authTests,
   },
+  {
+    guard: 'a node that may not be read is in the place of no reference',
+    file: 'actors/branch/sql/reference-resolver.ts',
+    from: 'record === undefined || !this.#access.mayRead(workspace, record)',
+    to: 'record === undefined',
+    tests: ['test/protocols/rest/sql/resolve.test.ts'],
+  },
+  {
+    guard: 'a call follows few references',
+    file: 'actors/branch/sql/reference-resolver.ts',
+    from: 'if (left.references === 0)',
+    to: 'if (left.references === -1)',
+    tests: ['test/protocols/rest/sql/resolve.test.ts'],
+  },
 ];

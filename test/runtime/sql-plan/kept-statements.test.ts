@@ -38,7 +38,7 @@ function scopeOf({
     user,
     branch,
     version,
-    caller: { id: callerId, node: { id: callerId }, may: () => true },
+    caller: { id: callerId, node: { id: callerId }, may: () => true, resolve: (value) => value },
   };
 }
 

@@ -15,6 +15,8 @@ export interface AccessPath {
   readonly source: RowSource;
   /** Conditions that hold exactly for the nodes of the source. */
   readonly exact: readonly BoundExpression[];
+  /** Conditions that find some of the nodes, where others are looked at besides; absent: those that are exact. */
+  readonly partial?: readonly BoundExpression[];
   /** Whether the rows come in the order that was asked for. */
   readonly isOrdered: boolean;
   /** The column in whose ascending order the nodes come, whatever was asked for; absent: none is known. */

@@ -298,6 +298,7 @@ export class IndexPaths {
     const reverse = isOrdered && sorted.reverse;
     const scans = used.map(({ source }): ScanPart => ({ source, reverse }));
     const { property } = sorted ?? {};
+    const found = [...new Set([...conditions, ...(this.#type === undefined ? [] : [this.#type.condition])])];
     const sortedBy = isOrdered && property !== undefined ? { sortedBy: { property, reverse } } : {};
     return [
       {
@@ -306,7 +307,8 @@ export class IndexPaths {
         facts: factsOf(path.facts, others),
         shape: factsOf(path.facts, others),
         source: { kind: 'scans', parts: reverse ? scans.reverse() : scans, ...sortedBy },
-        exact: [...new Set([...conditions, ...(this.#type === undefined ? [] : [this.#type.condition])])],
+        // Of the types without the index all nodes are looked at.
+        ...(types === undefined ? { exact: found } : { exact: [], partial: found }),
         isOrdered,
         nodeWork: PLACE_WORK,
         rows: (most) => this.#count(used, most),

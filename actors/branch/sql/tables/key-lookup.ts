@@ -107,7 +107,7 @@ function* keyed(
   if (table.moment.at === undefined) paths.push(...(yield* new IndexPaths(table, order, VALUES_MAX).all()));
   let best: AccessPath | undefined;
   for (const path of paths) {
-    const isUsable = path.exact.includes(condition) && keyCosts.has(path.rank);
+    const isUsable = (path.partial ?? path.exact).includes(condition) && keyCosts.has(path.rank);
     if (isUsable && (best === undefined || path.rank < best.rank)) best = path;
   }
   return best && { condition, path: best, table };

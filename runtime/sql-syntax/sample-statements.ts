@@ -15,4 +15,6 @@ export const sampleStatements: readonly string[] = [
   `DELETE FROM 'w' WHERE id = $1 OR name = 'a'`,
   `CREATE NODETYPE 'n:T' EXTENDS 'n:S' MIXINS ('n:M') PROPERTIES (a String REQUIRED FULLTEXT LABEL 'l', b Number DEFAULT 1, c Object { d String, e Array OF Number }, f Boolean)`,
   `ALTER NODETYPE 'n:T' ADD PROPERTY g String PROPERTY_INDEX ADD PROPERTY h Number DROP PROPERTY a ADD MIXIN 'n:N' MODIFY PROPERTY b String`,
+  `SELECT id FROM 'w' WHERE name IN (${"'a', ".repeat(200)}$1) OR version IN (${'1, -2, '.repeat(50)}3)`,
+  `UPSERT INTO 'w' (path, node_type, properties) VALUES ${"('/a', 'n:T', '{}'::jsonb), ".repeat(50)}('/b', $1, NULL)`,
 ];

@@ -186,6 +186,31 @@ describe('length', () => {
   });
 });
 
+describe('a long text is read in many steps', () => {
+  const stepsOf = (text: string): number => {
+    const steps = parseStatementsInSteps(text);
+    let count = 1;
+    while (steps.next().done !== true) count += 1;
+    return count;
+  };
+
+  // The lexer makes 2,000 tokens in a step at most, words are told apart in steps of 4,000.
+  test.each([
+    ['a list', `SELECT 1 IN (${'1,'.repeat(4_900)}1)`, 4 + 2 + 3],
+    ['rows', `INSERT INTO t (a) VALUES ${'(1), '.repeat(7_000)}(1)`, 14 + 7 + 3],
+    ['statements', 'SELECT 1; '.repeat(1_000), 1_000],
+    ['spaces', `SELECT 2${' '.repeat(900_000)}`, 4],
+  ])('%s', (_name, text, least) => {
+    expect(stepsOf(text)).toBeGreaterThanOrEqual(least);
+  });
+
+  test('what rules read of a statement is a step of its own', () => {
+    const steps = parseStatementsInSteps(`SELECT ${Array(900).fill('b').join(',')}`);
+    expect([1, 2, 3].map(() => steps.next().done)).toEqual([false, false, false]);
+    expect(steps.next().done).toBe(true);
+  });
+});
+
 test('reading gives way between two statements', () => {
   const steps = parseStatementsInSteps('SELECT 1; SELECT 2; SELECT 3');
   expect(steps.next().done).toBe(false);

@@ -43,7 +43,7 @@ export interface StoredConditions {
 
 /** Makes rows of nodes where they are stored, so that these are not copied. */
 export interface RowsInPlace {
-  /** Whether what they show of a node with translations is not what is stored. */
+  /** Whether what they show of a node with translations is not what is stored, or nothing. */
   readonly areTranslated: boolean;
   /** Whether they show properties that are hidden from the caller in some nodes. */
   readonly isHiding: boolean;

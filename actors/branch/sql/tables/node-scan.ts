@@ -112,14 +112,12 @@ function inPlaceOf(
   const keys = order.map((key) => key.wanted);
   const reads = isFirst ? reader.slotsInPlace(keys, only.locale) : undefined;
   const best = reads && new BestKeys(order, reads, limit as number, budget);
-  const { isOfProperties, properties } = reader.needsOf(
-    [],
-    best === undefined ? wanted : [...wanted, ...keys],
-  );
+  const { properties } = reader.needsOf([], best === undefined ? wanted : [...wanted, ...keys]);
   return new CollectedRows(execution, {
     slots,
     best,
-    areTranslated: only.chain.length > 0 && isOfProperties,
+    // A translation may also hide the node.
+    areTranslated: only.chain.length > 0,
     isHiding: [...properties].some((name) => scope.hides?.(name) === true),
     isVerified: !isSummed,
   });

@@ -16,8 +16,8 @@ export interface OpenTransaction {
  *
  * - The branch is the local one, which USE LOCAL BRANCH set, up to the end of the transaction or of the request; else that of the
  *   session, which USE BRANCH set; at first that which the session began with.
- * - BEGIN opens a transaction and fixes its branch. COMMIT and ROLLBACK end it. An error ends it too, or aborts it: then it is open,
- *   but does nothing any more until COMMIT or ROLLBACK ends it, and both undo it.
+ * - BEGIN opens a transaction and fixes its branch. COMMIT and ROLLBACK end it, and so does the end of a request. An error
+ *   aborts it where the session goes on: it is open then, but does nothing any more until COMMIT or ROLLBACK ends it, and both undo it.
  */
 export class SessionState {
   #branch: string;

@@ -50,14 +50,13 @@ export class SqlSession<Answer> {
   readonly #surface: SqlSurface<Answer>;
   readonly #state: SessionState;
   readonly #variables = new SessionVariables();
-  /** Whether the session goes on behind a text: its errors then abort a transaction instead of ending it. */
-  #isLasting = false;
 
   /** @param branch the branch that the session begins with */
   constructor(surface: SqlSurface<Answer>, branch: string) {
     this.#surface = surface;
     this.#state = new SessionState(branch);
   }
+
   /**
    * Runs a text with which the session ends: a transaction that is open at its end is undone. Reads of one branch that follow one
    * another are sent together.
@@ -86,7 +85,6 @@ export class SqlSession<Answer> {
    *   refused with `TRANSACTION_ABORTED` until COMMIT or ROLLBACK, which both undo it
    */
   async *run(text: SqlText): AsyncGenerator<StatementResult<Answer>, void> {
-    this.#isLasting = true;
     try {
       this.#admit(text);
       for (const numbered of text.statements) {
@@ -313,7 +311,7 @@ export class SqlSession<Answer> {
     });
   }
 
-  /** Does something for statements: its errors end or abort the transaction, and say what they are about. */
+  /** Does something for statements: its errors say what they are about. */
   async #about<T>(
     text: SqlText,
     part: TextPart | undefined,
@@ -323,7 +321,6 @@ export class SqlSession<Answer> {
     try {
       return await work();
     } catch (error) {
-      if (!this.#isLasting) this.#state.discard();
       throw errorOfStatement(error, text, part, index);
     }
   }

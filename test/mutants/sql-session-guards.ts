@@ -55,14 +55,6 @@ export const sqlSessionGuards: readonly GuardMutant[] = [
     only: 'is not committed',
   },
   {
-    guard: 'an error discards the transaction',
-    file: 'protocols/sql/sql-session.ts',
-    from: 'if (!this.#isLasting) this.#state.discard();\n      throw errorOfStatement',
-    to: 'throw errorOfStatement',
-    tests: sessionTests,
-    only: 'is discarded by an error',
-  },
-  {
     guard: 'an error aborts the transaction of a session that goes on',
     file: 'protocols/sql/sql-session.ts',
     from: '      this.abort();\n',

@@ -7,10 +7,11 @@ import type {
   OutputColumn,
   RelationColumn,
 } from '#runtime/sql-plan/bound/bound-statement.ts';
-import { type PreparedColumn, isPrepared } from '../tables/node-values.ts';
+import { isPrepared, type PreparedColumn, preparedColumn, storedColumn } from '../tables/node-values.ts';
 import { columnNamed, comparedColumn, propertyOf } from '../tables/known-conditions.ts';
+import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { columnKeys } from '../row-text.ts';
-import type { RowNeeds } from '../tables/node-row.ts';
+import type { NodeRow, RowNeeds } from '../tables/node-row.ts';
 
 /** A column of the answer of a point query. */
 export interface PointColumn {
@@ -18,6 +19,8 @@ export interface PointColumn {
   readonly type: RelationColumn['type'];
   /** What stands before its value in the text of a row. */
   readonly opening: string;
+  /** Reads it of a row; undefined: that depends on the run, so the table tells how. */
+  readonly read: ((row: NodeRow) => SqlValue) | undefined;
   /** Whether it is all properties of the node. */
   readonly isProperties: boolean;
 }
@@ -67,6 +70,7 @@ function foundPlan({ commonTables, query: { output, plan } }: BoundStatement): P
       wanted,
       type: each.expression.type,
       opening: `${index === 0 ? '{' : ','}${JSON.stringify(keys[index])}:`,
+      read: readerOf(each.expression, table),
       isProperties: columnNamed(each.expression, table.relation) === 'properties',
     });
   }
@@ -104,6 +108,14 @@ function wantedOf({ expression }: OutputColumn, { relation }: NodesPlan): Wanted
     return { kind: 'column', column: expression.column, type: expression.type };
   const property = ownProperty(expression, relation);
   return property && { kind: 'property', ...property };
+}
+
+/** Reads a column that is the same for each branch and budget. */
+function readerOf(expression: BoundExpression, { relation, workspace }: NodesPlan): PointColumn['read'] {
+  const column = columnNamed(expression, relation);
+  if (column === undefined || column === '__branch') return undefined;
+  if (isPrepared(column)) return preparedColumn(column);
+  return storedColumn(column, { workspace, branch: '', isTraversal: false });
 }
 
 /** A property with a name that is the same in each run. */

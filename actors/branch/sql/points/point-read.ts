@@ -88,10 +88,13 @@ function* rowText(
   const row = new NodeRow(record, shown, locale, chain);
   yield* row.prepare(table, isStored ? needsBesideProperties : needs);
   let text = '';
-  for (const { isProperties, opening, type, wanted } of columns) {
+  for (const { isProperties, opening, read, type, wanted } of columns) {
     text += opening;
     if (isProperties && isStored) text += record.propertiesText;
-    else text += JSON.stringify(toJson(table.reader.slot(wanted)(row), type));
+    else {
+      const value = (read ?? table.reader.slot(wanted))(row);
+      text += value === null ? 'null' : JSON.stringify(toJson(value, type));
+    }
   }
   return `${text}}`;
 }

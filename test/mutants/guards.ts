@@ -28,7 +28,6 @@ import { sqlAccessGuards } from './sql-access-guards.ts';
 import { sqlGuards } from './sql-guards.ts';
 import { sqlKeptGuards } from './sql-kept-guards.ts';
 import { sqlSchemaGuards } from './sql-schema-guards.ts';
-import { sqlJoinGuards } from './sql-join-guards.ts';
 import { sqlSessionGuards } from './sql-session-guards.ts';
 import { sqlWriteGuards } from './sql-write-guards.ts';
 import { bulkGuards } from './bulk-guards.ts';
@@ -695,7 +694,6 @@ export const guardMutants: readonly GuardMutant[] = [
   ...sqlAccessGuards,
   ...sqlGuards,
   ...sqlSchemaGuards,
-  ...sqlJoinGuards,
   ...sqlSessionGuards,
   ...slowStatementGuards,
   ...sqlWriteGuards,

@@ -1,9 +1,11 @@
 import type { GuardMutant } from './guard-mutant.ts';
+import { sqlJoinGuards } from './sql-join-guards.ts';
 
 const readerTests = ['test/protocols/rest/sql/readers.test.ts'];
 const statementTests = ['test/protocols/rest/sql/statements.test.ts'];
 const runTests = ['test/actors/branch/sql/run-sql.test.ts'];
 const rowTests = ['test/actors/branch/sql/row-text.test.ts'];
+const inPlaceTests = ['test/actors/branch/sql/rows-in-place.test.ts'];
 const hiddenTests = ['test/actors/branch/sql/hidden-rows.test.ts'];
 const schemaTests = ['test/actors/branch/sql/row-columns.test.ts'];
 const branchTests = ['test/actors/branch/sql/open-branches.test.ts'];
@@ -17,6 +19,7 @@ const functionTests = ['test/runtime/sql-values/functions/functions.test.ts'];
 
 /** The safety guards of statements of SQL. */
 export const sqlGuards: readonly GuardMutant[] = [
+  ...sqlJoinGuards,
   {
     guard: 'only the engine is lent a branch',
     file: 'actors/branch/branch-actor.ts',
@@ -90,9 +93,51 @@ export const sqlGuards: readonly GuardMutant[] = [
   {
     guard: 'conditions in place do not see hidden properties',
     file: 'actors/branch/sql/tables/node-finder.ts',
-    from: 'if (fields === undefined || !this.#conditions.isHiding) return allFields;',
+    from: 'if (fields === undefined || !isHiding) return allFields;',
     to: 'if (fields !== undefined) return allFields;',
     tests: hiddenTests,
+  },
+  {
+    guard: 'a row that does not tell in place is not made in place',
+    file: 'actors/branch/sql/tables/node-finder.ts',
+    from: 'this.#isSettled && !this.#isWaiting ?',
+    to: '!this.#isWaiting ?',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'a row in place does not show hidden properties',
+    file: 'actors/branch/sql/tables/node-scan.ts',
+    from: '    isHiding: [...properties].some((name) => scope.hides?.(name) === true),\n    isVerified',
+    to: '    isHiding: false,\n    isVerified',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'a node that is hidden in a locale is not a row in place',
+    file: 'actors/branch/sql/tables/node-scan.ts',
+    from: 'areTranslated: only.chain.length > 0,',
+    to: 'areTranslated: false,',
+    tests: inPlaceTests,
+  },
+  {
+    guard: 'rows in place do not overtake nodes that are read by themselves',
+    file: 'actors/branch/sql/tables/node-finder.ts',
+    from: '        this.#isWaiting = true;\n',
+    to: '',
+    tests: inPlaceTests,
+  },
+  {
+    guard: 'a row that may be answered has the right checksum',
+    file: 'actors/branch/sql/tables/node-finder.ts',
+    from: 'if (inPlace.isVerified) view.verify();',
+    to: '',
+    tests: inPlaceTests,
+  },
+  {
+    guard: 'the keys of the best rows count as memory',
+    file: 'actors/branch/sql/tables/best-keys.ts',
+    from: 'this.#budget.keep(bytes);',
+    to: '',
+    tests: inPlaceTests,
   },
   {
     guard: 'a hidden property of a row is absent',

@@ -8,7 +8,7 @@ import { administrator, type BranchFixture, callerWith, openBranch } from '#test
 import { forcedPlan, forcedRows, type ForcedRun, joinPlans } from '#test/support/forced-tables.ts';
 import { withTables } from '#test/support/sql-tables.ts';
 import { stepped } from '#test/support/stepped.ts';
-import { fillJoinTables, joinTables, joinTypes, RandomJoins } from '../../../sql/random-joins.ts';
+import { fillJoinTables, joinTables, joinTypes, RandomJoins } from '#test/sql/random-joins.ts';
 
 let branch: BranchFixture;
 

@@ -1,9 +1,8 @@
-import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { TableAccess, TableRead, Tables } from '#runtime/sql-exec/ports.ts';
 import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
-import { readableRevision } from '#runtime/tree/readable-revision.ts';
 import type { BranchTables } from './branch-tables.ts';
+import { readMoment } from './read-moment.ts';
 import { choosePath } from './tables/choose-path.ts';
 import { TreePaths } from './tables/find-paths.ts';
 import { IndexPaths } from './tables/index-paths.ts';
@@ -34,7 +33,7 @@ export class NodeTables implements Tables {
     const { table } = read;
     const { branch } = table;
     const tables = branch === undefined ? this.#tables : yield* this.#tables.other(branch);
-    const at = momentOf(tables, table.revision);
+    const at = readMoment(tables, table.revision);
     if (table.kind === 'schema') return schemaAccess(tables, table, read, this.#execution, at);
     const execution = this.#execution;
     const openTable: OpenTable = function* (conditions) {
@@ -59,8 +58,4 @@ export class NodeTables implements Tables {
       open: () => new NodeScan(nodes, source, nodes.conditions, read.wanted, { ...read, isOrdered }),
     };
   }
-}
-
-function momentOf({ moment, reader }: BranchTables, revision: string | undefined): Revision | undefined {
-  return revision === undefined ? moment : readableRevision(reader, parseRevision(revision), moment);
 }

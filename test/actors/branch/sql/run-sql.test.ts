@@ -169,7 +169,7 @@ describe('a long statement', () => {
           node: { name: `n${index}`, nodeType: 'svc:Folder', properties: {} },
         })),
       });
-      const conditions = Array.from({ length: 300 }, (_, key) => `properties->>'k${key}' IS NULL`);
+      const conditions = Array.from({ length: 280 }, (_, key) => `properties->>'k${key}' IS NULL`);
       const asking = some.query(
         sqlOf(`SELECT COUNT(*) AS n FROM '${workspace}' WHERE ${conditions.join(' AND ')}`),
       );

@@ -1,5 +1,5 @@
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
-import type { AuthAnswers } from '#runtime/sql-plan/auth-functions.ts';
+import type { AuthAnswers } from '#runtime/sql-plan/auth-answers.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import type { Revision } from '#runtime/content/revision.ts';

@@ -14,9 +14,6 @@ import type { StatementScope } from './ports.ts';
  * @see docs/interface/sql-access.md#settings-of-the-tenant
  */
 
-/** Answers of calls, by {@link authCallKey}: of a table its rows, each a list of values in the order of the columns. */
-export type AuthAnswers = Readonly<Record<string, JsonValue>>;
-
 /** SVC_AUTH_GET_SETTINGS(): the only one that is a value. */
 export const AUTH_SETTINGS = 'SVC_AUTH_GET_SETTINGS';
 
@@ -99,7 +96,7 @@ export function settingsChangeArguments(name: string): number | undefined {
   return Object.hasOwn(changes, name) ? changes[name] : undefined;
 }
 
-/** A call as a key of {@link AuthAnswers}. */
+/** A call as a key of `AuthAnswers`. */
 export function authCallKey(name: string, args: readonly JsonValue[]): string {
   return JSON.stringify([name, ...args]);
 }

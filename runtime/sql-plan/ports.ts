@@ -1,5 +1,5 @@
 import type { BoundConstant } from './bound/bound-statement.ts';
-import type { AuthAnswers } from './auth-functions.ts';
+import type { AuthAnswers } from './auth-answers.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 
 /** The caller of a statement, for the functions about it. @see docs/interface/sql-access.md#functions */

@@ -7,9 +7,9 @@ import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import type { AuthAnswers } from '#runtime/sql-plan/auth-answers.ts';
 import {
   AUTH_SETTINGS,
-  type AuthAnswers,
   authArguments,
   authCallKey,
   type AuthTableName,

@@ -5,7 +5,7 @@ import type { Clock } from '#runtime/base/time/clock.ts';
 import type { BranchStatementInput, BulkStatement } from '#protocols/sql/session-ports.ts';
 import type { RunSql } from '#actors/branch/sql-messages.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
-import type { AuthAnswers } from '#runtime/sql-plan/auth-functions.ts';
+import type { AuthAnswers } from '#runtime/sql-plan/auth-answers.ts';
 import type { SettingsChange } from '#protocols/sql/settings-change.ts';
 import type { RestRequest } from '../rest-route.ts';
 import type { FoundBranch, FoundRepository } from '../access/found-branch.ts';

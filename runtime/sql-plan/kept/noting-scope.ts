@@ -2,7 +2,7 @@ import { assert } from '#runtime/base/assert.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { fromParameter } from '#runtime/sql-values/from-parameter.ts';
 import type { BoundConstant } from '../bound/bound-statement.ts';
-import type { AuthAnswers } from '../auth-functions.ts';
+import type { AuthAnswers } from '../auth-answers.ts';
 import { OpenValue, openConstant, ReadValues } from '../bound/open-value.ts';
 import type { StatementCaller, StatementScope } from '../ports.ts';
 import { valueKind } from './value-kind.ts';

@@ -5,7 +5,7 @@ import { intType, jsonbType } from '#runtime/sql-values/types/basic-types.ts';
 import { functionNames, resolveFunction } from '#runtime/sql-values/functions/function-catalog.ts';
 import { AUTH_SETTINGS, settingsChangeArguments } from '../../auth-functions.ts';
 import type { BoundExpression } from '../../bound/bound-statement.ts';
-import { authSettings } from '../queries/auth-rows.ts';
+import { authSettings } from './auth-rows.ts';
 import { suggestion } from '../scopes/name-suggestions.ts';
 import { bindAggregate } from './aggregate-binder.ts';
 import type { ExpressionContext } from './expression-context.ts';

@@ -5,7 +5,7 @@ import { typeText } from '#runtime/sql-values/types/type-names.ts';
 import { authTableNames, isAuthTable } from '../../auth-functions.ts';
 import type { BoundExpression, LogicalPlan } from '../../bound/bound-statement.ts';
 import { constantOf, wrongArgumentCount } from '../expressions/typing.ts';
-import { authRows } from './auth-rows.ts';
+import { authRows } from '../expressions/auth-rows.ts';
 import { NameScope, type NamedRelation } from '../scopes/name-scope.ts';
 import { suggestion } from '../scopes/name-suggestions.ts';
 import { expressionContext, type QueryContext } from './query-context.ts';
@@ -50,7 +50,7 @@ export function bindFunctionTable(
 }
 
 function functionNamed(name: string): BindFunction | undefined {
-  if (isAuthTable(name)) return (node, args, context) => authRows(node, name, args, context);
+  if (isAuthTable(name)) return (node, args, context) => authRows(node, name, args, context.binding);
   return Object.hasOwn(functions, name) ? functions[name] : undefined;
 }
 

@@ -6,9 +6,8 @@ import { toJson } from '#runtime/sql-values/to-json.ts';
 import { jsonbType } from '#runtime/sql-values/types/basic-types.ts';
 import { AUTH_SETTINGS, authCallKey, authTable, type AuthTableName } from '../../auth-functions.ts';
 import type { BoundConstant, BoundExpression, ValuesPlan } from '../../bound/bound-statement.ts';
-import { constantOf, wrongArgumentCount } from '../expressions/typing.ts';
+import { constantOf, wrongArgumentCount } from './typing.ts';
 import type { StatementBinding } from '../statement-binding.ts';
-import type { QueryContext } from './query-context.ts';
 
 const MICROSECONDS_PER_MILLISECOND = 1_000n;
 
@@ -17,7 +16,7 @@ export function authRows(
   node: FunctionTableNode,
   name: AuthTableName,
   bound: readonly BoundExpression[],
-  { binding }: QueryContext,
+  binding: StatementBinding,
 ): ValuesPlan {
   const { argumentsMax, columns } = authTable(name);
   const count = node.args.length;

@@ -41,7 +41,8 @@ describe('rows', () => {
   });
 
   it('are answered by every statement that writes them [SQL-018]', async () => {
-    const returned = async (sql: string) => (await rows(`${sql} RETURNING path, owner_id`)).map(Object.values);
+    const returned = async (sql: string) =>
+      (await rows(`${sql} RETURNING path, owner_id`)).map(Object.values);
     expect(
       await returned("INSERT INTO 'g' (path, node_type, owner_id) VALUES ('/x1', 'svc:Folder', 'a')"),
     ).toEqual([['/x1', 'a']]);
@@ -57,7 +58,10 @@ describe('rows', () => {
 
   it('are for API keys as well [KEY-009]', async () => {
     const { json } = await server.admin('POST', '/api/svc/me/api-keys', { name: 'sql' });
-    expect(await answer("SELECT id FROM 'g' WHERE path = '/beds'", json.token)).toEqual([200, [{ id: 'f0' }]]);
+    expect(await answer("SELECT id FROM 'g' WHERE path = '/beds'", json.token)).toEqual([
+      200,
+      [{ id: 'f0' }],
+    ]);
     const write = "UPDATE 'g' SET owner_id = 'k' WHERE path = '/beds'";
     expect(await answer(write, json.token)).toEqual([200, [{ affected_rows: 1 }]]);
     expect(await answer(write, `${json.token.slice(0, -1)}_`)).toEqual([401, 'UNAUTHORIZED']);
@@ -82,7 +86,10 @@ describe('roles and users', () => {
     await garden.run("GRANT ROLE 'auditor' TO USER 'kim@example.org'");
     expect(await answer("CREATE ROLE 'other'", json.access_token)).toEqual([403, 'FORBIDDEN']);
     const [status, shown] = await answer('SHOW ROLES', json.access_token);
-    expect([status, shown]).toEqual([200, expect.arrayContaining([expect.objectContaining({ role_id: 'auditor' })])]);
+    expect([status, shown]).toEqual([
+      200,
+      expect.arrayContaining([expect.objectContaining({ role_id: 'auditor' })]),
+    ]);
     expect(await answer('SHOW ROLES', null)).toEqual([401, 'UNAUTHORIZED']);
   });
 

@@ -92,9 +92,11 @@ describe('the plan of a join', () => {
   });
 
   test('keeps the order in which conditions that may fail were written', () => {
+    const code = "properties->>'code'";
     const sql =
-      "SELECT m.id FROM many m JOIN middle x ON x.path = m.path AND x.properties->>'code' = '7' JOIN few f ON (x.properties->>'code')::INT = f.depth";
-    expect(rowsOf(sql)).toEqual([]);
+      `SELECT m.id FROM many m JOIN middle x ON x.${code} = m.${code} AND m.${code} = '7' ` +
+      `JOIN few f ON (x.${code})::INT = f.depth + 6 AND f.path = '/n1'`;
+    expect(rowsOf(sql).length).toBeGreaterThan(0);
   });
 
   test('finds rows by the values of a subquery', () => {

@@ -63,6 +63,14 @@ export const sqlSessionGuards: readonly GuardMutant[] = [
     only: 'aborts its transaction',
   },
   {
+    guard: 'an aborted transaction takes no statement',
+    file: 'protocols/sql/sql-session.ts',
+    from: "if (!this.#state.isAborted || kind === 'commit' || kind === 'rollback') return;",
+    to: 'return;',
+    tests: ['test/protocols/sql/lasting-session.test.ts'],
+    only: 'aborts its transaction',
+  },
+  {
     guard: 'an aborted transaction is not committed',
     file: 'protocols/sql/sql-session.ts',
     from: '    if (this.#state.isAborted) return this.#endAborted();\n    const [open, commit]',

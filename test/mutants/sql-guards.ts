@@ -43,7 +43,7 @@ export const sqlGuards: readonly GuardMutant[] = [
   },
   {
     guard: 'a statement through a tag finds no later revision',
-    file: 'actors/branch/sql/node-tables.ts',
+    file: 'actors/branch/sql/read-moment.ts',
     from: 'readableRevision(reader, parseRevision(revision), moment)',
     to: 'readableRevision(reader, parseRevision(revision))',
     tests: statementTests,

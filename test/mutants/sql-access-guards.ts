@@ -197,4 +197,25 @@ export const sqlAccessGuards: readonly GuardMutant[] = [
     to: 'if (left.references === -1)',
     tests: ['test/protocols/rest/sql/resolve.test.ts'],
   },
+  {
+    guard: 'no branch has a name that means a revision',
+    file: 'runtime/content/names.ts',
+    from: '!reservedBranchNames.has(name.toLowerCase())',
+    to: "name !== ''",
+    tests: ['test/runtime/content/names.test.ts'],
+  },
+  {
+    guard: 'no branch is its own upstream',
+    file: 'actors/repository/branches.ts',
+    from: 'if (isNew && upstreamBranch === name)',
+    to: 'if (false)',
+    tests: ['test/actors/repository/branches.test.ts'],
+  },
+  {
+    guard: 'roles and users are shown to nobody without a login, wherever that is',
+    file: 'protocols/rest/sql/run-text.ts',
+    from: "classOf(statement) === 'read-access'",
+    to: 'false',
+    tests: ['test/protocols/rest/sql/promised-statements.test.ts'],
+  },
 ];

@@ -37,6 +37,13 @@ beforeAll(async () => {
     locale: 'de',
     change: 'hide',
   };
+  await branch.command({
+    type: 'TranslateNode',
+    workspace: WORKSPACE,
+    place: { path: '/d' },
+    locale: 'de',
+    translations: { '/title': 'Titel d' },
+  });
   await branch.command(hidden as never);
 }, 20_000);
 afterAll(() => branch.close());
@@ -66,6 +73,13 @@ describe('rows that are made where nodes are stored', () => {
     withTables(branch, {}, (tables) => {
       const { rows } = tables.read({ wanted: [wanted('name'), title], order: [by('id')] });
       expect(rows).toEqual(names.map((name) => [name, `title ${name}`]));
+    });
+  });
+
+  it('do not overtake a node with translations', () => {
+    withTables(branch, {}, (tables) => {
+      const { rows } = tables.read({ wanted: [title], order: [by('id')], plan: { locales: ['de'] } });
+      expect(rows).toEqual([['title a'], ['title c'], ['Titel d'], ['title e']]);
     });
   });
 

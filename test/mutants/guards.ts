@@ -26,7 +26,6 @@ import { sqlChangeGuards } from './sql-change-guards.ts';
 import { sqlBranchGuards } from './sql-branch-guards.ts';
 import { sqlAccessGuards } from './sql-access-guards.ts';
 import { sqlGuards } from './sql-guards.ts';
-import { sqlKeptGuards } from './sql-kept-guards.ts';
 import { sqlSchemaGuards } from './sql-schema-guards.ts';
 import { sqlSessionGuards } from './sql-session-guards.ts';
 import { sqlWriteGuards } from './sql-write-guards.ts';
@@ -689,7 +688,6 @@ export const guardMutants: readonly GuardMutant[] = [
   ...identityGuards,
   ...peopleGuards,
   ...sqlChangeGuards,
-  ...sqlKeptGuards,
   ...sqlBranchGuards,
   ...sqlAccessGuards,
   ...sqlGuards,

@@ -1,5 +1,6 @@
 import type { GuardMutant } from './guard-mutant.ts';
 import { sqlJoinGuards } from './sql-join-guards.ts';
+import { sqlKeptGuards } from './sql-kept-guards.ts';
 
 const readerTests = ['test/protocols/rest/sql/readers.test.ts'];
 const statementTests = ['test/protocols/rest/sql/statements.test.ts'];
@@ -20,6 +21,7 @@ const functionTests = ['test/runtime/sql-values/functions/functions.test.ts'];
 /** The safety guards of statements of SQL. */
 export const sqlGuards: readonly GuardMutant[] = [
   ...sqlJoinGuards,
+  ...sqlKeptGuards,
   {
     guard: 'only the engine is lent a branch',
     file: 'actors/branch/branch-actor.ts',

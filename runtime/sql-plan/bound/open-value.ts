@@ -1,7 +1,5 @@
 import { assert } from '#runtime/base/assert.ts';
-import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
-import type { BoundConstant } from './bound-statement.ts';
 
 /** Makes one value of another, as a cast does. It throws for a value that it cannot take. */
 export type ValueStep = (value: SqlValue) => SqlValue;
@@ -74,25 +72,4 @@ export class OpenValue {
   get #value(): SqlValue {
     return this.steps.reduce((value, step) => step(value), this.#values.valueOf(this.slot));
   }
-}
-
-/** A constant that has an open value. */
-export type OpenConstant = BoundConstant & { readonly open: OpenValue };
-
-/** A constant whose value is only looked at by whoever reads it. @param isParameter as in {@link BoundConstant} */
-export function openConstant(type: SqlType, open: OpenValue, isParameter: boolean): OpenConstant {
-  return {
-    kind: 'constant',
-    type,
-    get value() {
-      return open.read();
-    },
-    open,
-    ...(isParameter ? { isParameter } : {}),
-  };
-}
-
-/** Whether a constant is NULL. An open value is none, so nobody has to look at it. */
-export function isNull(constant: BoundConstant): boolean {
-  return constant.open === undefined && constant.value === null;
 }

@@ -3,7 +3,8 @@ import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { fromParameter } from '#runtime/sql-values/from-parameter.ts';
 import type { BoundConstant } from '../bound/bound-statement.ts';
 import type { AuthAnswers } from '../auth-answers.ts';
-import { OpenValue, openConstant, ReadValues } from '../bound/open-value.ts';
+import { openConstant } from '../bound/open-constant.ts';
+import { OpenValue, ReadValues } from '../bound/open-value.ts';
 import type { StatementCaller, StatementScope } from '../ports.ts';
 import { valueKind } from './value-kind.ts';
 

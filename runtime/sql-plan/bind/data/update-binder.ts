@@ -2,7 +2,7 @@ import type { UpdateStatement } from '#runtime/sql-syntax/nodes/data-nodes.ts';
 import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { BoundUpdate, UpdatedColumn } from '../../bound/bound-change.ts';
 import type { BoundExpression, OutputColumn } from '../../bound/bound-statement.ts';
-import { isNull } from '../../bound/open-value.ts';
+import { isNull } from '../../bound/open-constant.ts';
 import type { StatementScope } from '../../ports.ts';
 import { bindQuery } from '../queries/query-binder.ts';
 import { expressionContext, type QueryContext, statementContext } from '../queries/query-context.ts';

@@ -4,7 +4,7 @@ import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { jsonbType, textType } from '#runtime/sql-values/types/basic-types.ts';
 import type { InsertedColumn } from '../../bound/bound-change.ts';
 import type { BoundExpression } from '../../bound/bound-statement.ts';
-import { openConstant } from '../../bound/open-value.ts';
+import { openConstant } from '../../bound/open-constant.ts';
 import type { QueryContext } from '../queries/query-context.ts';
 
 /**

@@ -16,7 +16,8 @@ import {
 import { commonType, sameType } from '#runtime/sql-values/types/common-type.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
 import type { BoundConstant, BoundExpression } from '../../bound/bound-statement.ts';
-import { isNull, type OpenValue, openConstant } from '../../bound/open-value.ts';
+import { isNull, openConstant } from '../../bound/open-constant.ts';
+import type { OpenValue } from '../../bound/open-value.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 import { evaluated, folded, isCheap } from './folding.ts';
 

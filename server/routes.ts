@@ -35,6 +35,9 @@ import { accessRequestRoutes } from '#protocols/rest/people/access-requests.ts';
 import type { AccessContext } from '#protocols/rest/people/access-routes.ts';
 import { type IdentityUsersContext, identityUserRoutes } from '#protocols/rest/people/identity-users.ts';
 import type { RestRoute } from '#protocols/rest/rest-route.ts';
+import { authAnswers } from '#protocols/rest/sql/auth-answers.ts';
+import { changeSettings } from '#protocols/rest/sql/change-settings.ts';
+import type { AuthFunctions } from '#protocols/rest/sql/ports.ts';
 import type { SqlRouteContext } from '#protocols/rest/sql/run-text.ts';
 import { type StatisticsContext, statisticsRoutes } from '#protocols/rest/management/statistics.ts';
 import { type SystemContext, systemRoutes } from '#protocols/rest/management/system.ts';
@@ -61,7 +64,7 @@ export type RoutesContext = AccessContext &
   DefinitionsContext &
   IdentityUsersContext &
   JobsContext &
-  SqlRouteContext &
+  Omit<SqlRouteContext, 'authFunctions'> &
   MagicLinkContext &
   StatisticsContext &
   TenantsContext &
@@ -70,6 +73,10 @@ export type RoutesContext = AccessContext &
 /** Returns the route table of a member. The API description is derived from it at the first request. */
 export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
   const openApi = (): Promise<string> => interfaceDescription(context.clock, routes, context.version);
+  const authFunctions: AuthFunctions = {
+    answers: (request, query) => authAnswers(context, request, query),
+    change: (request, change) => changeSettings(context, request, change),
+  };
   const table: readonly RestRoute[] = [
     ...systemRoutes({ ...context, status: () => context.status(), openApi }),
     ...clusterRoutes(context),
@@ -103,7 +110,7 @@ export function memberRoutes(context: RoutesContext): readonly RestRoute[] {
             ...jobRoutes(context),
             ...statisticsRoutes(context),
           ]),
-          ...forContent([...contentRoutes(context), ...lockRoutes(context)]),
+          ...forContent([...contentRoutes({ ...context, authFunctions }), ...lockRoutes(context)]),
         ]),
       ),
     ),

@@ -23,6 +23,7 @@ import { type RevisionFacts, writeRevision, writeRevisionInSteps } from '#runtim
 import type { DefinitionChange } from '#runtime/tree/revision-record.ts';
 import { type SeesNode, shownRelations } from '#runtime/tree/shown-relations.ts';
 import { TreeWriter } from '#runtime/tree/tree-writer.ts';
+import { InheritedNames } from './schema/inherited-names.ts';
 import type { BranchState } from './branch-state.ts';
 import type { NodePlace } from './read-messages.ts';
 import type { Expected } from './condition-messages.ts';
@@ -56,6 +57,8 @@ export class EditScope {
   readonly who: string;
   /** What the caller may do. */
   readonly access: NodeAccess;
+  /** What the types of the branch inherit, as this command leaves them. */
+  readonly inherited: InheritedNames;
   /** By kind and name: an edit may change a definition several times. */
   readonly #definitions = new Map<string, DefinitionChange>();
   #workspace: Workspace | undefined;
@@ -67,6 +70,7 @@ export class EditScope {
     this.now = new Date(turn.wallMs).toISOString();
     this.who = actorName(turn.caller.principal);
     this.access = new NodeAccess(turn, turn);
+    this.inherited = new InheritedNames(turn);
     this.writer = new TreeWriter(turn, (name) => this.schema(name), {
       sees: (workspace, id, property) => this.#seesProperty(workspace, id, property),
       atOnceMax: state.limits.indexedAtOnceMax,

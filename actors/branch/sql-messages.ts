@@ -1,4 +1,5 @@
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
+import type { AuthAnswers } from '#runtime/sql-plan/auth-answers.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import type { Revision } from '#runtime/content/revision.ts';
@@ -17,6 +18,8 @@ export interface RunSql extends ReadMoment, VersionedMessage {
   readonly sql: string;
   /** Values of `$1`, `$2` and so on, in every statement. */
   readonly parameters: readonly JsonValue[];
+  /** Answers of the functions about how people authenticate; absent: the statements call none. */
+  readonly auth?: AuthAnswers;
 }
 
 /**

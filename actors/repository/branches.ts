@@ -7,7 +7,7 @@ import {
   writeRecord,
 } from '#runtime/commit/record-store.ts';
 import { requireBranchName } from '#runtime/content/names.ts';
-import { ServiceError } from '#runtime/errors/service-error.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { enqueueJob } from '#runtime/jobs/outbox.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import type {
@@ -62,6 +62,8 @@ export function updateBranch(command: UpdateBranch, turn: Turn): BranchEntry {
   const branch = requireBranch(turn, name);
   // An unchanged upstream may have been deleted, so that a client can send back the branch it has read.
   const isNew = upstreamBranch !== undefined && upstreamBranch !== branch.upstreamBranch;
+  if (isNew && upstreamBranch === name)
+    throw invalid(`Branch '${name}' cannot be its own upstream`, { field: 'upstream_branch' });
   if (isNew && upstreamBranch !== null) requireUpstream(turn, upstreamBranch);
   const changed: BranchEntry = {
     ...branch,

@@ -40,6 +40,8 @@ export interface NotedAction {
   readonly subject: string;
   /** No secrets. */
   readonly details?: JsonObject;
+  /** The identity for which the engine acts. */
+  readonly identityId?: string;
 }
 
 /**
@@ -47,11 +49,11 @@ export interface NotedAction {
  *
  * @see docs/interface/accounts.md#audit-trail
  */
-export function noteAction(turn: Turn, { action, details = {}, subject }: NotedAction): void {
+export function noteAction(turn: Turn, { action, details = {}, identityId, subject }: NotedAction): void {
   const entry: AuditEntry = {
     sequence: newestSequence(turn) + 1,
     at: new Date(turn.wallMs).toISOString(),
-    actor: auditActor(turn.caller.principal),
+    actor: auditActor(turn.caller.principal, identityId),
     action,
     subject,
     details,
@@ -67,8 +69,12 @@ export function noteAction(turn: Turn, { action, details = {}, subject }: NotedA
  *
  * @see messages.ts, RecordAdminAction
  */
-export function recordAction(turn: Turn, { action, details = {}, subject }: RecordAdminAction): void {
-  noteAction(turn, { action, subject, details: shortened(details) });
+export function recordAction(
+  turn: Turn,
+  { action, details = {}, identityId, subject }: RecordAdminAction,
+): void {
+  const by = identityId === undefined ? {} : { identityId };
+  noteAction(turn, { action, subject, details: shortened(details), ...by });
 }
 
 /** Characters of a text, and entries of a list, that are kept of details that are too long. */
@@ -118,7 +124,10 @@ export function isMisplacedEntry({ key, value }: Row): boolean {
   return key !== recordKey(NAME, sequenceText(sequence));
 }
 
-function auditActor(principal: Principal): AuditEntry['actor'] {
+function auditActor(principal: Principal, identityId: string | undefined): AuditEntry['actor'] {
+  // Nobody but the engine speaks for others.
+  if (principal.kind === 'system' && identityId !== undefined)
+    return { user_id: identityId, username: identityId };
   const userId = principal.kind === 'admin' ? principal.userId : null;
   return { user_id: userId, username: actorName(principal) };
 }

@@ -154,6 +154,11 @@ export interface RecordAdminAction {
   readonly subject: string;
   /** No secrets; at most {@link AUDIT_DETAIL_CHARACTERS_MAX} as JSON. */
   readonly details?: JsonObject;
+  /**
+   * The identity that did it, where the engine sends this for one that administers the tenant; otherwise it is ignored. Without it the
+   * entry would be one of the server itself.
+   */
+  readonly identityId?: string;
 }
 
 /** Longest details of an action in the audit trail, in characters of their JSON text. */
@@ -303,7 +308,7 @@ export interface AuditEntry {
   /** Rises with each entry of the tenant. */
   readonly sequence: number;
   readonly at: string;
-  /** Who did it: the id and the name of the account; null and `system` for the server. */
+  /** Who did it: the id and the name of the account; twice the id of an identity; null and `system` for the server. */
   readonly actor: { readonly user_id: string | null; readonly username: string };
   readonly action: string;
   readonly subject: string;

@@ -9,6 +9,7 @@ import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { BranchStatement, UseBranchStatement } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
 import type { Soon } from '#runtime/base/event-loop/soon.ts';
+import type { SettingsChange } from './settings-change.ts';
 import type { SessionRows } from './session-rows.ts';
 
 /** A statement about the branches of the repository. Which branch the session uses is the session's own business. */
@@ -79,6 +80,13 @@ export interface SqlSurface<Answer> {
    *   `UNAUTHORIZED`, `FORBIDDEN`; `READ_ONLY_REVISION` for a tag
    */
   enqueue(branch: string, statement: BulkStatement, step: number): Promise<{ readonly jobId: string }>;
+  /**
+   * Changes how people authenticate in the tenant.
+   *
+   * @returns the value of the function
+   * @throws {ServiceError} `UNAUTHORIZED`, `FORBIDDEN`; the errors of the same change by other ways
+   */
+  changeSettings(change: SettingsChange): Promise<JsonValue>;
   /** Runs a statement about branches. */
   runOnBranches(
     statement: ManagedBranchStatement,

@@ -16,12 +16,14 @@ export interface OpenTransaction {
  *
  * - The branch is the local one, which USE LOCAL BRANCH set, up to the end of the transaction or of the request; else that of the
  *   session, which USE BRANCH set; at first that which the session began with.
- * - BEGIN opens a transaction and fixes its branch. COMMIT and ROLLBACK end it, and so does each error.
+ * - BEGIN opens a transaction and fixes its branch. COMMIT and ROLLBACK end it, and so does the end of a request. An error
+ *   aborts it where the session goes on: it is open then, but does nothing any more until COMMIT or ROLLBACK ends it, and both undo it.
  */
 export class SessionState {
   #branch: string;
   #localBranch: string | undefined;
   #transaction: OpenTransaction | undefined;
+  #isAborted = false;
 
   /** @param branch the one that the session begins with */
   constructor(branch: string) {
@@ -35,6 +37,16 @@ export class SessionState {
 
   get transaction(): OpenTransaction | undefined {
     return this.#transaction;
+  }
+
+  /** Whether the transaction that is open has failed. */
+  get isAborted(): boolean {
+    return this.#isAborted;
+  }
+
+  /** Marks the open transaction as failed, if there is one. */
+  abort(): void {
+    this.#isAborted = this.#transaction !== undefined;
   }
 
   /** Uses another branch. Not within a transaction, whose branch is fixed. */
@@ -74,6 +86,7 @@ export class SessionState {
   discard(): void {
     if (this.#transaction === undefined) return;
     this.#transaction = undefined;
+    this.#isAborted = false;
     this.#localBranch = undefined;
   }
 

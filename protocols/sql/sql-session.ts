@@ -8,6 +8,7 @@ import type {
   UseBranchStatement,
 } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
 import { afterwards, type Soon } from '#runtime/base/event-loop/soon.ts';
 import { enqueueStatement } from './bulk-statement.ts';
@@ -17,10 +18,14 @@ import type { ManagedBranchStatement, SqlSurface, StatementResult } from './sess
 import { oneRow, type SessionRows } from './session-rows.ts';
 import { type OpenTransaction, SessionState } from './session-state.ts';
 import { SessionVariables } from './session-variables.ts';
+import { readSettingsChange } from './settings-change.ts';
 import { classOf, isBulk, isRead, isWrite, ownBranch } from './statement-class.ts';
 import { errorOfStatement } from './statement-errors.ts';
 import type { NumberedStatement, SqlText } from './sql-text.ts';
 import { TextPart } from './text-part.ts';
+
+/** As PostgreSQL says it. */
+const abortedText = 'current transaction is aborted, commands ignored until end of transaction block';
 
 /** A statement that only the session itself answers. */
 type OwnStatement =
@@ -51,6 +56,7 @@ export class SqlSession<Answer> {
     this.#surface = surface;
     this.#state = new SessionState(branch);
   }
+
   /**
    * Runs a text with which the session ends: a transaction that is open at its end is undone. Reads of one branch that follow one
    * another are sent together.
@@ -75,14 +81,32 @@ export class SqlSession<Answer> {
    * Runs a text of a session that goes on behind it, and gives the result of each statement. A transaction stays open until a later
    * text ends it. The result of a statement within one is that of trying all its statements so far.
    *
-   * @throws {ServiceError} as {@link SqlSession.runRequest}. A transaction is discarded then; the session can be used again
+   * @throws {ServiceError} as {@link SqlSession.runRequest}. An open transaction is aborted then, as in PostgreSQL: each statement is
+   *   refused with `TRANSACTION_ABORTED` until COMMIT or ROLLBACK, which both undo it
    */
   async *run(text: SqlText): AsyncGenerator<StatementResult<Answer>, void> {
-    this.#admit(text);
-    for (const numbered of text.statements) {
-      this.#surface.checkWaiting();
-      yield (await this.#runGroup(text, [numbered], true)) ?? (await this.#tryLast(text, numbered));
+    try {
+      this.#admit(text);
+      for (const numbered of text.statements) {
+        this.#surface.checkWaiting();
+        this.#requireSound(text, numbered);
+        yield (await this.#runGroup(text, [numbered], true)) ?? (await this.#tryLast(text, numbered));
+      }
+    } catch (error) {
+      this.abort();
+      throw error;
     }
+  }
+
+  /** Aborts the open transaction: for an error behind which it cannot go on, such as one of reading a text. */
+  abort(): void {
+    this.#state.abort();
+  }
+
+  /** @throws {ServiceError} `TRANSACTION_ABORTED` for a statement that does not end the aborted transaction */
+  #requireSound(text: SqlText, { index, statement: { kind } }: NumberedStatement): void {
+    if (!this.#state.isAborted || kind === 'commit' || kind === 'rollback') return;
+    throw errorOfStatement(new ServiceError('TRANSACTION_ABORTED', abortedText), text, undefined, index);
   }
 
   /** The result of the last statement of the open transaction. */
@@ -154,6 +178,8 @@ export class SqlSession<Answer> {
         case 'show-branches':
         case 'change-branches':
           return ofRows(await this.#runOnBranches(text, numbered));
+        case 'change-settings':
+          return ofRows(await this.#changeSettings(text, statement));
         case 'read':
         case 'read-access':
           if (open !== undefined) return join(text, open, numbered, branch);
@@ -179,6 +205,15 @@ export class SqlSession<Answer> {
     }
     const given = { currentBranch: this.#state.branch, parameters, source };
     return await this.#surface.runOnBranches(statement as ManagedBranchStatement, given, index);
+  }
+
+  async #changeSettings({ parameters, source }: SqlText, statement: Statement): Promise<SessionRows> {
+    const { change, column, span } = readSettingsChange(statement, parameters, source);
+    if (this.#state.transaction !== undefined) {
+      const message = `${change.name} cannot be part of a transaction. Use COMMIT or ROLLBACK first.`;
+      throw sqlError(message, source, span);
+    }
+    return oneRow({ [column]: await this.#surface.changeSettings(change) });
   }
 
   async #runOwn(text: SqlText, statement: OwnStatement, index: number): Promise<SessionRows> {
@@ -227,6 +262,7 @@ export class SqlSession<Answer> {
   }
 
   async #commit(text: SqlText, statement: CommitStatement, index: number): Promise<SessionRows> {
+    if (this.#state.isAborted) return this.#endAborted();
     const [open, commit] = await this.#about(text, undefined, index, () => {
       const taken = this.#state.take(text, statement.span, 'commit');
       return [taken, commitInfo(text, statement)] as const;
@@ -236,8 +272,15 @@ export class SqlSession<Answer> {
   }
 
   async #rollBack(text: SqlText, { span }: Statement, index: number): Promise<SessionRows> {
+    if (this.#state.isAborted) return this.#endAborted();
     const open = await this.#about(text, undefined, index, () => this.#state.take(text, span, 'roll back'));
     await this.#end(text, open, 'undone', index, false);
+    return oneRow({ message: 'Transaction rolled back' });
+  }
+
+  /** Ends the aborted transaction: what it would have done is not tried again. */
+  #endAborted(): SessionRows {
+    this.#state.discard();
     return oneRow({ message: 'Transaction rolled back' });
   }
 
@@ -268,7 +311,7 @@ export class SqlSession<Answer> {
     });
   }
 
-  /** Does something for statements: its errors discard the transaction, and say what they are about. */
+  /** Does something for statements: its errors say what they are about. */
   async #about<T>(
     text: SqlText,
     part: TextPart | undefined,
@@ -278,7 +321,6 @@ export class SqlSession<Answer> {
     try {
       return await work();
     } catch (error) {
-      this.#state.discard();
       throw errorOfStatement(error, text, part, index);
     }
   }

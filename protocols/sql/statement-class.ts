@@ -2,6 +2,7 @@ import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import { givenText } from '#runtime/sql-plan/given-values.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
+import { settingsCallOf } from './settings-change.ts';
 import { isPoint, routedBranch } from '#runtime/sql-plan/bind/data/point.ts';
 
 /**
@@ -10,6 +11,7 @@ import { isPoint, routedBranch } from '#runtime/sql-plan/bind/data/point.ts';
  * - `read`: to a branch, as a query; `read-access`: to the branch of users and roles.
  * - `change`: to a branch, as a command; `change-access`: as above.
  * - `show-branches`: to the repository, and it writes nothing; `change-branches`: it may write.
+ * - `change-settings`: to the tenant.
  * - `session`: to the session itself.
  */
 export type StatementClass =
@@ -19,6 +21,7 @@ export type StatementClass =
   | 'change-access'
   | 'show-branches'
   | 'change-branches'
+  | 'change-settings'
   | 'session';
 
 const classes: Readonly<Record<Statement['kind'], StatementClass>> = {
@@ -70,8 +73,9 @@ const classes: Readonly<Record<Statement['kind'], StatementClass>> = {
 };
 
 /** Where a statement belongs. */
-export function classOf({ kind }: Statement): StatementClass {
-  return classes[kind];
+export function classOf(statement: Statement): StatementClass {
+  if (settingsCallOf(statement) !== undefined) return 'change-settings';
+  return classes[statement.kind];
 }
 
 /** Whether a statement only reads a branch. */
@@ -83,7 +87,12 @@ export function isRead(statement: Statement): boolean {
 /** Whether a statement writes, or may write. */
 export function isWrite(statement: Statement): boolean {
   const found = classOf(statement);
-  return found === 'change' || found === 'change-access' || found === 'change-branches';
+  return (
+    found === 'change' ||
+    found === 'change-access' ||
+    found === 'change-branches' ||
+    found === 'change-settings'
+  );
 }
 
 /** Whether a statement is done in the background where it stands outside a transaction. */

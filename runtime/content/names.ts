@@ -123,6 +123,21 @@ export function requireBranchName(name: string): string {
   throw refuse('INVALID_BRANCH_NAME', 'branch', name, '1 to 128 of letters, digits, ., _, / and -');
 }
 
+/** Names that mean something else: `HEAD~1` is a revision, and `__proto__` no key of an object. */
+const reservedBranchNames: ReadonlySet<string> = new Set(['head', '__proto__']);
+
+/**
+ * Checks the name of a branch or tag that is to be created. Names that older versions permitted stay readable.
+ *
+ * @returns the name
+ * @throws {ServiceError} `INVALID_BRANCH_NAME`, also for a reserved name
+ */
+export function requireNewBranchName(name: string, kind: 'branch' | 'tag' = 'branch'): string {
+  if (!reservedBranchNames.has(name.toLowerCase()))
+    return kind === 'tag' ? requireTagName(name) : requireBranchName(name);
+  throw refuse('INVALID_BRANCH_NAME', kind, name, 'the name is reserved');
+}
+
 /** As {@link requireBranchName}, for a tag. @throws {ServiceError} `INVALID_BRANCH_NAME` */
 export function requireTagName(name: string): string {
   if (branchShape.test(name) && name !== '.' && name !== '..') return name;

@@ -133,6 +133,12 @@ const rows = {
     'The lock is not held with this token any more; acquire it again.',
   ],
   IDEMPOTENCY_IN_PROGRESS: [409, '55P03', 'retry', 'The first request with this idempotency key still runs.'],
+  TRANSACTION_ABORTED: [
+    409,
+    '25P02',
+    'give-up',
+    'An earlier statement of the transaction failed; end it with ROLLBACK.',
+  ],
   PRECONDITION_FAILED: [
     412,
     '55000',

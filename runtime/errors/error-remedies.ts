@@ -89,6 +89,7 @@ export const errorRemedies: Readonly<Record<ErrorCode, string>> = {
   TENANT_ALREADY_EXISTS: 'Choose another id for the tenant.',
   LAST_ADMINISTRATOR: 'Create another account, or give an active one `console_login`, and try again.',
   LOCK_NOT_HELD: 'Acquire the lock again, look at what changed meanwhile, and write with the new token.',
+  TRANSACTION_ABORTED: 'Send `ROLLBACK`, and then the whole transaction again, without what failed.',
   PRECONDITION_FAILED:
     'Read the node again and decide once more what to write; `details` has its `version` and `etag` as they are.',
   IDEMPOTENCY_IN_PROGRESS:

@@ -26,6 +26,7 @@ export interface NodesRequest {
   readonly limit?: number;
   readonly placesMax?: number;
   readonly budget?: RequestBudget;
+  readonly takes?: RowPredicate;
 }
 
 /** A node that was found, with its position. */
@@ -53,7 +54,7 @@ export function* scanNodes(
   request: NodesRequest,
   filter: RowPredicate | undefined,
 ): Generator<NodeRow | undefined, RestOfScan | string | undefined> {
-  const { budget, reverse = false, workspace } = request;
+  const { budget, reverse = false, takes, workspace } = request;
   const view = new RecordView();
   const changed = new ChangedPlaces(moment, workspace, reverse);
   let { after, limit = Number.POSITIVE_INFINITY, placesMax = Number.POSITIVE_INFINITY, skip = 0 } = request;
@@ -68,6 +69,7 @@ export function* scanNodes(
       return undefined;
     }
     limit -= 1;
+    if (takes?.(view) === true) return undefined;
     const found = id();
     const row = { position: textBytes(found), id: found, record: whole ?? view.record() };
     rows.push(row);

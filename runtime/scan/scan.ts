@@ -69,6 +69,11 @@ export interface ScanRequest {
   readonly scope: ReadScope;
   /** Only rows for which it holds; absent: all. */
   readonly predicate?: RowPredicate;
+  /**
+   * Is offered rows for which the predicate holds where they are stored, in the order of the scan. A row that it takes is not
+   * returned as well, so it is not copied. Rows of which only a copy is at hand may not be offered.
+   */
+  readonly takes?: RowPredicate;
   /** Number of rows to leave out first. Without a predicate and a scope their nodes are not read. */
   readonly skip?: number;
   /** The most rows to return. */

@@ -1,5 +1,7 @@
 import type { BoundExpression, NodesPlan, SchemaPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
+import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
+import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { Operator } from './operator.ts';
 
 /** A value that a table gives with each row: a column, or a property of the column `properties`. */
@@ -10,6 +12,8 @@ export type WantedColumn =
       readonly kind: 'property';
       readonly key: string;
       readonly isText: boolean;
+      /** Of a text: whether it is only cast to numbers, so that a number of JSON may be given in its place. Absent: no. */
+      readonly isNumber?: boolean;
     };
 
 /** What is read of a table. */
@@ -27,6 +31,11 @@ export interface TableRead {
   }[];
   /** After so many rows the caller stops; undefined: not known. */
   readonly limit: number | undefined;
+  /**
+   * Whether the rows are only taken into aggregates. Then they are read like those that a condition leaves out: without their
+   * checksums being verified. Absent: they may be answered.
+   */
+  readonly isSummed?: boolean;
 }
 
 /** How a table will be read. */
@@ -43,7 +52,50 @@ export interface TableAccess {
   readonly indexed: readonly BoundExpression[];
   /** Whether the rows come in the order that was asked for. */
   readonly isOrdered: boolean;
+  /** Position of the column in whose ascending order the rows come, whatever was asked for; absent: of none. */
+  readonly sortedBy?: number | undefined;
   open(): Operator;
+  /**
+   * How the rows of this access can be found by values that become known while the statement runs; absent: they cannot.
+   *
+   * @returns undefined: nothing finds rows by this key; yields where the work may pause
+   */
+  readonly lookUp?: (key: LookupKey) => Generator<undefined, TableLookup | undefined>;
+}
+
+/** What rows are looked up by. */
+export interface LookupKey {
+  /** Over the columns of the table. */
+  readonly expression: BoundExpression;
+  /** Equality of the expression and a key, in this order. */
+  readonly equals: ScalarFunction;
+}
+
+/** A way to find the rows of a table by keys. It has the conditions of the table it belongs to. */
+export interface TableLookup {
+  /** As {@link TableAccess.description} and {@link TableAccess.shape}, with `<key>` in place of the keys. */
+  readonly description: string;
+  readonly shape: string;
+  /** Conditions that the look-up itself answers, beside the key. */
+  readonly indexed: readonly BoundExpression[];
+  /** Most keys that are looked up at a time. */
+  readonly keysMax: number;
+  /** About how long a key takes, in nanoseconds. */
+  readonly keyCost: number;
+  /** About how many rows a key has. */
+  readonly keyRows: number;
+  /**
+   * Whether the work that look-ups have taken may decide that the rest is read otherwise. It tells how many rows an index has,
+   * so only for a caller who may see them all.
+   */
+  readonly isMeasured: boolean;
+  /**
+   * The rows that equal one of some keys, each once.
+   *
+   * @param keys distinct, none NULL, at most `keysMax`
+   * @returns undefined: these keys cannot be looked up; yields where the work may pause
+   */
+  open(keys: readonly SqlValue[]): Generator<undefined, Operator | undefined>;
 }
 
 /** The tables that a statement may read, as its caller may see them. */

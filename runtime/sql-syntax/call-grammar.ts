@@ -1,6 +1,15 @@
 import type { IToken, ParserMethod } from 'chevrotain';
-import { GrammarBase, nameOf, spanOf, textOf } from './grammar-base.ts';
-import type { CallNode, Expression, FrameBound, SortItem, WindowClause } from './nodes/syntax-nodes.ts';
+import { endOf, GrammarBase, nameOf, spanOf, textOf } from './grammar-base.ts';
+import { constantLength, type LookAhead } from './listed-constants.ts';
+import type {
+  CallNode,
+  Expression,
+  FrameBound,
+  LiteralNode,
+  ParameterNode,
+  SortItem,
+  WindowClause,
+} from './nodes/syntax-nodes.ts';
 import { comma, dot, identifier, keywords, leftParenthesis, rightParenthesis, star, text } from './tokens.ts';
 
 /** The rules for calls: their arguments, the order of these, filters and windows. */
@@ -10,9 +19,66 @@ export abstract class CallGrammar extends GrammarBase {
 
   protected readonly expressionList = this.RULE('expressionList', (): Expression[] => {
     const items: Expression[] = [];
+    this.ACTION(() => this.takeConstants(items));
     this.AT_LEAST_ONE_SEP({ SEP: comma, DEF: () => items.push(this.SUBRULE(this.expression)) });
     return items;
   });
+
+  /** The constant that a token is. */
+  protected abstract constantOf(token: IToken): LiteralNode | ParameterNode;
+
+  /**
+   * Reads constants of a list while other constants follow: they need no rules. What is left for the grammar has one item at
+   * least, so all errors are those of the grammar.
+   */
+  protected takeConstants(items: Expression[]): void {
+    let length = constantLength(this.#ahead, 1);
+    while (length > 0 && this.LA(length + 1).tokenType === comma) {
+      const next = constantLength(this.#ahead, length + 2);
+      if (next === 0) return;
+      items.push(this.#listedConstant(1, length));
+      this.skipTokens(length + 1);
+      length = next;
+    }
+  }
+
+  /**
+   * Reads rows of constants while other rows follow, as {@link takeConstants} does: what may follow the last row is known to the
+   * grammar.
+   *
+   * @param isFree as of `skipTokens`
+   */
+  protected takeConstantRows(rows: Expression[][], isFree: boolean): void {
+    while (this.LA(1).tokenType === leftParenthesis) {
+      const row: Expression[] = [];
+      let distance = 2;
+      do {
+        const length = constantLength(this.#ahead, distance);
+        if (length === 0) return;
+        row.push(this.#listedConstant(distance, length));
+        distance += length + 1;
+      } while (this.LA(distance - 1).tokenType === comma);
+      const isWhole = this.LA(distance - 1).tokenType === rightParenthesis;
+      const isFollowed =
+        this.LA(distance).tokenType === comma && this.LA(distance + 1).tokenType === leftParenthesis;
+      if (!isWhole || !isFollowed) return;
+      rows.push(row);
+      this.skipTokens(distance, isFree);
+    }
+  }
+
+  readonly #ahead: LookAhead = (distance) => this.LA(distance);
+
+  /** The constant of so many tokens at a distance. */
+  #listedConstant(distance: number, length: number): Expression {
+    const first = this.LA(distance);
+    if (length === 1) return this.constantOf(first);
+    const last = this.LA(distance + length - 1);
+    const span = { start: first.startOffset, end: endOf(last) };
+    if (length === 2) return { kind: 'unary', operator: '-', operand: this.constantOf(last), span };
+    const type = { name: nameOf(last).toLowerCase(), isArray: false, span: spanOf(last) };
+    return { kind: 'cast', operand: this.constantOf(first), type, span };
+  }
 
   /** The arguments of a call, and what may follow them. */
   protected readonly call = this.RULE('call', (name: IToken): CallNode => {

@@ -10,6 +10,7 @@ import type {
   WrittenColumn,
 } from './nodes/data-nodes.ts';
 import type { Expression, SelectItem } from './nodes/syntax-nodes.ts';
+import type { TokenizedStatement } from './tokenize.ts';
 import { comma, equal, identifier, keywords, leftParenthesis, rightParenthesis } from './tokens.ts';
 
 /** What follows a table that another is joined to. */
@@ -28,6 +29,18 @@ const joinStarts = [
 
 /** The rules for statements that write rows: INSERT, UPSERT, UPDATE, DELETE. */
 export abstract class DataGrammar extends GivenGrammar {
+  /** Where the rows of the INSERT begin that is read. */
+  #rowsStart = -1;
+
+  protected insertsNext(): boolean {
+    return this.nextStart === this.#rowsStart;
+  }
+
+  protected override begin(statement: TokenizedStatement, source: string): void {
+    super.begin(statement, source);
+    this.#rowsStart = -1;
+  }
+
   protected readonly insert = this.RULE('insert', (): InsertStatement => {
     const word = this.OR([
       { ALT: () => this.CONSUME(keywords.INSERT) },
@@ -44,6 +57,9 @@ export abstract class DataGrammar extends GivenGrammar {
       }
     });
     const columns = this.SUBRULE(this.writtenColumns);
+    this.ACTION(() => {
+      this.#rowsStart = this.nextStart;
+    });
     const source = this.SUBRULE(this.query);
     this.ACTION(() => {
       if (!this.isAhead(1, keywords.ON)) return;

@@ -2,7 +2,7 @@ import type { IToken, ParserMethod } from 'chevrotain';
 import { CallGrammar, callNode } from './call-grammar.ts';
 import { endOf, nameOf, spanOf, textOf } from './grammar-base.ts';
 import { isBigintLimit, literalNumber } from './literal-number.ts';
-import type { Expression, LiteralNode, Query, TypeName } from './nodes/syntax-nodes.ts';
+import type { Expression, LiteralNode, ParameterNode, Query, TypeName } from './nodes/syntax-nodes.ts';
 import { OperatorChain } from './operator-chain.ts';
 import { comparisons, Precedence } from './precedence.ts';
 import {
@@ -330,11 +330,7 @@ export abstract class ExpressionGrammar extends CallGrammar {
         {
           ALT: () => {
             const token = this.CONSUME(parameter);
-            return this.ACTION(() => ({
-              kind: 'parameter',
-              index: Number(token.image.slice(1)),
-              span: spanOf(token),
-            }));
+            return this.ACTION(() => this.constantOf(token));
           },
         },
         { ALT: () => this.SUBRULE(this.propertyPath) },
@@ -393,15 +389,22 @@ export abstract class ExpressionGrammar extends CallGrammar {
       { ALT: () => this.CONSUME(keywords.FALSE) },
       { ALT: () => this.CONSUME(keywords.NULL) },
     ]);
-    return this.ACTION(() => {
-      const span = spanOf(token);
-      if (token.tokenType === number) return { kind: 'literal', ...this.numberOf(token), span };
-      if (token.tokenType === keywords.NULL) return { kind: 'literal', type: 'null', value: null, span };
-      if (token.tokenType === keywords.TRUE) return { kind: 'literal', type: 'boolean', value: true, span };
-      if (token.tokenType === keywords.FALSE) return { kind: 'literal', type: 'boolean', value: false, span };
-      return { kind: 'literal', type: 'text', value: textOf(token), span };
-    });
+    return this.ACTION(() => this.literalOf(token));
   });
+
+  private literalOf(token: IToken): LiteralNode {
+    const span = spanOf(token);
+    if (token.tokenType === number) return { kind: 'literal', ...this.numberOf(token), span };
+    if (token.tokenType === keywords.NULL) return { kind: 'literal', type: 'null', value: null, span };
+    if (token.tokenType === keywords.TRUE) return { kind: 'literal', type: 'boolean', value: true, span };
+    if (token.tokenType === keywords.FALSE) return { kind: 'literal', type: 'boolean', value: false, span };
+    return { kind: 'literal', type: 'text', value: textOf(token), span };
+  }
+
+  protected constantOf(token: IToken): LiteralNode | ParameterNode {
+    if (token.tokenType !== parameter) return this.literalOf(token);
+    return { kind: 'parameter', index: Number(token.image.slice(1)), span: spanOf(token) };
+  }
 
   protected numberOf(token: IToken): Pick<LiteralNode, 'type' | 'value'> {
     const value = literalNumber(token.image);
@@ -450,6 +453,7 @@ export abstract class ExpressionGrammar extends CallGrammar {
     const { startOffset } = this.CONSUME(keywords.ARRAY);
     this.CONSUME(leftBracket);
     const items: Expression[] = [];
+    this.ACTION(() => this.takeConstants(items));
     this.MANY_SEP({ SEP: comma, DEF: () => items.push(this.SUBRULE(this.expression)) });
     this.CONSUME(rightBracket);
     return this.ACTION(() => ({ kind: 'array', items, span: this.spanFrom(startOffset) }));

@@ -6,7 +6,7 @@ import {
   type IToken,
   type TokenType,
 } from 'chevrotain';
-import { sqlError } from './sql-error.ts';
+import { sqlError, statementTooLong } from './sql-error.ts';
 import type { Span } from './nodes/syntax-nodes.ts';
 import { identifier, leftParenthesis, number, parameter, quotedName, text, vocabulary } from './tokens.ts';
 import type { TokenizedStatement } from './tokenize.ts';
@@ -59,10 +59,30 @@ const messages: IParserErrorMessageProvider = {
     ),
 };
 
+/**
+ * Most tokens of a statement that rules read. Each takes some 2 to 5 µs, and rules cannot be interrupted. Constants of lists are
+ * read without rules.
+ */
+export const RULE_TOKENS_MAX = 2_000;
+
+/**
+ * Most tokens of a statement without the rows of constants of an INSERT. Lists of constants are bound in one step, about 0.3 µs for
+ * each token; those rows are bound one after the other.
+ */
+export const LIST_TOKENS_MAX = 10_000;
+
+/** What Chevrotain calls for each token that a rule reads; its types leave it out. */
+interface TokenReader {
+  consumeToken(): void;
+}
+const { consumeToken } = EmbeddedActionsParser.prototype as unknown as TokenReader;
+
 /** What the rules of the grammar share: the statement being read, places in it, and names. */
 export abstract class GrammarBase extends EmbeddedActionsParser {
   #source = '';
   #queryParentheses: ReadonlySet<IToken> = new Set();
+  #ruleTokens = 0;
+  #listTokens = 0;
 
   /** @param validates whether the grammar is checked for ambiguities, which doubles the time; a test does so */
   constructor(validates: boolean) {
@@ -75,6 +95,34 @@ export abstract class GrammarBase extends EmbeddedActionsParser {
     this.input = [...statement.tokens];
     this.#source = source;
     this.#queryParentheses = statement.queryParentheses;
+    this.#ruleTokens = 0;
+    this.#listTokens = 0;
+  }
+
+  /** Counts the tokens that rules read. @throws {ServiceError} `VALIDATION_FAILED` when they are too many */
+  protected consumeToken(): void {
+    this.#ruleTokens += 1;
+    if (this.#ruleTokens > RULE_TOKENS_MAX) {
+      throw this.failAt(
+        `Statement too long: more than ${RULE_TOKENS_MAX} words and signs besides the constants of lists. Pass long lists as a parameter: = ANY($1)`,
+        { start: this.LA(1).startOffset },
+      );
+    }
+    consumeToken.call(this);
+  }
+
+  /**
+   * Passes over tokens that were read without a rule.
+   *
+   * @param isFree whether they do not count for the bound of the statement
+   * @throws {ServiceError} `VALIDATION_FAILED` when they are too many
+   */
+  protected skipTokens(count: number, isFree = false): void {
+    this.#ruleTokens -= count;
+    if (!isFree) this.#listTokens += count;
+    if (this.#listTokens > LIST_TOKENS_MAX)
+      throw statementTooLong(LIST_TOKENS_MAX, this.#source, this.nextStart);
+    for (let skipped = 0; skipped < count; skipped += 1) this.SKIP_TOKEN();
   }
 
   /** Lets go of the statement, so that its text is not kept. */

@@ -16,8 +16,26 @@ const HIDDEN_TEXT = '?';
  * @param lengthMax longest text, in UTF-16 units; a longer one ends with `…`
  */
 export function printWithoutLiterals(statement: Statement, lengthMax: number): string {
-  const text = printStatement(transform(statement, (node) => withoutLiterals(node)));
+  const text = printStatement(transform(statement, withoutLiterals, (node) => shortened(node, lengthMax)));
   return text.length > lengthMax ? `${text.slice(0, lengthMax - 1)}…` : text;
+}
+
+/** A node without those items and rows that are behind the end of the text: each takes two characters at least. */
+function shortened<Node extends SyntaxNode>(node: Node, lengthMax: number): Node {
+  const itemsMax = Math.ceil(lengthMax / 2);
+  const each: SyntaxNode = node;
+  if (each.kind === 'in-list' || each.kind === 'array') {
+    return each.items.length <= itemsMax
+      ? node
+      : ({ ...each, items: each.items.slice(0, itemsMax) } as SyntaxNode as Node);
+  }
+  if (each.kind !== 'values') return node;
+  let items = 0;
+  const end = each.rows.findIndex((row) => {
+    items += row.length;
+    return items > itemsMax;
+  });
+  return end < 0 ? node : ({ ...each, rows: each.rows.slice(0, end + 1) } as SyntaxNode as Node);
 }
 
 /** A node whose children have no literals any more. */

@@ -1,6 +1,8 @@
 import type { LiteralNode } from './nodes/syntax-nodes.ts';
 
 const INT_MAX = 2_147_483_647;
+/** Digits of the largest INT: a number with fewer is one. */
+const INT_DIGITS = 10;
 const BIGINT_MAX = 9_223_372_036_854_775_807n;
 /** Digits above which an integer cannot fit into 64 bits; leading zeros are cut off before. */
 const BIGINT_DIGITS = 19;
@@ -11,6 +13,7 @@ const BIGINT_DIGITS = 19;
  * @returns undefined: it is larger than any DOUBLE
  */
 export function literalNumber(image: string): Pick<LiteralNode, 'type' | 'value'> | undefined {
+  if (image.length < INT_DIGITS && /^\d+$/.test(image)) return { type: 'int', value: Number(image) };
   if (/^\d+$/.test(image)) {
     const digits = image.replace(/^0+(?=\d)/, '');
     if (digits.length <= BIGINT_DIGITS) {

@@ -1,9 +1,13 @@
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { Statement } from './nodes/statement-nodes.ts';
+import { sampleStatements } from './sample-statements.ts';
 import { StatementGrammar } from './statement-grammar.ts';
 import { TextCache } from './text-cache.ts';
 import { tokenize } from './tokenize.ts';
 import { checkTreeDepth } from './tree-depth.ts';
+
+/** Tokens of a statement from which on it is read in a step of its own, and its tree is checked in another one. */
+const PAUSED_TOKENS = 500;
 
 /** One statement of a text. */
 export interface ParsedStatement {
@@ -20,9 +24,17 @@ function theGrammar(): StatementGrammar {
   return grammar;
 }
 
-/** Makes the parser, so that the first statement need not wait for it. Called while a process starts. */
+/** How often the samples are read: V8 has compiled by then what is used most. */
+const SAMPLE_ROUNDS = 6;
+
+/**
+ * Makes the parser and uses it for a while, so that no statement has to wait for that. Called while a process starts; it takes some
+ * 200 ms.
+ */
 export function prepareParser(): void {
-  parseStatements('SELECT 1');
+  for (let round = 0; round < SAMPLE_ROUNDS; round += 1) {
+    for (const sample of sampleStatements) finish(readStatements(sample));
+  }
 }
 
 /**
@@ -36,7 +48,7 @@ const known = new TextCache<readonly ParsedStatement[]>(
 
 /**
  * Reads a text of one or several statements with `;` between them. Empty ones are left out. It gives way between two
- * statements, so that a long text does not hold the event loop. The same trees may be given again for the same text.
+ * statements and within long ones, so that a long text does not hold the event loop. The same trees may be given again for the same text.
  *
  * @throws {ServiceError} `VALIDATION_FAILED` with the place: bad syntax, no statement in it, or a bound of `tokenize`
  *   or `checkTreeDepth`
@@ -54,10 +66,17 @@ function* readStatements(text: string): Generator<undefined, readonly ParsedStat
   const parser = theGrammar();
   const statements: ParsedStatement[] = [];
   for (const piece of tokenize(text)) {
-    if (statements.length > 0) yield;
+    if (piece === undefined) {
+      yield;
+      continue;
+    }
+    const isLong = piece.tokens.length > PAUSED_TOKENS;
+    if (isLong || statements.length > 0) yield;
     const statement = parser.read(piece, text);
+    if (isLong) yield;
     checkTreeDepth(statement, text);
     statements.push({ text, statement });
+    if (isLong) yield;
   }
   if (statements.length === 0) throw invalid('No valid statements to execute');
   return statements;
@@ -65,7 +84,10 @@ function* readStatements(text: string): Generator<undefined, readonly ParsedStat
 
 /** Reads a text at once. @throws {ServiceError} as `parseStatementsInSteps` */
 export function parseStatements(text: string): readonly ParsedStatement[] {
-  const steps = parseStatementsInSteps(text);
+  return finish(parseStatementsInSteps(text));
+}
+
+function finish<T>(steps: Generator<undefined, T>): T {
   let step = steps.next();
   while (step.done !== true) step = steps.next();
   return step.value;

@@ -94,6 +94,9 @@ export abstract class QueryGrammar extends SourceGrammar {
     }));
   });
 
+  /** Whether what is read next are the rows of an INSERT. */
+  protected abstract insertsNext(): boolean;
+
   private twice(clause: string, token: IToken): Error {
     return this.failAt(`Syntax error: ${clause} is written twice`, spanOf(token));
   }
@@ -182,13 +185,16 @@ export abstract class QueryGrammar extends SourceGrammar {
   );
 
   private readonly values = this.RULE('values', (): ValuesNode => {
+    const isInserted = this.ACTION(() => this.insertsNext());
     const { startOffset } = this.CONSUME(keywords.VALUES);
     const rows: Expression[][] = [];
     this.AT_LEAST_ONE_SEP({
       SEP: comma,
       DEF: () => {
+        this.ACTION(() => this.takeConstantRows(rows, isInserted));
         const row: Expression[] = [];
         this.CONSUME(leftParenthesis);
+        this.ACTION(() => this.takeConstants(row));
         this.AT_LEAST_ONE_SEP2({ SEP: comma, DEF: () => row.push(this.SUBRULE(this.expression)) });
         this.CONSUME(rightParenthesis);
         rows.push(row);

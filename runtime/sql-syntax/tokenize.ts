@@ -10,7 +10,7 @@ import {
   UNTERMINATED,
 } from './opaque-text.ts';
 import type { Span } from './nodes/syntax-nodes.ts';
-import { sqlError } from './sql-error.ts';
+import { sqlError, statementTooLong } from './sql-error.ts';
 import {
   keywordOf,
   keywords,
@@ -31,14 +31,25 @@ import {
 /** Longest text of a request, in UTF-16 units. */
 export const TEXT_LENGTH_MAX = 1_000_000;
 /**
- * Most words, numbers, strings and signs in one statement. Reading one takes about 2 µs and cannot be interrupted, so
- * this is what a statement may hold the event loop for: some 20 ms.
+ * Most words, numbers, strings and signs in one statement: an INSERT of 1,000 rows of ten values has 22,000, and
+ * casts and signs count too. All of them but the rows
+ * of constants of an INSERT are bounded more tightly, by `LIST_TOKENS_MAX` and `RULE_TOKENS_MAX`.
  */
-export const STATEMENT_TOKENS_MAX = 10_000;
-/** The same for all statements of a text. What is read of each is kept in memory, some hundred bytes. */
+export const STATEMENT_TOKENS_MAX = 30_000;
+/**
+ * Most words, numbers, strings and signs in all statements of a text. What is read of each is kept in memory, some hundred
+ * bytes.
+ */
 export const TEXT_TOKENS_MAX = 50_000;
 /** Deepest nesting of parentheses, brackets, braces and CASE. */
 export const NESTING_MAX = 100;
+
+/** Tokens that are made between two pauses: some milliseconds. */
+const STEP_TOKENS = 2_000;
+/** Tokens that are told apart further between two pauses. */
+const CLASSIFIED_TOKENS = 4_000;
+/** Characters that are looked through between two pauses, in UTF-16 units. */
+const STEP_LENGTH = 250_000;
 
 /** One statement as tokens. */
 export interface TokenizedStatement {
@@ -55,6 +66,8 @@ function theLexer(): Lexer {
 }
 
 const SEMICOLON = 59;
+const COMMA = 44;
+const OPENING = 40;
 const DASH = 45;
 const SLASH = 47;
 
@@ -96,40 +109,64 @@ function terminated(end: number, what: string, source: string, start: number): n
   return end;
 }
 
-/** A part of a text between two `;`, as offsets. */
+/** A part of a statement, as offsets. */
 interface Piece {
   readonly start: number;
   readonly end: number;
+  /** Whether the statement ends with it. */
+  readonly isLast: boolean;
+}
+
+/** Most tokens without a place where the text may be cut: no statement has so many. */
+const UNCUT_TOKENS_MAX = 5_000;
+
+/** Whether a text may be cut before the token at an offset: nothing that the lexer reads at once reaches over it. */
+function isCut(source: string, at: number): boolean {
+  const unit = source.charCodeAt(at);
+  return unit === COMMA || unit === OPENING || isSpace(source.charCodeAt(at - 1));
 }
 
 /**
- * Cuts a text at its `;`, without those in strings, quoted names and comments. Pieces without a token are left out. It
- * counts before anything is kept: a sign, a word, a string and a comment count one each, never less than the lexer
- * will make of them.
+ * Cuts a text at its `;`, without those in strings, quoted names and comments, and long statements at commas and parentheses too.
+ * Statements without a token are left out. It counts before anything is kept: a sign, a word, a string and a comment count one
+ * each, never less than the lexer will make of them. Yields undefined where it may pause.
  */
-function* cutIntoPieces(source: string): Generator<Piece> {
+function* cutIntoPieces(source: string): Generator<Piece | undefined> {
   let total = 0;
   let count = 0;
+  let uncut = 0;
   let hasToken = false;
   let start = 0;
   let at = 0;
+  let pauseAt = STEP_LENGTH;
   while (at < source.length) {
+    if (at >= pauseAt) {
+      yield undefined;
+      pauseAt = at + STEP_LENGTH;
+    }
     const unit = source.charCodeAt(at);
     if (isSpace(unit)) {
       at += 1;
       continue;
     }
     if (unit === SEMICOLON) {
-      if (hasToken) yield { start, end: at };
+      if (hasToken) yield { start, end: at, isLast: true };
       at += 1;
       start = at;
       count = 0;
+      uncut = 0;
       hasToken = false;
       continue;
     }
+    if (uncut >= STEP_TOKENS && hasToken && isCut(source, at)) {
+      yield { start, end: at, isLast: false };
+      start = at;
+      uncut = 0;
+    }
     count += 1;
     total += 1;
-    if (count > STATEMENT_TOKENS_MAX || total > TEXT_TOKENS_MAX) throw tooManyTokens(source, at, count);
+    uncut += 1;
+    requireShort(count, uncut, total, source, at);
     const end = behindOpaque(source, at);
     if (end > at) {
       hasToken ||= unit !== DASH && unit !== SLASH;
@@ -140,32 +177,53 @@ function* cutIntoPieces(source: string): Generator<Piece> {
     at += 1;
     if (isWordUnit(unit)) while (at < source.length && isWordUnit(source.charCodeAt(at))) at += 1;
   }
-  if (hasToken) yield { start, end: source.length };
+  if (hasToken) yield { start, end: source.length, isLast: true };
 }
 
-function tooManyTokens(source: string, start: number, count: number): Error {
-  const text =
-    count > STATEMENT_TOKENS_MAX
-      ? `Statement too long: more than ${STATEMENT_TOKENS_MAX} words and signs. Pass long lists as a parameter: = ANY($1)`
-      : `Text too long: more than ${TEXT_TOKENS_MAX} words and signs in all statements`;
-  return sqlError(text, source, { start });
+/** @throws {ServiceError} where a statement or a text gets too long */
+function requireShort(count: number, uncut: number, total: number, source: string, start: number): void {
+  if (count > STATEMENT_TOKENS_MAX || uncut > UNCUT_TOKENS_MAX) {
+    const most = count > STATEMENT_TOKENS_MAX ? STATEMENT_TOKENS_MAX : UNCUT_TOKENS_MAX;
+    throw statementTooLong(most, source, start);
+  }
+  if (total > TEXT_TOKENS_MAX) {
+    const text = `Text too long: more than ${TEXT_TOKENS_MAX} words and signs in all statements`;
+    throw sqlError(text, source, { start });
+  }
 }
 
 /**
- * Cuts a text into statements and these into tokens, one statement at a time. Pieces without a token are left out.
+ * Cuts a text into statements and these into tokens, one statement at a time. Statements without a token are left out. Yields
+ * undefined where it may pause within a statement or before one.
  *
  * @throws {ServiceError} `VALIDATION_FAILED`: the text is too long, nests too deeply, or has a string or comment
  *   without an end, or a character that begins no token
  */
-export function* tokenize(source: string): Generator<TokenizedStatement> {
+export function* tokenize(source: string): Generator<TokenizedStatement | undefined> {
   if (source.length > TEXT_LENGTH_MAX) {
     throw invalid(`Text too long: ${source.length} characters, the most are ${TEXT_LENGTH_MAX}`);
   }
+  let read: IToken[] = [];
   for (const piece of cutIntoPieces(source)) {
-    const { tokens: read } = theLexer().tokenize(source.slice(piece.start, piece.end));
-    for (const token of read) token.startOffset += piece.start;
+    if (piece === undefined) {
+      yield undefined;
+      continue;
+    }
+    const { tokens: added } = theLexer().tokenize(source.slice(piece.start, piece.end));
+    for (const token of added) {
+      token.startOffset += piece.start;
+      read.push(token);
+    }
+    if (!piece.isLast) {
+      yield undefined;
+      continue;
+    }
     const tokens = joinConditions(read, source);
-    for (const [index, token] of tokens.entries()) classify(token, tokens[index - 1], source);
+    read = [];
+    for (const [index, token] of tokens.entries()) {
+      classify(token, tokens[index - 1], source);
+      if (index % CLASSIFIED_TOKENS === CLASSIFIED_TOKENS - 1) yield undefined;
+    }
     yield { tokens, queryParentheses: findQueryParentheses(tokens, source) };
   }
 }
@@ -282,8 +340,8 @@ function beginsQuery(
  */
 export function parametersIn(source: string): readonly Span[] {
   const found: Span[] = [];
-  for (const { tokens } of tokenize(source)) {
-    for (const token of tokens) {
+  for (const statement of tokenize(source)) {
+    for (const token of statement?.tokens ?? []) {
       if (!tokenMatcher(token, parameter)) continue;
       found.push({ start: token.startOffset, end: token.startOffset + token.image.length });
     }

@@ -22,6 +22,16 @@ export function checkTreeDepth(statement: Statement, source: string): void {
     if (depth > TREE_DEPTH_MAX && first !== undefined) {
       throw sqlError(`Statement nests too deeply: more than ${TREE_DEPTH_MAX} levels`, source, first.span);
     }
-    level = level.flatMap(childrenOf);
+    const next: SyntaxNode[] = [];
+    for (const node of level) {
+      // Lists may have thousands of constants, which have no children. Only those at the bound matter.
+      for (const child of childrenOf(node))
+        if (!isConstant(child) || depth >= TREE_DEPTH_MAX) next.push(child);
+    }
+    level = next;
   }
+}
+
+function isConstant({ kind }: SyntaxNode): boolean {
+  return kind === 'literal' || kind === 'parameter';
 }

@@ -140,7 +140,9 @@ export function visit(node: SyntaxNode, enter: (node: SyntaxNode) => unknown): v
  * A tree with some nodes replaced, children before their parents. The stack is as deep as the tree.
  *
  * @param replace what stands in place of a node; must be of a kind that may stand there
+ * @param prepare what a node is before its children are looked at; absent: as it is
  */
-export function transform<Node extends SyntaxNode>(node: Node, replace: MapChild): Node {
-  return replace(rebuild(node, (child) => transform(child, replace)));
+export function transform<Node extends SyntaxNode>(node: Node, replace: MapChild, prepare?: MapChild): Node {
+  const prepared = prepare === undefined ? node : prepare(node);
+  return replace(rebuild(prepared, (child) => transform(child, replace, prepare)));
 }

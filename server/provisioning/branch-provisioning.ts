@@ -27,7 +27,7 @@ import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/p
 import { beginRemoval, noOwnerIntents, type OwnerIntents } from '#runtime/actor/store/owner-intents.ts';
 import type { Random } from '#runtime/base/random.ts';
 import { crashPoint } from '#runtime/commit/crash-point.ts';
-import { requireBranchName, requireTagName } from '#runtime/content/names.ts';
+import { requireNewBranchName } from '#runtime/content/names.ts';
 import {
   compareRevisions,
   formatRevision,
@@ -91,7 +91,7 @@ export class MemberBranches implements BranchProvisioning {
     delivery: Delivery,
   ): Promise<BranchEntry> {
     requireAdministrator(delivery.caller.policy, delivery.caller.principal);
-    const name = requireBranchName(branch.name);
+    const name = requireNewBranchName(branch.name);
     await this.#checkFree(repository, name, delivery);
     let source: BranchAddress | undefined;
     try {
@@ -160,7 +160,7 @@ export class MemberBranches implements BranchProvisioning {
 
   async createTag(repository: RepositoryAddress, tag: NewTag, delivery: Delivery): Promise<TagEntry> {
     requireAdministrator(delivery.caller.policy, delivery.caller.principal);
-    const name = requireTagName(tag.name);
+    const name = requireNewBranchName(tag.name, 'tag');
     const branch = await this.#holderOf(repository, tag.revision);
     if (branch === undefined)
       return (await this.#refuse(repository, revisionNotFound(tag.revision), delivery)) as TagEntry;

@@ -23,7 +23,7 @@ import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { ActorId, ActorLifecycle, Delivery, Router } from '#runtime/actor/ports.ts';
 import { beginRemoval, noOwnerIntents, type OwnerIntents } from '#runtime/actor/store/owner-intents.ts';
 import type { Random } from '#runtime/base/random.ts';
-import { requireBranchName, requireRepositoryName } from '#runtime/content/names.ts';
+import { requireNewBranchName, requireRepositoryName } from '#runtime/content/names.ts';
 import { newLanguageSettings } from '#runtime/content/translations/translation-config.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { readNameFloor } from '#server/registry/name-floor.ts';
@@ -75,7 +75,7 @@ export class MemberProvisioning implements Provisioning {
     const { principal, policy } = delivery.caller;
     requireAdministrator(policy, principal);
     const name = requireRepositoryName(repository.repositoryId);
-    requireBranchName(repository.defaultBranch);
+    requireNewBranchName(repository.defaultBranch);
     newLanguageSettings(repository.defaultLanguage, repository.supportedLanguages);
     await this.#checkFree(tenant, name, delivery);
     const uid = newUid(this.#random);

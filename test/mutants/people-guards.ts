@@ -200,4 +200,11 @@ export const peopleGuards: readonly GuardMutant[] = [
     to: 'details',
     tests: ['test/actors/tenant/admin-accounts.test.ts'],
   },
+  {
+    guard: 'the audit trail names another than the sender only for the engine',
+    file: 'actors/tenant/audit-trail.ts',
+    from: "principal.kind === 'system' && identityId !== undefined",
+    to: 'identityId !== undefined',
+    tests: ['test/actors/tenant/admin-accounts.test.ts'],
+  },
 ];

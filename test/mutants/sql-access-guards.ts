@@ -3,6 +3,7 @@ import type { GuardMutant } from './guard-mutant.ts';
 const escalationTests = ['test/protocols/rest/sql/access-escalation.test.ts'];
 const statementTests = ['test/protocols/rest/sql/access.test.ts'];
 const readTests = ['test/protocols/rest/sql/access-reads.test.ts'];
+const authTests = ['test/protocols/rest/sql/auth-functions.test.ts'];
 const branchTests = ['test/actors/branch/sql/changes/access/change-access.test.ts'];
 
 /** The safety guards of statements of SQL about roles, groups, users and settings. */
@@ -125,5 +126,96 @@ export const sqlAccessGuards: readonly GuardMutant[] = [
     from: 'const { record: shown } = yield* access.shown(ACCESS_WORKSPACE, record);',
     to: 'const shown = record;',
     tests: readTests,
+  },
+  {
+    guard: 'settings of the tenant are changed only by its administrators',
+    file: 'protocols/rest/sql/change-settings.ts',
+    from: '  await requireTenantAdministration(context, request);\n',
+    to: '',
+    tests: authTests,
+  },
+  {
+    guard: 'a key of an administrator opens no settings',
+    file: 'protocols/rest/sql/auth-answers.ts',
+    from: "principal.kind === 'admin' && principal.apiKeyId !== undefined",
+    to: 'principal === undefined',
+    tests: authTests,
+  },
+  {
+    guard: 'settings are shown only to administrators',
+    file: 'protocols/rest/sql/auth-answers.ts',
+    from: '  await requireTenantAdministration(context, request);\n  return shown',
+    to: '  return shown',
+    tests: authTests,
+  },
+  {
+    guard: 'providers are shown only to administrators',
+    file: 'protocols/rest/sql/auth-answers.ts',
+    from: '  await requireTenantAdministration(context, request);\n  const {',
+    to: '  const {',
+    tests: authTests,
+  },
+  {
+    guard: 'people are shown only to administrators',
+    file: 'protocols/rest/sql/auth-answers.ts',
+    from: '  requireTenantAdministrator(asking.request);\n',
+    to: '',
+    tests: authTests,
+  },
+  {
+    guard: 'sessions of others are shown only to administrators',
+    file: 'protocols/rest/sql/auth-answers.ts',
+    from: '  requireTenantAdministrator(request);\n',
+    to: '',
+    tests: authTests,
+  },
+  {
+    guard: 'access requests are shown only to those who decide',
+    file: 'protocols/rest/sql/auth-answers.ts',
+    from: '  await requireDecider(context, request, repository);\n',
+    to: '',
+    tests: authTests,
+  },
+  {
+    guard: 'a request with secrets has no key under which its hash is kept',
+    file: 'protocols/rest/sql/run-text.ts',
+    from: 'settingsCallOf(statement) !== undefined))',
+    to: 'settingsCallOf(statement) === null))',
+    tests: authTests,
+  },
+  {
+    guard: 'a node that may not be read is in the place of no reference',
+    file: 'actors/branch/sql/reference-resolver.ts',
+    from: 'record === undefined || !this.#access.mayRead(workspace, record)',
+    to: 'record === undefined',
+    tests: ['test/protocols/rest/sql/resolve.test.ts'],
+  },
+  {
+    guard: 'a call follows few references',
+    file: 'actors/branch/sql/reference-resolver.ts',
+    from: 'if (left.references === 0)',
+    to: 'if (left.references === -1)',
+    tests: ['test/protocols/rest/sql/resolve.test.ts'],
+  },
+  {
+    guard: 'no branch has a name that means a revision',
+    file: 'runtime/content/names.ts',
+    from: '!reservedBranchNames.has(name.toLowerCase())',
+    to: "name !== ''",
+    tests: ['test/runtime/content/names.test.ts'],
+  },
+  {
+    guard: 'no branch is its own upstream',
+    file: 'actors/repository/branches.ts',
+    from: 'if (isNew && upstreamBranch === name)',
+    to: 'if (false)',
+    tests: ['test/actors/repository/branches.test.ts'],
+  },
+  {
+    guard: 'roles and users are shown to nobody without a login, wherever that is',
+    file: 'protocols/rest/sql/run-text.ts',
+    from: "classOf(statement) === 'read-access'",
+    to: 'false',
+    tests: ['test/protocols/rest/sql/promised-statements.test.ts'],
   },
 ];

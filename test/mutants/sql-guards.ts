@@ -1,9 +1,12 @@
 import type { GuardMutant } from './guard-mutant.ts';
+import { sqlJoinGuards } from './sql-join-guards.ts';
+import { sqlKeptGuards } from './sql-kept-guards.ts';
 
 const readerTests = ['test/protocols/rest/sql/readers.test.ts'];
 const statementTests = ['test/protocols/rest/sql/statements.test.ts'];
 const runTests = ['test/actors/branch/sql/run-sql.test.ts'];
 const rowTests = ['test/actors/branch/sql/row-text.test.ts'];
+const inPlaceTests = ['test/actors/branch/sql/rows-in-place.test.ts'];
 const hiddenTests = ['test/actors/branch/sql/hidden-rows.test.ts'];
 const schemaTests = ['test/actors/branch/sql/row-columns.test.ts'];
 const branchTests = ['test/actors/branch/sql/open-branches.test.ts'];
@@ -17,6 +20,8 @@ const functionTests = ['test/runtime/sql-values/functions/functions.test.ts'];
 
 /** The safety guards of statements of SQL. */
 export const sqlGuards: readonly GuardMutant[] = [
+  ...sqlJoinGuards,
+  ...sqlKeptGuards,
   {
     guard: 'only the engine is lent a branch',
     file: 'actors/branch/branch-actor.ts',
@@ -40,7 +45,7 @@ export const sqlGuards: readonly GuardMutant[] = [
   },
   {
     guard: 'a statement through a tag finds no later revision',
-    file: 'actors/branch/sql/node-tables.ts',
+    file: 'actors/branch/sql/read-moment.ts',
     from: 'readableRevision(reader, parseRevision(revision), moment)',
     to: 'readableRevision(reader, parseRevision(revision))',
     tests: statementTests,
@@ -90,9 +95,51 @@ export const sqlGuards: readonly GuardMutant[] = [
   {
     guard: 'conditions in place do not see hidden properties',
     file: 'actors/branch/sql/tables/node-finder.ts',
-    from: 'if (fields === undefined || !this.#conditions.isHiding) return allFields;',
+    from: 'if (fields === undefined || !isHiding) return allFields;',
     to: 'if (fields !== undefined) return allFields;',
     tests: hiddenTests,
+  },
+  {
+    guard: 'a row that does not tell in place is not made in place',
+    file: 'actors/branch/sql/tables/node-finder.ts',
+    from: 'this.#isSettled && !this.#isWaiting ?',
+    to: '!this.#isWaiting ?',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'a row in place does not show hidden properties',
+    file: 'actors/branch/sql/tables/node-scan.ts',
+    from: '    isHiding: [...properties].some((name) => scope.hides?.(name) === true),\n    isVerified',
+    to: '    isHiding: false,\n    isVerified',
+    tests: hiddenTests,
+  },
+  {
+    guard: 'a node that is hidden in a locale is not a row in place',
+    file: 'actors/branch/sql/tables/node-scan.ts',
+    from: 'areTranslated: only.chain.length > 0,',
+    to: 'areTranslated: false,',
+    tests: inPlaceTests,
+  },
+  {
+    guard: 'rows in place do not overtake nodes that are read by themselves',
+    file: 'actors/branch/sql/tables/node-finder.ts',
+    from: '        this.#isWaiting = true;\n',
+    to: '',
+    tests: inPlaceTests,
+  },
+  {
+    guard: 'a row that may be answered has the right checksum',
+    file: 'actors/branch/sql/tables/node-finder.ts',
+    from: 'if (inPlace.isVerified) view.verify();',
+    to: '',
+    tests: inPlaceTests,
+  },
+  {
+    guard: 'the keys of the best rows count as memory',
+    file: 'actors/branch/sql/tables/best-keys.ts',
+    from: 'this.#budget.keep(bytes);',
+    to: '',
+    tests: inPlaceTests,
   },
   {
     guard: 'a hidden property of a row is absent',
@@ -210,8 +257,29 @@ export const sqlGuards: readonly GuardMutant[] = [
   {
     guard: 'a statement has a bound of tokens',
     file: 'runtime/sql-syntax/tokenize.ts',
-    from: 'count > STATEMENT_TOKENS_MAX || total',
-    to: 'total',
+    from: 'if (count > STATEMENT_TOKENS_MAX || uncut > UNCUT_TOKENS_MAX) {',
+    to: 'if (uncut > UNCUT_TOKENS_MAX) {',
+    tests: syntaxTests,
+  },
+  {
+    guard: 'rules read a bounded part of a statement, because they cannot pause',
+    file: 'runtime/sql-syntax/grammar-base.ts',
+    from: 'if (this.#ruleTokens > RULE_TOKENS_MAX) {',
+    to: 'if (false) {',
+    tests: syntaxTests,
+  },
+  {
+    guard: 'the constants of lists of a statement are bounded',
+    file: 'runtime/sql-syntax/grammar-base.ts',
+    from: 'if (this.#listTokens > LIST_TOKENS_MAX)',
+    to: 'if (false)',
+    tests: syntaxTests,
+  },
+  {
+    guard: 'a text is cut for the lexer where no list is',
+    file: 'runtime/sql-syntax/tokenize.ts',
+    from: 'if (uncut >= STEP_TOKENS && hasToken && isCut(source, at)) {',
+    to: 'if (false) {',
     tests: syntaxTests,
   },
   {

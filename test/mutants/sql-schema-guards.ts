@@ -22,6 +22,20 @@ export const sqlSchemaGuards: readonly GuardMutant[] = [
     only: 'counts its statements',
   },
   {
+    guard: 'what a type inherits is read again when the transaction has changed it',
+    file: 'actors/branch/schema/definitions.ts',
+    from: '  edit.inherited.forget(definition.name);\n',
+    to: '',
+    tests: ['test/actors/branch/sql/changes/schema/definition-steps.test.ts'],
+  },
+  {
+    guard: 'the steps in which a long definition is checked count by its size',
+    file: 'actors/branch/sql/changes/schema/change-schema.ts',
+    from: 'count < CHECKING_STEPS ? size * MEMBER_WORK : 0',
+    to: '0',
+    tests: ['test/actors/branch/sql/changes/schema/definition-steps.test.ts'],
+  },
+  {
     guard: 'CREATE does not replace',
     file: 'actors/branch/sql/changes/schema/change-schema.ts',
     from: '  requireNewName(edit.turn, statement.target, name);\n',

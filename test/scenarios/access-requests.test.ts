@@ -310,7 +310,7 @@ it('what a person decides is in the audit trail too, also about themselves [ACCE
       action: 'access_granted',
       subject: ann.id,
       details: { roles: ['system_admin'], identity_id: ann.id, identity_email: ann.email },
-      actor: { user_id: null },
+      actor: { user_id: ann.id },
     },
   ]);
 });

@@ -103,7 +103,7 @@ describe('the record of a branch', () => {
     await space.add('/', 'inside');
     expect(await space.names()).toEqual(['inside']);
     expect((await client.managed('DELETE', path)).status).toBe(204);
-    for (const name of ['', 'a b', 'ä', 'x'.repeat(129), '..', 'a~b']) {
+    for (const name of ['', 'a b', 'ä', 'x'.repeat(129), '..', 'a~b', 'HEAD', 'head', '__proto__']) {
       const answer = await client.managed('POST', '/branches', { name });
       expect([answer.status, answer.json.code]).toEqual([400, 'INVALID_BRANCH_NAME']);
     }

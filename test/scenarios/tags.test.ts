@@ -48,6 +48,7 @@ describe('a tag', () => {
       [{ name: 'taken', revision }, 409, 'TAG_ALREADY_EXISTS'],
       [{ name: 'main', revision }, 409, 'TAG_ALREADY_EXISTS'],
       [{ name: 'not a name', revision }, 400, 'INVALID_BRANCH_NAME'],
+      [{ name: 'HEAD', revision }, 400, 'INVALID_BRANCH_NAME'],
       [{ name: 'unknown', revision: '5-5' }, 404, 'REVISION_NOT_FOUND'],
       [{ name: 'malformed', revision: 'now' }, 400, 'INVALID_REVISION_NUMBER'],
     ] as const) {

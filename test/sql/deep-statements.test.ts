@@ -24,7 +24,7 @@ const statements: readonly (readonly [string, unknown])[] = [
   [`SELECT sum(${chain('depth', '+')}) FROM content GROUP BY ${chain('depth', '+')}`, CHAIN],
   [`SELECT sum(depth) OVER (ORDER BY ${chain('depth', '+')}) FROM content`, 1],
   [`SELECT name FROM content ORDER BY ${chain('name', '||')}`, 'a'],
-  [`SELECT name FROM content WHERE ${Array(1_500).fill('depth = 1').join(' AND ')}`, 'a'],
+  [`SELECT name FROM content WHERE ${Array(480).fill('depth = 1').join(' AND ')}`, 'a'],
   [`SELECT ${nested('(', '1', ')')}`, 1],
   [`SELECT ${nested('UPPER(', 'name', ')')} FROM content`, 'A'],
   [`SELECT ${nested('COALESCE(NULL, ', 'name', ')')} FROM content`, 'a'],

@@ -11,8 +11,7 @@ const folder = join(root, 'node_modules/.cache/bundled');
 const shared = ['runtime/commit/crash-point.ts', 'runtime/base/time/clock.ts'];
 
 /** Packages of JavaScript alone and of many files, which become part of the program. */
-const bundledPackages =
-  /^(?:@chevrotain|jose|chevrotain|openid-client|oauth4webapi|smol-toml)(?:\/|$)/;
+const bundledPackages = /^(?:@chevrotain|jose|chevrotain|openid-client|oauth4webapi|smol-toml)(?:\/|$)/;
 
 const { imports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
   readonly imports: Readonly<Record<string, string>>;

@@ -125,6 +125,7 @@ export class NaiveQuery {
       case 'set-operation':
         return this.#setOperation(plan);
       case 'schema':
+      case 'series':
       case 'window':
         return assert(false, `a ${plan.kind} is not computed`) as never;
     }

@@ -120,7 +120,9 @@ export function* placeDefinition(
 ): Generator<undefined, PlacedDefinition> {
   requireAdministrator(edit.turn.caller.policy, edit.turn.caller.principal);
   const { kind, replaceName } = command;
+  const isLong = isLongDefinition(command.definition);
   const given = parseDefinition(kind, nameFromPath(kind, command.definition, replaceName));
+  if (isLong) yield;
   const { stored } = kinds[kind];
   const previous = readDefinition(edit.turn, stored, given.name);
   if (replaceName !== undefined && (previous === undefined || !isOfKind(kind, previous))) {
@@ -131,17 +133,33 @@ export function* placeDefinition(
     throw invalid(`'${given.name}' is a ${other} already`, { field: 'name' });
   }
   if (previous === undefined) requireAddressable(kind, given.name);
+  if (isLong) yield;
   const definition = (
     previous === undefined
       ? newSchemaRecord(given, edit.turn.newId(), edit.now)
       : replacedSchemaRecord(previous, given, edit.now)
   ) as Definition;
   const proposed = requireSound(edit, stored, definition);
+  if (isLong) yield;
   requireFittingDefaults(stored, definition, proposed, previous);
-  requireShippedParts(yield* shippedPartsBefore(edit.turn, shippedBy(stored, given.name)), proposed);
+  requireShippedParts(
+    yield* shippedPartsBefore(edit.turn, shippedBy(stored, given.name), edit.inherited),
+    proposed,
+  );
   store(edit, stored, definition, previous === undefined ? 'added' : 'modified');
   yield* edit.writer.reindex();
   return { created: previous === undefined, definition };
+}
+
+/** Members and mixins of a definition from which on the work pauses between its checks: each takes some microseconds for each. */
+const LONG_DEFINITION = 100;
+
+function isLongDefinition(json: unknown): boolean {
+  if (typeof json !== 'object' || json === null) return false;
+  const { fields, mixins, properties } = json as {
+    readonly [Key in 'fields' | 'mixins' | 'properties']?: unknown;
+  };
+  return [fields, mixins, properties].some((list) => Array.isArray(list) && list.length > LONG_DEFINITION);
 }
 
 /** @throws {ServiceError} `VALIDATION_FAILED` for a default that no node could be created with */
@@ -283,8 +301,9 @@ export function* dropDefinition(
   const previous = readDefinition(edit.turn, stored, name);
   if (previous === undefined || !isOfKind(kind, previous)) throw definitionNotFound(kind, name);
   requireNotShipped(stored, name);
-  const shipped = yield* shippedPartsBefore(edit.turn, shippedBy(stored, name));
+  const shipped = yield* shippedPartsBefore(edit.turn, shippedBy(stored, name), edit.inherited);
   removeDefinition(edit.turn, stored, name);
+  edit.inherited.forget(name);
   requireShippedParts(
     shipped,
     resolverOver(() => edit.turn, {}),
@@ -346,6 +365,7 @@ export function store(
   operation: 'added' | 'modified',
 ): void {
   writeDefinition(edit.turn, kind, definition as never);
+  edit.inherited.forget(definition.name);
   edit.state.commandSchemas.forget();
   edit.noteDefinition({ kind, name: definition.name, operation });
 }

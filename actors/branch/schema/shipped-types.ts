@@ -4,6 +4,7 @@ import { type ResolvedSource, SchemaResolver } from '#runtime/content/resolution
 import type { SchemaSource } from '#runtime/content/resolution/type-resolver.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { InheritedNames } from './inherited-names.ts';
 import { readDefinition, resolverOver, type StoredKind } from '#runtime/tree/schema-store.ts';
 
 /** The missing parts of shipped types, by name. */
@@ -16,19 +17,25 @@ export type ShippedParts = ReadonlyMap<string, readonly string[]>;
  * and does not resolve is omitted: the change may repair it.
  *
  * @param names node types and mixins that are about to change
+ * @param inherited what the command knows about the definitions; absent: nothing
  * @returns yields where the work may pause
  */
 export function* shippedPartsBefore(
   reader: TableReader,
   names: ReadonlySet<string>,
+  inherited: InheritedNames = new InheritedNames(reader),
 ): Generator<undefined, ShippedParts> {
   const found = new Map<string, readonly string[]>();
   if (names.size === 0) return found;
   const source = resolverOver(() => reader, {});
   for (const { definition } of builtInNodeTypes) {
-    yield undefined;
     const { name } = definition;
-    if (names.has(name) || isMadeOf(reader, name, names)) found.set(name, missingIn(source, name));
+    const { reads } = inherited;
+    const isConcerned = names.has(name) || inherited.reaches(name, names);
+    if (isConcerned || inherited.reads > reads) yield undefined;
+    // Few types need to be resolved, which costs most.
+    if (isConcerned && (names.has(name) || isMadeOf(reader, name, names)))
+      found.set(name, missingIn(source, name));
   }
   return found;
 }

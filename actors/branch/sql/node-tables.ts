@@ -1,11 +1,12 @@
-import { parseRevision, type Revision } from '#runtime/content/revision.ts';
 import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { TableAccess, TableRead, Tables } from '#runtime/sql-exec/ports.ts';
-import { readableRevision } from '#runtime/tree/readable-revision.ts';
+import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import type { BranchTables } from './branch-tables.ts';
+import { readMoment } from './read-moment.ts';
 import { choosePath } from './tables/choose-path.ts';
 import { TreePaths } from './tables/find-paths.ts';
 import { IndexPaths } from './tables/index-paths.ts';
+import { findLookup, type OpenTable } from './tables/key-lookup.ts';
 import { NodeScan } from './tables/node-scan.ts';
 import { NodeTable } from './tables/node-table.ts';
 import { schemaAccess } from './tables/schema-table.ts';
@@ -32,14 +33,19 @@ export class NodeTables implements Tables {
     const { table } = read;
     const { branch } = table;
     const tables = branch === undefined ? this.#tables : yield* this.#tables.other(branch);
-    const at = momentOf(tables, table.revision);
+    const at = readMoment(tables, table.revision);
     if (table.kind === 'schema') return schemaAccess(tables, table, read, this.#execution, at);
-    const nodes = new NodeTable(tables, table, read.conditions, this.#execution, at);
-    yield* nodes.findTargets();
+    const execution = this.#execution;
+    const openTable: OpenTable = function* (conditions) {
+      const nodes = new NodeTable(tables, table, conditions, execution, at);
+      yield* nodes.findTargets();
+      return nodes;
+    };
+    const nodes = yield* openTable(read.conditions);
     const tree = yield* new TreePaths(nodes, read.order).all();
     const paths = [...(yield* new IndexPaths(nodes, read).all()), ...tree];
     const { cost, path, rows } = yield* choosePath(nodes, paths, read);
-    const { exact, facts, isOrdered, name, shape, source } = path;
+    const { exact, facts, isOrdered, name, shape, sortedBy, source } = path;
     return {
       description: facts === '' ? name : `${name}: ${facts}`,
       shape: shape === '' ? name : `${name}: ${shape}`,
@@ -47,11 +53,9 @@ export class NodeTables implements Tables {
       cost,
       indexed: exact,
       isOrdered: read.order.length > 0 && isOrdered,
-      open: () => new NodeScan(nodes, source, nodes.conditions, read.wanted),
+      sortedBy: sortedBy && nodeColumns.findIndex(({ name }) => name === sortedBy),
+      lookUp: (key) => findLookup(read, key, openTable),
+      open: () => new NodeScan(nodes, source, nodes.conditions, read.wanted, { ...read, isOrdered }),
     };
   }
-}
-
-function momentOf({ moment, reader }: BranchTables, revision: string | undefined): Revision | undefined {
-  return revision === undefined ? moment : readableRevision(reader, parseRevision(revision), moment);
 }

@@ -4,8 +4,8 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import { openStatement } from '#runtime/sql-exec/run-statement.ts';
-import { bindStatement } from '#runtime/sql-plan/bind/bind-statement.ts';
-import type { RelationColumn } from '#runtime/sql-plan/bound/bound-statement.ts';
+import type { BoundStatement, RelationColumn } from '#runtime/sql-plan/bound/bound-statement.ts';
+import type { RunStatement } from '#runtime/sql-plan/kept/kept-statements.ts';
 import type { StatementScope } from '#runtime/sql-plan/ports.ts';
 import type { ExplainStatement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
@@ -19,7 +19,10 @@ import type { RunSql } from '../sql-messages.ts';
 import { isAccessRead, readAccess } from './access-reads/read-access.ts';
 import { type BranchTables, OpenBranches } from './branch-tables.ts';
 import { explainedPlan } from './explained-plan.ts';
+import { boundQuery, keptQuery } from './kept-bindings.ts';
 import { NodeTables } from './node-tables.ts';
+import { pointPlanOf } from './points/point-plan.ts';
+import { pointPlanText, pointRows } from './points/point-read.ts';
 import { RowText } from './row-text.ts';
 import { StatementWatch } from './statement-watch.ts';
 import { statementScope } from './sql-scope.ts';
@@ -47,7 +50,8 @@ export function runSql(state: BranchState, context: QueryContext, query: RunSql)
     const isAttempt = !(reader instanceof AnswerReader);
     try {
       const caller = yield* silently(statementCaller(branches.own, query.sql));
-      const run = new StatementRun({ ...scope, caller }, branches.own, execution, () =>
+      const auth = query.auth === undefined ? {} : { auth: query.auth };
+      const run = new StatementRun({ ...scope, ...auth, caller }, branches.own, execution, () =>
         context.clock.monotonicMs(),
       );
       const statements = yield* silently(parseStatementsInSteps(query.sql));
@@ -135,7 +139,10 @@ class StatementRun {
     let rows: RowText | undefined;
     for (const result of this.#results(statement)) {
       if (result === undefined) yield '';
-      else if ('columns' in result) {
+      else if ('head' in result) {
+        this.#rowCount = result.texts.length;
+        yield result.head + result.texts.join(',');
+      } else if ('columns' in result) {
         rows = new RowText(this.#execution, result.columns);
         yield `{"columns":${JSON.stringify(rows.keys)},"rows":[`;
       } else {
@@ -173,7 +180,13 @@ class StatementRun {
     }
     if (statement.kind !== 'query-statement')
       throw sqlError('Only queries can be run here', text, statement.span);
-    const bound = bindStatement(statement.query, text, this.#scope);
+    const kept = keptQuery(statement.query, text, this.#scope);
+    const point = yield* this.#pointRows(kept);
+    if (point !== undefined) {
+      yield point;
+      return;
+    }
+    const bound = boundQuery(kept, statement.query, text, this.#scope);
     yield undefined;
     const opened = yield* openStatement(bound, this.#tables, this.#execution);
     this.#made.plan = () => opened.planWithoutValues();
@@ -188,6 +201,17 @@ class StatementRun {
     } finally {
       opened.close();
     }
+  }
+
+  /** The rows of a query that one look-up answers; undefined: it has to be planned. */
+  *#pointRows(kept: RunStatement<BoundStatement>): Generator<undefined, PointRows | undefined> {
+    const plan = kept.template && pointPlanOf(kept.template);
+    if (plan === undefined) return undefined;
+    this.#made.plan = () => pointPlanText(plan);
+    const texts = yield* pointRows(this.#own, plan, kept.values, this.#execution);
+    if (texts === undefined) return undefined;
+    this.#made.rows = texts.length;
+    return { head: plan.head, texts };
   }
 
   *#explained(explain: ExplainStatement, text: string): Generator<Result | undefined, void> {
@@ -205,5 +229,11 @@ class StatementRun {
   }
 }
 
+/** The rows of a point query as texts, and the text before them. */
+interface PointRows {
+  readonly head: string;
+  readonly texts: readonly string[];
+}
+
 /** What a statement gives. */
-type Result = { readonly columns: readonly RelationColumn[] } | { readonly rows: readonly Row[] };
+type Result = { readonly columns: readonly RelationColumn[] } | { readonly rows: readonly Row[] } | PointRows;

@@ -10,6 +10,7 @@ import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { ACCESS_WORKSPACE } from '../access/user-places.ts';
 import { NodeAccess } from '../reads/node-access.ts';
+import { ReferenceResolver } from './reference-resolver.ts';
 import type { BranchTables } from './branch-tables.ts';
 
 /** What a text has that calls the function for the node of the caller. It may also be part of something else. */
@@ -27,6 +28,7 @@ const LARGE_BYTE_WORK = 2;
  */
 export function* statementCaller(tables: BranchTables, sql: string): Generator<undefined, StatementCaller> {
   let probe: PermissionProbe | undefined;
+  let resolver: ReferenceResolver | undefined;
   return {
     id: callerId(tables),
     node: namesNode.test(sql) ? yield* callerNode(tables) : null,
@@ -34,6 +36,10 @@ export function* statementCaller(tables: BranchTables, sql: string): Generator<u
       // Few statements ask.
       probe ??= new PermissionProbe(tables);
       return probe.may(operation, resource);
+    },
+    resolve: (value, depth) => {
+      resolver ??= new ReferenceResolver(tables);
+      return resolver.resolve(value, depth);
     },
   };
 }

@@ -22,7 +22,8 @@ export async function recordAdminAction(
 ): Promise<void> {
   const { principal } = request;
   const details = { ...action.details, ...identityDetails(principal) };
-  const command: RecordAdminAction = { type: 'RecordAdminAction', ...action, details };
+  const by = principal.kind === 'identity' ? { identityId: principal.identityId } : {};
+  const command: RecordAdminAction = { type: 'RecordAdminAction', ...action, details, ...by };
   try {
     const caller = administrativeCaller(request);
     await router.command(actorId(principal.tenant, 'tenant'), command, { caller });

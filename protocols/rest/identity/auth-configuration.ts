@@ -12,6 +12,7 @@ import {
 } from '#runtime/access/identity/auth-configuration.ts';
 import { changedFields } from '#runtime/access/identity/configuration-changes.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { administrativeCaller, identityDetails } from '../access/admin-actions.ts';
 import { requireTenantAdministrator } from '../access/permission.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
@@ -91,26 +92,38 @@ function changeRoute(context: AuthConfigurationContext): RestRoute {
         403: { description: 'The caller is not an administrator of the tenant.' },
       },
     },
-    async handler(request): Promise<HttpReply> {
-      const { tenant } = request.principal;
-      const given = readAuthConfigurationChange(request.body, tenant);
-      const change = withSealedMailPasswords(
-        withSealedSecrets(given, (secret, providerId) =>
-          context.sealClientSecret(tenant, providerId, secret),
-        ),
-        (password, provider) => context.sealMailPassword(tenant, provider, password),
-      );
-      const command: ConfigureAuthentication = { type: 'ConfigureAuthentication', change };
-      const actor = await context.identities.createIdentities(tenant);
-      if (Object.keys(change).length > 0) await recordChange(context, request, change);
-      // Without an idempotency key: the hash of the request would be one of its secrets that is quick to compute.
-      const caller = administrativeCaller(request);
-      return answered(
-        tenant,
-        (await context.router.command(actor, command, { caller })) as AuthConfiguration,
-      );
-    },
+    handler: async (request) => ({
+      status: 200,
+      json: await changeAuthConfiguration(context, request, request.body),
+    }),
   };
+}
+
+/**
+ * Changes the configuration for a caller whom {@link requireTenantAdministration} has let through.
+ *
+ * @param body see {@link readAuthConfigurationChange}
+ * @returns the new configuration, as it is shown
+ * @throws {ServiceError} `VALIDATION_FAILED`, `UNPROCESSABLE_BODY`; the errors of the audit trail
+ */
+export async function changeAuthConfiguration(
+  context: AuthConfigurationContext,
+  request: RestRequest,
+  body: unknown,
+): Promise<JsonObject> {
+  const { tenant } = request.principal;
+  const given = readAuthConfigurationChange(body, tenant);
+  const change = withSealedMailPasswords(
+    withSealedSecrets(given, (secret, providerId) => context.sealClientSecret(tenant, providerId, secret)),
+    (password, provider) => context.sealMailPassword(tenant, provider, password),
+  );
+  const command: ConfigureAuthentication = { type: 'ConfigureAuthentication', change };
+  const actor = await context.identities.createIdentities(tenant);
+  if (Object.keys(change).length > 0) await recordChange(context, request, change);
+  // Without an idempotency key: the hash of the request would be one of its secrets that is quick to compute.
+  const caller = administrativeCaller(request);
+  const changed = (await context.router.command(actor, command, { caller })) as AuthConfiguration;
+  return shownAuthConfiguration(changed, tenant);
 }
 
 function answered(tenant: string, configuration: AuthConfiguration): HttpReply {
@@ -143,6 +156,7 @@ async function recordChange(
       ...(more === 0 ? {} : { more }),
       ...identityDetails(principal),
     },
+    ...(principal.kind === 'identity' ? { identityId: principal.identityId } : {}),
   };
   await router.command(actorId(tenant, 'tenant'), command, { caller: administrativeCaller(request) });
 }

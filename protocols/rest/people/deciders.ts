@@ -19,14 +19,19 @@ export interface DecidersContext {
  * that administers the tenant, or one with the role `system_admin` in the repository. The refusal is the same whether or
  * not the repository exists.
  *
+ * @param repository default: that of the address
  * @returns the name under which the decision is recorded
  * @throws {ServiceError} `FORBIDDEN`
  * @see docs/interface/access-requests.md#who-decides
  */
-export async function requireDecider(context: DecidersContext, request: RestRequest): Promise<string> {
+export async function requireDecider(
+  context: DecidersContext,
+  request: RestRequest,
+  repository: string = request.segment('repo'),
+): Promise<string> {
   const { principal } = request;
   if (principal.kind === 'admin') return actorName(principal);
-  if (principal.kind === 'identity' && (await isDecider(context, principal, request.segment('repo'))))
+  if (principal.kind === 'identity' && (await isDecider(context, principal, repository)))
     return actorName(principal);
   throw new ServiceError('FORBIDDEN', 'Only an administrator may decide on access');
 }

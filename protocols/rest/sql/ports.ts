@@ -3,6 +3,11 @@ import type { HeldLock } from '#actors/locks/messages.ts';
 import type { Delivery } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import type { BranchStatementInput, BulkStatement } from '#protocols/sql/session-ports.ts';
+import type { RunSql } from '#actors/branch/sql-messages.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { AuthAnswers } from '#runtime/sql-plan/auth-answers.ts';
+import type { SettingsChange } from '#protocols/sql/settings-change.ts';
+import type { RestRequest } from '../rest-route.ts';
 import type { FoundBranch, FoundRepository } from '../access/found-branch.ts';
 import type { BranchProvisioning } from '../ports.ts';
 import type { BranchLookup } from '../versioning/branch-lookup.ts';
@@ -16,6 +21,14 @@ export interface BranchStatementContext extends BranchLookup, BranchStatementInp
   readonly delivery: Delivery;
   /** The lock that the caller must hold on a branch that is written. */
   readonly lock?: HeldLock;
+}
+
+/** The functions about how people authenticate, for the callers of requests. */
+export interface AuthFunctions {
+  /** The answers of the functions that statements call. @see authAnswers */
+  answers(request: RestRequest, query: Pick<RunSql, 'parameters' | 'sql'>): Promise<AuthAnswers>;
+  /** @see changeSettings */
+  change(request: RestRequest, change: SettingsChange): Promise<JsonValue>;
 }
 
 /** Puts statements that are done in the background into the queue of their repository. */

@@ -11,7 +11,10 @@ import type {
   ManagedBranchStatement,
   SqlSurface,
 } from '#protocols/sql/session-ports.ts';
-import type { BulkStatements } from './ports.ts';
+import { callsAuthFunctions } from './auth-answers.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { SettingsChange } from '#protocols/sql/settings-change.ts';
+import type { AuthFunctions, BulkStatements } from './ports.ts';
 import type { SessionRows } from '#protocols/sql/session-rows.ts';
 import { runBranchStatement } from './branches/run-branch-statement.ts';
 import type { Delivery } from '#runtime/actor/ports.ts';
@@ -32,6 +35,7 @@ import { afterwards, type Soon } from '#runtime/base/event-loop/soon.ts';
 
 /** Dependencies of the routes of SQL. */
 export interface SqlContext extends BranchesContext, DefinitionsContext {
+  readonly authFunctions: AuthFunctions;
   readonly bulk: BulkStatements;
 }
 
@@ -39,8 +43,8 @@ export interface SqlContext extends BranchesContext, DefinitionsContext {
 const mayIndex = /\b(?:nodetype|mixin)\b/i;
 
 /**
- * Runs the statements of one request. Each command has an idempotency key of its own, made of that of the request and the number of
- * its statement: a repetition of the request finds the outcomes of those that were done, and does the others.
+ * Runs the statements of one request. Each command has an idempotency key of its own, made of that of the request and its number among
+ * the commands: a repetition of the request finds the outcomes of those that were done, and does the others.
  */
 export class RestSqlSurface implements SqlSurface<HttpReply> {
   readonly #context: SqlContext;
@@ -50,6 +54,8 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
   readonly #writer: Caller;
   readonly #consistency: ReadConsistency | undefined;
   #delivery: Delivery | undefined;
+  /** Number of each step among those that write, in their order. */
+  readonly #writes = new Map<number, number>();
   #revision: string | undefined;
 
   /**
@@ -86,6 +92,13 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
   }
 
   read(branch: string, query: RunSql, isShown: boolean): Soon<HttpReply> {
+    // For a caller without access a query has no rows, whatever it is.
+    if (!callsAuthFunctions(query) || isHiddenFrom(this.#request)) return this.#ask(branch, query, isShown);
+    const answers = this.#context.authFunctions.answers(this.#request, query);
+    return answers.then((auth) => this.#ask(branch, { ...query, auth }, isShown));
+  }
+
+  #ask(branch: string, query: RunSql, isShown: boolean): Soon<HttpReply> {
     const found = likelyBranchNamed(this.#context, this.#request, branch, 'read', this.#consistency);
     const reply = afterwards(found, (known) =>
       askBranch(this.#context, this.#request, known, query, this.#caller, replyOf),
@@ -115,6 +128,11 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
     const found = await this.#find(branch, 'write');
     const submitted = { ...statement, repository: found.repository, branch: found };
     return await this.#context.bulk.enqueue(submitted, this.#deliveryOf(step));
+  }
+
+  async changeSettings(change: SettingsChange): Promise<JsonValue> {
+    this.requireWriter();
+    return await this.#context.authFunctions.change(this.#request, change);
   }
 
   async runOnBranches(
@@ -157,13 +175,16 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
     this.#delivery ??= deliveryOf(this.#request, this.#writer);
     const { caller, idempotency } = this.#delivery;
     if (idempotency === undefined) return { caller };
-    return { caller, idempotency: { ...idempotency, key: keyOfStep(idempotency.key, step) } };
+    // The first write of each request with a key has the same one, so that another text is noticed, whatever stands before its writes.
+    const number = this.#writes.get(step) ?? this.#writes.size;
+    this.#writes.set(step, number);
+    return { caller, idempotency: { ...idempotency, key: keyOfWrite(idempotency.key, number) } };
   }
 }
 
 /** A key that no client can send, because it has a character that is not printable. */
-function keyOfStep(key: string, step: number): string {
-  return `\u0001${step}:${key}`;
+function keyOfWrite(key: string, number: number): string {
+  return `\u0001${number}:${key}`;
 }
 
 /** Reads an answer that nobody sees: its last row may fail. */

@@ -5,7 +5,10 @@ import { sliceOwner } from '#runtime/commit/waiting-caller.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import { SqlSession } from '#protocols/sql/sql-session.ts';
 import { readText, type SqlText } from '#protocols/sql/sql-text.ts';
-import { isRead } from '#protocols/sql/statement-class.ts';
+import { settingsCallOf } from '#protocols/sql/settings-change.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
+import { classOf } from '#protocols/sql/statement-class.ts';
+import { singleHeader } from '../single-header.ts';
 import { branchNameOf } from '../access/branch-access.ts';
 import { isHiddenFrom } from '../access/hidden-branch.ts';
 import { readerOf } from '../rest-context.ts';
@@ -13,7 +16,7 @@ import type { RestRequest } from '../rest-route.ts';
 import { afterwards, recovering, type Soon } from '#runtime/base/event-loop/soon.ts';
 import { RestSqlSurface, type SqlContext } from './rest-surface.ts';
 import type { SqlBody } from './sql-body.ts';
-import { replyOfResult } from './sql-reply.ts';
+import { markedReply, onlyReads, replyOfResult } from './sql-reply.ts';
 
 /** Dependencies of the routes of SQL. */
 export interface SqlRouteContext extends SqlContext {
@@ -64,13 +67,37 @@ function runStatements(
   text: SqlText,
   startedMs: number,
 ): Soon<HttpReply> {
-  const isReading = text.statements.every(({ statement }) => isRead(statement));
-  const surface = new RestSqlSurface(context, request, !isReading);
+  refuseKeyWithSecrets(request, text);
+  refuseAnonymous(request, text);
+  const surface = new RestSqlSurface(context, request, !onlyReads(text));
   const session = new SqlSession(surface, branchNameOf(request));
   return afterwards(session.runRequest(text), (result) => {
-    const reply = replyOfResult(result, surface.revision, context.clock.monotonicMs() - startedMs);
-    return isReading ? { ...reply, isOfRead: true } : reply;
+    const elapsedMs = context.clock.monotonicMs() - startedMs;
+    return markedReply(text, replyOfResult(result, surface.revision, elapsedMs));
   });
+}
+
+/**
+ * Statements about roles and users are not for anonymous callers, also where a query would be answered with no rows: the answer
+ * is the same everywhere.
+ *
+ * @throws {ServiceError} `UNAUTHORIZED`
+ */
+function refuseAnonymous(request: RestRequest, { statements }: SqlText): void {
+  if (isHiddenFrom(request) && statements.some(({ statement }) => classOf(statement) === 'read-access'))
+    throw new ServiceError('UNAUTHORIZED', 'Anonymous users cannot perform access control operations');
+}
+
+/**
+ * Settings may have secrets, and the hash of a request that is kept with its key would be one of them that is quick to compute.
+ *
+ * @throws {ServiceError} `VALIDATION_FAILED`
+ */
+function refuseKeyWithSecrets(request: RestRequest, { statements }: SqlText): void {
+  const header = 'Idempotency-Key';
+  if (singleHeader(request, header) === undefined) return;
+  if (statements.some(({ statement }) => settingsCallOf(statement) !== undefined))
+    throw invalid(`A request that changes settings takes no ${header}`, { field: header });
 }
 
 function runUnread(

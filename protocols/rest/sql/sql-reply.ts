@@ -1,5 +1,7 @@
 import type { HttpReply } from '#protocols/http/route.ts';
 import type { StatementResult } from '#protocols/sql/session-ports.ts';
+import type { SqlText } from '#protocols/sql/sql-text.ts';
+import { isRead } from '#protocols/sql/statement-class.ts';
 import { REVISION_HEADER } from '../access/branch-access.ts';
 
 /**
@@ -29,4 +31,14 @@ export function replyOfResult(
   const start = `{"columns":${JSON.stringify(columns)},"rows":`;
   const end = `,"row_count":${rowCount},"execution_time_ms":${time}}`;
   return { status: 200, headers, raw: start + rows + end };
+}
+
+/** Whether a text has only statements that read branches. */
+export function onlyReads({ statements }: SqlText): boolean {
+  return statements.every(({ statement }) => isRead(statement));
+}
+
+/** The reply to a text, marked where it may be refused for want of room: a text that writes has its effect already. */
+export function markedReply(text: SqlText, reply: HttpReply): HttpReply {
+  return onlyReads(text) ? { ...reply, isOfRead: true } : reply;
 }

@@ -28,6 +28,8 @@ function describe(plan: LogicalPlan, names: Names): string {
       return `Scan: table=${plan.table}, alias=${plan.alias}`;
     case 'values':
       return `Values: rows=${plan.rows.length}`;
+    case 'series':
+      return `Series: ${printExpressions([plan.start, plan.stop, plan.step], names)}`;
     case 'common-table':
       return `CommonTable: ${plan.alias}`;
     case 'join':

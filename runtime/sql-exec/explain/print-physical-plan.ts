@@ -48,7 +48,9 @@ function printStep(
   const measured = measurements?.of(plan);
   // a step that was not reached has no measurement
   const facts =
-    measured === undefined ? '' : ` (rows=${measured.rows} time=${measured.timeMs.toFixed(2)} ms)`;
+    measured === undefined
+      ? ''
+      : ` (rows=${measured.rows} time=${measured.timeMs.toFixed(2)} ms${plan.measured?.() ?? ''})`;
   return [
     `${'  '.repeat(depth)}${plan.describe(names)}${facts}`,
     ...plan.inputs.flatMap((input) => printStep(input, names, measurements, depth + 1)),

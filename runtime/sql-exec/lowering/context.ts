@@ -9,11 +9,12 @@ import type { Execution } from '../execution.ts';
 import type { Names } from '../explain/names.ts';
 import { compileExpression } from '../expressions/compile-expression.ts';
 import type { Evaluate } from '../expressions/evaluate.ts';
+import { compileNumberCast, isNumberCast } from '../expressions/number-cast.ts';
 import type { Operator, Row } from '../operator.ts';
 import type { RowExpression } from '../operators/row-expression.ts';
 import type { SortKey } from '../operators/sort-key.ts';
 import { SubqueryOperator } from '../operators/subquery-operator.ts';
-import type { Tables } from '../ports.ts';
+import type { TableRead, Tables } from '../ports.ts';
 import { queriesIn } from './expression-parts.ts';
 import type { Layout } from './layout.ts';
 import type { Needs } from './needs.ts';
@@ -26,10 +27,15 @@ export interface Wish {
   readonly order: readonly BoundSort[];
   /** In that order no more rows than these are read; undefined: not known. */
   readonly limit: number | undefined;
+  /** Whether the rows are only taken into aggregates, see {@link TableRead.isSummed}. Absent: no. */
+  readonly isSummed?: boolean;
 }
 
 /** No wish. */
 export const anyRows: Wish = { order: [], limit: undefined };
+
+/** No wish, for rows that are only taken into aggregates. */
+export const summedRows: Wish = { ...anyRows, isSummed: true };
 
 /** Is told each step that is opened; returns what is to be used instead of it. */
 export type Observer = (plan: PhysicalPlan, operator: Operator) => Operator;
@@ -98,10 +104,30 @@ export function compileRow(
   expression: BoundExpression,
   layout: Layout,
 ): RowExpression {
-  return compileFor<Row>(context, expression, (part) => {
-    const slot = layout.slotOf(part);
-    return slot === undefined ? undefined : (row) => row[slot]!;
-  });
+  return compileFor<Row>(context, expression, (part) =>
+    slotReader(layout, part, (slot) => (row) => row[slot]!, context.execution),
+  );
+}
+
+/**
+ * Reads an expression from a slot.
+ *
+ * @param readerOf how a slot is read
+ * @returns undefined: none has it
+ */
+export function slotReader<R>(
+  layout: Layout,
+  expression: BoundExpression,
+  readerOf: (slot: number) => Evaluate<R>,
+  execution: Execution,
+): Evaluate<R> | undefined {
+  const slot = layout.slotOf(expression);
+  if (slot !== undefined) return readerOf(slot);
+  if (!isNumberCast(expression)) return undefined;
+  const numberSlot = layout.numberSlotOf(expression);
+  return numberSlot === undefined
+    ? undefined
+    : compileNumberCast(expression, readerOf(numberSlot), execution);
 }
 
 /** Compiles several expressions for rows. */
@@ -131,21 +157,27 @@ export function compileSort(
  * Lowers the subqueries in expressions, and has them run before the expressions are evaluated for a row of the input.
  *
  * @param isFirst whether the input itself evaluates them
+ * @param adapt what takes the place of the input, when the subqueries have been lowered; absent: the input itself
  */
 export function* withSubqueries(
   context: LoweringContext,
   input: PhysicalPlan,
   expressions: readonly BoundExpression[],
   isFirst = false,
+  adapt?: (input: PhysicalPlan) => Generator<undefined, PhysicalPlan>,
 ): Generator<undefined, PhysicalPlan> {
   const queries = new Set(queriesIn(expressions));
   if (queries.size === 0) return input;
   const steps = yield* context.subqueries.lower(context, expressions);
   const runs = [...queries].map((query) => context.subqueries.runOf(query));
+  const source = adapt === undefined ? input : yield* adapt(input);
   return makeStep(context, {
-    ...input,
+    ...source,
     describe: () => 'Subqueries',
-    inputs: [input, ...steps],
-    open: () => new SubqueryOperator(input.open(), runs, isFirst),
+    inputs: [source, ...steps],
+    // What is looked up would pass by the subqueries.
+    lookups: undefined,
+    measured: undefined,
+    open: () => new SubqueryOperator(source.open(), runs, isFirst),
   });
 }

@@ -54,6 +54,20 @@ export function* walk(expression: BoundExpression): Generator<BoundExpression, v
   }
 }
 
+/** An expression and the expressions in it that are no constants: lists may have thousands of these. */
+function* walkOthers(expression: BoundExpression): Generator<BoundExpression, void> {
+  const rest = [expression];
+  for (let part = rest.pop(); part !== undefined; part = rest.pop()) {
+    yield part;
+    if (part.kind === 'in') {
+      rest.push(part.operand);
+      for (const item of part.items) if (item.kind !== 'constant') rest.push(item);
+      continue;
+    }
+    for (const inner of partsOf(part)) if (inner.kind !== 'constant') rest.push(inner);
+  }
+}
+
 /** The query of an expression that is a subquery. */
 export function queryOf(expression: BoundExpression): BoundQuery | undefined {
   return 'query' in expression ? expression.query : undefined;
@@ -63,7 +77,8 @@ export function queryOf(expression: BoundExpression): BoundQuery | undefined {
 export function queriesIn(expressions: readonly BoundExpression[]): readonly BoundQuery[] {
   const queries: BoundQuery[] = [];
   for (const expression of expressions) {
-    for (const part of walk(expression)) {
+    if (expression.kind === 'constant') continue;
+    for (const part of walkOthers(expression)) {
       const query = queryOf(part);
       if (query !== undefined) queries.push(query);
     }
@@ -73,7 +88,7 @@ export function queriesIn(expressions: readonly BoundExpression[]): readonly Bou
 
 /** Whether an expression may have another value each time, or contains a subquery. */
 export function isVolatileOrQuery(expression: BoundExpression): boolean {
-  for (const part of walk(expression)) {
+  for (const part of walkOthers(expression)) {
     if (queryOf(part) !== undefined || isVolatileCall(part)) return true;
   }
   return false;
@@ -81,7 +96,7 @@ export function isVolatileOrQuery(expression: BoundExpression): boolean {
 
 /** Whether an expression may have another value each time. */
 export function isVolatile(expression: BoundExpression): boolean {
-  for (const part of walk(expression)) {
+  for (const part of walkOthers(expression)) {
     if (isVolatileCall(part)) return true;
   }
   return false;
@@ -94,7 +109,7 @@ function isVolatileCall(part: BoundExpression): boolean {
 /** Relations whose columns an expression names. */
 export function relationsIn(expression: BoundExpression): ReadonlySet<number> {
   const relations = new Set<number>();
-  for (const part of walk(expression)) {
+  for (const part of walkOthers(expression)) {
     if (part.kind === 'column') relations.add(part.relation);
   }
   return relations;

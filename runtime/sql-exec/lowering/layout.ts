@@ -1,6 +1,6 @@
 import { assert } from '#runtime/base/assert.ts';
 import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
-import { propertyAccess } from './property-access.ts';
+import { numberAccess, type PropertyAccess, propertyAccess } from './property-access.ts';
 
 /** The name of a slot that has a column of a relation. */
 export function columnSlot(relation: number, column: number): string {
@@ -14,6 +14,11 @@ export function slotName(expression: BoundExpression): string | undefined {
   if (access === undefined) return undefined;
   const { column, key, isText } = access;
   return `${columnSlot(column.relation, column.column)}${isText ? '->>' : '->'}${key}`;
+}
+
+/** The name of the slot of a property that only casts to numbers read: it has its text, or the number of JSON instead. */
+export function numberSlot({ column, key }: PropertyAccess): string {
+  return `${columnSlot(column.relation, column.column)}=>${key}`;
 }
 
 /** Which slot of the rows of an operator has which column. */
@@ -34,6 +39,17 @@ export class Layout {
   slotOf(expression: BoundExpression): number | undefined {
     const name = slotName(expression);
     return name === undefined ? undefined : this.#slots.get(name);
+  }
+
+  /** The slot of a column of a relation; undefined: none has it. */
+  slotOfColumn(relation: number, column: number): number | undefined {
+    return this.#slots.get(columnSlot(relation, column));
+  }
+
+  /** The slot from which a cast to a number is made, see {@link numberSlot}; undefined: there is none. */
+  numberSlotOf(expression: BoundExpression): number | undefined {
+    const access = numberAccess(expression);
+    return access === undefined ? undefined : this.#slots.get(numberSlot(access));
   }
 
   /** The slots of this layout, then others. */

@@ -16,6 +16,7 @@ import {
   compileSort,
   type LoweringContext,
   makeStep,
+  summedRows,
   withSubqueries,
 } from './context.ts';
 import { aggregateExpressions, windowExpressions } from './expression-parts.ts';
@@ -38,7 +39,7 @@ export function* lowerAggregate(
   const aggregates = positions.map((column) => plan.aggregates[column - keys.length]!);
   const expressions = [...keys, ...aggregates.flatMap(aggregateExpressions)];
   context.needs.add(expressions);
-  const input = yield* withSubqueries(context, yield* context.lower(plan.input, anyRows), expressions);
+  const input = yield* withSubqueries(context, yield* context.lower(plan.input, summedRows), expressions);
   const compiledKeys = compileRows(context, keys, input.layout);
   const keyTypes = keys.map(({ type }) => type);
   const compiled = aggregates.map((aggregate) => compileAggregate(context, aggregate, input.layout));

@@ -1,104 +1,226 @@
-import type { BoundCall, BoundExpression, JoinPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
-import { commonKeyType } from '#runtime/sql-values/ordering/common-key-type.ts';
+import type { BoundExpression, JoinPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
+import { comparatorOf } from '#runtime/sql-values/ordering/comparator.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
-import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import { printExpressions } from '../explain/print-expression.ts';
 import type { Operator } from '../operator.ts';
 import { HashJoinOperator, type JoinKeys } from '../operators/joins/hash-join-operator.ts';
 import type { JoinPair, JoinShape } from '../operators/joins/join-operator.ts';
+import { LookupJoinOperator } from '../operators/joins/lookup-join-operator.ts';
+import { MergeJoinOperator } from '../operators/joins/merge-join-operator.ts';
 import { NestedLoopJoinOperator } from '../operators/joins/nested-loop-join-operator.ts';
 import {
   anyRows,
   compileFor,
+  compileRow,
   compileRows,
   type LoweringContext,
   makeStep,
   withSubqueries,
+  slotReader,
 } from './context.ts';
-import { conjunctsOf, isVolatile, relationsIn } from './expression-parts.ts';
+import { type Equality, equalitiesOf } from './equalities.ts';
+import { conjunctsOf } from './expression-parts.ts';
+import { innerJoinsOf, type JoinInput, joinOrder } from './join-order.ts';
+import { chooseJoin, type JoinMethod } from './join-method.ts';
 import type { Layout } from './layout.ts';
+import { keyedStep } from './lookups.ts';
 import type { PhysicalPlan } from './physical-plan.ts';
 import { relationsOf } from './plan-parts.ts';
-
-/** A condition that two expressions, one of each side, are equal. */
-interface Equality {
-  readonly condition: BoundCall;
-  readonly left: BoundExpression;
-  readonly right: BoundExpression;
-  /** The type as which both have keys of a hash table. */
-  readonly type: SqlType;
-}
 
 /** Of the pairs that a condition is asked about, the part that is assumed to meet it. */
 const SELECTIVITY = 1 / 3;
 
-/** Lowers a join: on equality by a hash table, otherwise by looking at all pairs. */
+/** Lowers a join, and the inner joins below an inner one with it: these may be made in another order. */
 export function* lowerJoin(context: LoweringContext, plan: JoinPlan): Generator<undefined, PhysicalPlan> {
+  const inner = plan.type === 'inner' ? innerJoinsOf(plan) : undefined;
+  if (inner === undefined) return yield* lowerTwo(context, plan);
+  context.needs.add(inner.conditions);
+  const lowered: PhysicalPlan[] = [];
+  for (const input of inner.inputs) lowered.push(yield* context.lower(input, anyRows));
+  const [first, ...others] = joinOrder(lowered, inner);
+  let left = (first as { readonly input: JoinInput }).input;
+  for (const { conditions, input: right } of others) {
+    const joined = yield* join(context, { type: 'inner', left, right, conditions });
+    left = { plan: joined, relations: new Set([...left.relations, ...right.relations]) };
+  }
+  return left.plan;
+}
+
+function* lowerTwo(context: LoweringContext, plan: JoinPlan): Generator<undefined, PhysicalPlan> {
   const conditions = plan.on === undefined ? [] : conjunctsOf(plan.on);
   context.needs.add(conditions);
   const left = yield* withSubqueries(context, yield* context.lower(plan.left, anyRows), conditions);
   const right = yield* withSubqueries(context, yield* context.lower(plan.right, anyRows), conditions);
-  const equalities = equalitiesOf(plan, conditions);
-  const others = conditions.filter(
-    (condition) => !equalities.some((equality) => equality.condition === condition),
-  );
-  const keepsLeft = left.rows < right.rows;
+  return yield* join(context, {
+    type: plan.type,
+    left: { plan: left, relations: relationsOf(plan.left) },
+    right: { plan: right, relations: relationsOf(plan.right) },
+    conditions,
+  });
+}
+
+/** Two inputs that are joined. */
+interface Joined {
+  readonly type: JoinPlan['type'];
+  readonly left: JoinInput;
+  readonly right: JoinInput;
+  readonly conditions: readonly BoundExpression[];
+}
+
+/** What the ways to join have in common. */
+interface JoinParts {
+  readonly type: JoinPlan['type'];
+  readonly left: PhysicalPlan;
+  readonly right: PhysicalPlan;
+  readonly conditions: readonly BoundExpression[];
+  readonly equalities: readonly Equality[];
+}
+
+/** The steps below a join, and how it is opened over them. */
+interface OpenJoin {
+  readonly name: string;
+  readonly left: PhysicalPlan;
+  readonly right: PhysicalPlan;
+  readonly sortedBy?: number | undefined;
+  readonly open: () => Operator;
+}
+
+function* join(
+  context: LoweringContext,
+  { conditions, left, right, type }: Joined,
+): Generator<undefined, PhysicalPlan> {
+  const equalities = equalitiesOf(left.relations, right.relations, conditions);
+  const parts: JoinParts = { type, left: left.plan, right: right.plan, conditions, equalities };
+  const method = yield* chooseJoin(left.plan, right.plan, type, equalities);
+  const opened = openJoin(context, parts, method);
+  const isEqual = equalities.length > 0;
+  return makeStep(context, {
+    describe: (names) => {
+      const on = conditions.length === 0 ? '' : `, on=${printExpressions(conditions, names)}`;
+      return `${opened.name}: type=${type}${on}`;
+    },
+    inputs: [opened.left, opened.right],
+    layout: left.plan.layout.with(right.plan.layout.names),
+    rows: estimatedRows(left.plan.rows, right.plan.rows, isEqual, conditions.length - equalities.length),
+    isOrdered: false,
+    sortedBy: opened.sortedBy,
+    open: opened.open,
+  });
+}
+
+function openJoin(context: LoweringContext, parts: JoinParts, method: JoinMethod): OpenJoin {
+  switch (method.kind) {
+    case 'nested-loop':
+      return nestedLoop(context, parts, method.keepsLeft);
+    case 'merge':
+      return merge(context, parts, method.by);
+    case 'hash':
+      return hash(context, parts, method.keepsLeft);
+    case 'lookup':
+      return lookup(context, parts, method);
+  }
+}
+
+function nestedLoop(context: LoweringContext, parts: JoinParts, keepsLeft: boolean): OpenJoin {
+  const shape = shapeOf(context, parts, []);
+  const { left, right } = parts;
+  return {
+    name: 'NestedLoopJoin',
+    left,
+    right,
+    open: () => new NestedLoopJoinOperator(context.execution, shape(keepsLeft, left.open, right.open)),
+  };
+}
+
+function merge(context: LoweringContext, parts: JoinParts, by: Equality): OpenJoin {
+  const shape = shapeOf(context, parts, [by]);
+  const { left, right, type } = parts;
+  const keys = {
+    left: compileRow(context, by.left, left.layout),
+    right: compileRow(context, by.right, right.layout),
+    compare: comparatorOf(by.type),
+  };
+  return {
+    name: 'MergeJoin',
+    left,
+    right,
+    // An outer join has rows without a key.
+    sortedBy: type === 'inner' || type === 'left' ? left.sortedBy : undefined,
+    open: () => new MergeJoinOperator(context.execution, shape(false, left.open, right.open), keys),
+  };
+}
+
+function hash(context: LoweringContext, parts: JoinParts, keepsLeft: boolean): OpenJoin {
+  const { equalities, left, right } = parts;
+  const shape = shapeOf(context, parts, equalities);
+  const keys = compileKeys(context, equalities, left.layout, right.layout);
+  return {
+    name: 'HashJoin',
+    left,
+    right,
+    open: () => new HashJoinOperator(context.execution, shape(keepsLeft, left.open, right.open), keys),
+  };
+}
+
+function lookup(
+  context: LoweringContext,
+  parts: JoinParts,
+  { isExpected, keepsLeft, lookup: found }: JoinMethod & { readonly kind: 'lookup' },
+): OpenJoin {
+  const { equalities, left, right } = parts;
+  const shape = shapeOf(context, parts, equalities);
+  const joined = compileKeys(context, equalities, left.layout, right.layout);
+  const [kept, read] = keepsLeft ? [left, right] : [right, left];
+  const keyed = keyedStep(context, read, found, isExpected);
+  const { equality } = found.by;
+  const key = compileRow(context, keepsLeft ? equality.left : equality.right, kept.layout);
+  const open = (): Operator => {
+    let values: readonly SqlValue[] | undefined;
+    // biome-ignore lint/correctness/useYield: the join has read them
+    const source = keyed.open(function* () {
+      return values;
+    });
+    const openRead = (): Operator => source;
+    return new LookupJoinOperator(
+      context.execution,
+      keepsLeft ? shape(true, left.open, openRead) : shape(false, openRead, right.open),
+      joined,
+      {
+        key,
+        type: found.type,
+        most: found.keysWorth,
+        take: (taken) => {
+          values = taken;
+        },
+      },
+    );
+  };
+  return {
+    name: isExpected ? 'IndexLookupJoin' : 'HashJoin',
+    left: keepsLeft ? left : keyed.plan,
+    right: keepsLeft ? keyed.plan : right,
+    open,
+  };
+}
+
+/** @param joined equalities that the operator itself looks at; the other conditions are asked about each pair */
+function shapeOf(
+  context: LoweringContext,
+  { conditions, left, right, type }: JoinParts,
+  joined: readonly Equality[],
+): (keepsLeft: boolean, openLeft: () => Operator, openRight: () => Operator) => JoinShape {
+  const others = conditions.filter((condition) => !joined.some((each) => each.condition === condition));
   const on = others.map((condition) => compilePair(context, condition, left.layout, right.layout));
-  const shape = (): JoinShape => ({
-    left: left.open(),
-    right: right.open(),
+  return (keepsLeft, openLeft, openRight) => ({
+    left: openLeft(),
+    right: openRight(),
     leftWidth: left.layout.width,
     rightWidth: right.layout.width,
     keepsLeft,
-    preservesLeft: plan.type === 'left' || plan.type === 'full',
-    preservesRight: plan.type === 'right' || plan.type === 'full',
+    preservesLeft: type === 'left' || type === 'full',
+    preservesRight: type === 'right' || type === 'full',
     on,
   });
-  const layout = left.layout.with(right.layout.names);
-  const keys = compileKeys(context, equalities, left.layout, right.layout);
-  const open = (): Operator =>
-    equalities.length > 0
-      ? new HashJoinOperator(context.execution, shape(), keys)
-      : new NestedLoopJoinOperator(context.execution, shape());
-  return makeStep(context, {
-    describe: (names) => {
-      const name = equalities.length > 0 ? 'HashJoin' : 'NestedLoopJoin';
-      const on = conditions.length === 0 ? '' : `, on=${printExpressions(conditions, names)}`;
-      return `${name}: type=${plan.type}${on}`;
-    },
-    inputs: [left, right],
-    layout,
-    rows: estimatedRows(left.rows, right.rows, equalities.length > 0, others.length),
-    isOrdered: false,
-    open,
-  });
-}
-
-function equalitiesOf(plan: JoinPlan, conditions: readonly BoundExpression[]): readonly Equality[] {
-  const leftRelations = relationsOf(plan.left);
-  const rightRelations = relationsOf(plan.right);
-  const equalities: Equality[] = [];
-  for (const condition of conditions) {
-    if (condition.kind !== 'call' || condition.function.name !== '=' || isVolatile(condition)) continue;
-    const [first, second] = condition.args;
-    const [firstType, secondType] = condition.function.parameters;
-    if (first === undefined || second === undefined || firstType === undefined || secondType === undefined)
-      continue;
-    const type = commonKeyType(firstType, secondType);
-    if (type === undefined) continue;
-    if (isOnlyOf(first, leftRelations) && isOnlyOf(second, rightRelations)) {
-      equalities.push({ condition, left: first, right: second, type });
-    } else if (isOnlyOf(first, rightRelations) && isOnlyOf(second, leftRelations)) {
-      equalities.push({ condition, left: second, right: first, type });
-    }
-  }
-  return equalities;
-}
-
-/** Whether an expression names columns, and all of them are of certain relations. */
-function isOnlyOf(expression: BoundExpression, relations: ReadonlySet<number>): boolean {
-  const named = [...relationsIn(expression)];
-  return named.length > 0 && named.every((relation) => relations.has(relation));
 }
 
 function compileKeys(
@@ -130,10 +252,11 @@ function compilePair(
   right: Layout,
 ): (pair: JoinPair) => SqlValue {
   return compileFor<JoinPair>(context, condition, (part) => {
-    const leftSlot = left.slotOf(part);
-    if (leftSlot !== undefined) return (pair) => pair.left[leftSlot]!;
-    const rightSlot = right.slotOf(part);
-    return rightSlot === undefined ? undefined : (pair) => pair.right[rightSlot]!;
+    const { execution } = context;
+    return (
+      slotReader<JoinPair>(left, part, (slot) => (pair) => pair.left[slot]!, execution) ??
+      slotReader<JoinPair>(right, part, (slot) => (pair) => pair.right[slot]!, execution)
+    );
   });
 }
 

@@ -16,6 +16,7 @@ import type { Row } from '../operator.ts';
 import { DistinctOperator } from '../operators/distinct-operator.ts';
 import { FilterOperator } from '../operators/filter-operator.ts';
 import { LimitOperator } from '../operators/limit-operator.ts';
+import { ProjectOperator } from '../operators/project-operator.ts';
 import type { RowExpression } from '../operators/row-expression.ts';
 import { SetOperationOperator } from '../operators/set-operation-operator.ts';
 import { SortOperator } from '../operators/sort-operator.ts';
@@ -31,13 +32,16 @@ import {
   withSubqueries,
 } from './context.ts';
 import { conjunctsOf, isVolatileOrQuery, sortExpressions } from './expression-parts.ts';
-import { columnSlot, Layout, slotName } from './layout.ts';
+import { columnSlot, Layout } from './layout.ts';
+import { lookupsThrough } from './lookups.ts';
 import { lowerAggregate, lowerWindow } from './lower-groups.ts';
 import { lowerJoin } from './lower-join.ts';
 import { lowerQuery, project } from './lower-query.ts';
+import { lowerSeries } from './lower-series.ts';
 import { lowerTable } from './lower-table.ts';
-import type { PhysicalPlan } from './physical-plan.ts';
+import type { Lookups, PhysicalPlan } from './physical-plan.ts';
 import { visibleRelations } from './plan-parts.ts';
+import { foundBySubqueries } from './subquery-keys.ts';
 import { isCheap, substitute } from './substitute.ts';
 
 /** Of the rows, the part that is assumed to meet the conditions of a filter. */
@@ -61,6 +65,8 @@ export function lowerPlan(
       return lowerTable(context, plan, [], wish);
     case 'values':
       return lowerValues(context, plan);
+    case 'series':
+      return lowerSeries(context, plan);
     case 'filter':
       return lowerFilter(context, plan, wish);
     case 'project':
@@ -86,7 +92,8 @@ function* lowerValues(context: LoweringContext, plan: ValuesPlan): Generator<und
   const columns = context.needs.allColumnsOf(plan.relation);
   const noColumns = new Layout([]);
   const rows = plan.rows.map((row) => columns.map((column) => row[column]!));
-  const inputs = yield* context.subqueries.lower(context, rows.flat());
+  const others = rows.flatMap((row) => row.filter(({ kind }) => kind !== 'constant'));
+  const inputs = yield* context.subqueries.lower(context, others);
   const compiled: (readonly RowExpression[])[] = [];
   for (const row of rows) {
     compiled.push(compileRows(context, row, noColumns));
@@ -103,7 +110,7 @@ function* lowerValues(context: LoweringContext, plan: ValuesPlan): Generator<und
     isOrdered: false,
     open: () => new ValuesOperator(context.execution, compiled),
   });
-  return yield* withSubqueries(context, values, rows.flat(), true);
+  return yield* withSubqueries(context, values, others, true);
 }
 
 /** A filter of a table is the table's own, except for conditions with subqueries. */
@@ -126,7 +133,9 @@ function* lowerFilter(
       )
     : yield* context.lower(input, below);
   if (others.length === 0) return lowered;
-  const source = yield* withSubqueries(context, lowered, others);
+  const source = yield* withSubqueries(context, lowered, others, false, (plan) =>
+    foundBySubqueries(context, plan, others, wish.order.length > 0),
+  );
   const compiled = compileRows(context, others, source.layout);
   return makeStep(context, {
     describe: (names) => `Filter: ${printExpressions(others, names)}`,
@@ -134,6 +143,13 @@ function* lowerFilter(
     layout: source.layout,
     rows: Math.max(1, source.rows * SELECTIVITY),
     isOrdered: source.isOrdered,
+    sortedBy: source.sortedBy,
+    lookups: others.some(isVolatileOrQuery)
+      ? undefined
+      : lookupsThrough(
+          source.lookups,
+          (operator) => new FilterOperator(context.execution, operator, compiled),
+        ),
     open: () => new FilterOperator(context.execution, source.open(), compiled),
   });
 }
@@ -155,15 +171,35 @@ function* lowerProject(
     expressions.push(plan.expressions[column]!);
     names.push(columnSlot(relation, column));
   }
-  for (const { call } of needs.propertiesOf(relation)) {
+  for (const { call, slot } of needs.propertiesOf(relation)) {
     expressions.push(substitute(call, relation, plan.expressions));
-    names.push(slotName(call)!);
+    names.push(slot);
   }
   needs.add(expressions);
   const below = wishBelow(plan, wish);
   const input = yield* context.lower(plan.input, below);
   const projected = yield* project(context, input, expressions, new Layout(names));
-  return { ...projected, isOrdered: projected.isOrdered && below.order.length === wish.order.length };
+  return {
+    ...projected,
+    isOrdered: projected.isOrdered && below.order.length === wish.order.length,
+    lookups: projectedLookups(context, plan, input, expressions),
+  };
+}
+
+/** The look-ups of what a projection reads, by its columns. */
+function projectedLookups(
+  context: LoweringContext,
+  { expressions: definitions, relation }: ProjectPlan,
+  input: PhysicalPlan,
+  expressions: readonly BoundExpression[],
+): Lookups | undefined {
+  if (input.lookups === undefined || expressions.some(isVolatileOrQuery)) return undefined;
+  const compiled = compileRows(context, expressions, input.layout);
+  return lookupsThrough(
+    input.lookups,
+    (operator) => new ProjectOperator(context.execution, operator, compiled),
+    (expression) => substitute(expression, relation, definitions),
+  );
 }
 
 /** A wish in terms of what a projection reads; none where a key is computed by it. */

@@ -32,7 +32,8 @@ export function* project(
   const isSame =
     expressions.length === input.layout.width &&
     expressions.every((expression, slot) => input.layout.slotOf(expression) === slot);
-  if (isSame) return { ...input, layout };
+  // The names of its columns are not those that its look-ups know.
+  if (isSame) return { ...input, layout, lookups: undefined };
   const source = yield* withSubqueries(context, input, expressions);
   const compiled = compileRows(context, expressions, source.layout);
   return makeStep(context, {
@@ -41,6 +42,14 @@ export function* project(
     layout,
     rows: source.rows,
     isOrdered: source.isOrdered,
+    sortedBy: sortedSlot(source, expressions),
     open: () => new ProjectOperator(context.execution, source.open(), compiled),
   });
+}
+
+/** The slot of a projection in whose order the rows come. */
+function sortedSlot(source: PhysicalPlan, expressions: readonly BoundExpression[]): number | undefined {
+  if (source.sortedBy === undefined) return undefined;
+  const slot = expressions.findIndex((expression) => source.layout.slotOf(expression) === source.sortedBy);
+  return slot === -1 ? undefined : slot;
 }

@@ -8,8 +8,8 @@ import type { Names } from '../explain/names.ts';
 import { printExpressions } from '../explain/print-expression.ts';
 import type { TableAccess, TableRead, WantedColumn } from '../ports.ts';
 import { type LoweringContext, makeStep, type Wish } from './context.ts';
-import { columnSlot, Layout, slotName } from './layout.ts';
-import type { PhysicalPlan } from './physical-plan.ts';
+import { columnSlot, Layout } from './layout.ts';
+import type { Lookups, PhysicalPlan } from './physical-plan.ts';
 import { propertyAccess } from './property-access.ts';
 
 /** Lowers a table with all its conditions. */
@@ -28,9 +28,9 @@ export function* lowerTable(
     names.push(columnSlot(table.relation, column));
     wanted.push({ kind: 'column', column, type: table.columns[column]!.type });
   }
-  for (const { call, key, isText } of context.needs.propertiesOf(table.relation)) {
-    names.push(slotName(call)!);
-    wanted.push({ kind: 'property', key, isText });
+  for (const { isNumber, isText, key, slot } of context.needs.propertiesOf(table.relation)) {
+    names.push(slot);
+    wanted.push({ kind: 'property', key, isText, ...(isNumber ? { isNumber } : {}) });
   }
   const order = orderOf(table, wish.order);
   const read: TableRead = {
@@ -39,24 +39,51 @@ export function* lowerTable(
     conditions,
     order: order ?? [],
     limit: order === undefined ? undefined : wish.limit,
+    ...(wish.isSummed === true ? { isSummed: true } : {}),
   };
   const access = yield* context.tables.choose(read);
+  const layout = new Layout(names);
   return makeStep(context, {
-    describe: (names) => describe(names, access, conditions),
+    describe: (names) => `${describe(names, access, conditions)} (rows=${Math.round(access.rows)})`,
     inputs: [],
-    layout: new Layout(names),
+    layout,
     rows: access.rows,
     isOrdered: wish.order.length === 0 || (order !== undefined && access.isOrdered),
+    sortedBy:
+      access.sortedBy === undefined ? undefined : layout.slotOfColumn(table.relation, access.sortedBy),
+    lookups: lookupsOf(access, conditions),
     open: () => access.open(),
   });
 }
 
+function lookupsOf(access: TableAccess, conditions: readonly BoundExpression[]): Lookups | undefined {
+  const { cost, lookUp } = access;
+  if (lookUp === undefined) return undefined;
+  return {
+    cost,
+    *find(key) {
+      const found = yield* lookUp(key);
+      if (found === undefined) return undefined;
+      const { description, indexed, shape, ...rest } = found;
+      return {
+        ...rest,
+        open: (keys) => found.open(keys),
+        describe: (names) => describe(names, { description, indexed, shape }, conditions),
+      };
+    },
+  };
+}
+
 /** The access, and the conditions that it checks row by row. */
-function describe(names: Names, access: TableAccess, conditions: readonly BoundExpression[]): string {
+function describe(
+  names: Names,
+  access: Pick<TableAccess, 'description' | 'indexed' | 'shape'>,
+  conditions: readonly BoundExpression[],
+): string {
   const checked = conditions.filter((condition) => !access.indexed.includes(condition));
   const filter = checked.length === 0 ? '' : `, filter=${printExpressions(checked, names)}`;
   const description = names.showsValues ? access.description : access.shape;
-  return `${description}${filter} (rows=${Math.round(access.rows)})`;
+  return `${description}${filter}`;
 }
 
 /** An order in terms of columns of the table. @returns undefined: a key is computed */

@@ -1,7 +1,15 @@
 import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { partsOf } from '#runtime/sql-plan/bind/expression-walk.ts';
-import { slotName } from './layout.ts';
-import { type PropertyAccess, propertyAccess } from './property-access.ts';
+import { numberSlot, slotName } from './layout.ts';
+import { numberAccess, type PropertyAccess, propertyAccess } from './property-access.ts';
+
+/** A property that is read by itself. */
+export interface NeededProperty extends PropertyAccess {
+  /** The name of its slot. */
+  readonly slot: string;
+  /** Whether only casts to numbers read the slot: it may have a number in place of its text. */
+  readonly isNumber: boolean;
+}
 
 /**
  * What is read of each relation. Lowering goes from the top down, and adds the expressions of a plan before it lowers what is
@@ -9,13 +17,15 @@ import { type PropertyAccess, propertyAccess } from './property-access.ts';
  */
 export class Needs {
   readonly #columns = new Map<number, Set<number>>();
-  readonly #properties = new Map<number, Map<string, PropertyAccess>>();
+  readonly #properties = new Map<number, Map<string, NeededProperty>>();
 
   add(expressions: readonly BoundExpression[]): void {
     const rest = [...expressions].reverse();
     for (let part = rest.pop(); part !== undefined; part = rest.pop()) {
+      const number = numberAccess(part);
       const access = propertyAccess(part);
-      if (access !== undefined) this.#addProperty(access);
+      if (number !== undefined) this.#addProperty(number, true);
+      else if (access !== undefined) this.#addProperty(access, false);
       else if (part.kind === 'column') this.addColumn(part.relation, part.column);
       else for (const inner of partsOf(part)) rest.push(inner);
     }
@@ -33,7 +43,7 @@ export class Needs {
   }
 
   /** Properties of columns of a relation that are not read as a whole. */
-  propertiesOf(relation: number): readonly PropertyAccess[] {
+  propertiesOf(relation: number): readonly NeededProperty[] {
     const columns = this.#columns.get(relation);
     const properties = [...(this.#properties.get(relation)?.values() ?? [])];
     return properties.filter(({ column }) => columns?.has(column.column) !== true);
@@ -45,11 +55,12 @@ export class Needs {
     return this.columnsOf(relation);
   }
 
-  #addProperty(access: PropertyAccess): void {
+  #addProperty(access: PropertyAccess, isNumber: boolean): void {
     const { relation } = access.column;
-    const name = slotName(access.call)!;
+    const slot = isNumber ? numberSlot(access) : (slotName(access.call) as string);
+    const needed = { ...access, slot, isNumber };
     const properties = this.#properties.get(relation);
-    if (properties === undefined) this.#properties.set(relation, new Map([[name, access]]));
-    else properties.set(name, access);
+    if (properties === undefined) this.#properties.set(relation, new Map([[slot, needed]]));
+    else properties.set(slot, needed);
   }
 }

@@ -24,6 +24,7 @@ export function inputsOf(plan: LogicalPlan): readonly LogicalPlan[] {
     case 'nodes':
     case 'schema':
     case 'values':
+    case 'series':
     case 'common-table':
       return [];
     case 'join':
@@ -41,7 +42,7 @@ export function inputsOf(plan: LogicalPlan): readonly LogicalPlan[] {
   }
 }
 
-/** The expressions that a plan evaluates itself. */
+/** The expressions that a plan evaluates itself; of VALUES those that are no constants. */
 export function expressionsOf(plan: LogicalPlan): readonly BoundExpression[] {
   switch (plan.kind) {
     case 'nodes':
@@ -50,7 +51,9 @@ export function expressionsOf(plan: LogicalPlan): readonly BoundExpression[] {
     case 'limit':
       return [];
     case 'values':
-      return plan.rows.flat();
+      return plan.rows.flatMap((row) => row.filter(({ kind }) => kind !== 'constant'));
+    case 'series':
+      return [plan.start, plan.stop, plan.step];
     case 'join':
       return plan.on === undefined ? [] : [plan.on];
     case 'filter':
@@ -82,6 +85,7 @@ export function visibleRelations(plan: LogicalPlan): readonly VisibleRelation[] 
     case 'nodes':
     case 'schema':
     case 'values':
+    case 'series':
     case 'common-table':
     case 'project':
     case 'aggregate':
@@ -142,7 +146,9 @@ export function requireDepth(statement: BoundStatement): void {
     const [part, depth] = entry;
     if (depth > DEPTH_MAX) throw invalid(`The statement is nested more than ${DEPTH_MAX} levels deep`);
     if (isExpression(part)) {
-      for (const inner of partsOf(part)) rest.push([inner, depth + 1]);
+      for (const inner of partsOf(part)) {
+        if (inner.kind !== 'constant') rest.push([inner, depth + 1]);
+      }
       const query = queryOf(part);
       if (query !== undefined) enter(query, depth + 1);
     } else {

@@ -40,6 +40,7 @@ export function pushDown(
     case 'nodes':
     case 'schema':
     case 'values':
+    case 'series':
       return filtered(plan, conditions);
     case 'common-table': {
       const query = inlined(plan);

@@ -75,9 +75,9 @@ export class Subqueries implements SubqueryRuns {
       expression.kind === 'exists-subquery'
         ? yield* context.lower(query.plan, wish)
         : yield* lowerQuery(context, query, wish);
-    const start = (): SubqueryResult => {
+    const start = (valuesMax: number): SubqueryResult => {
       if (expression.kind === 'quantified-subquery')
-        return new QuantifiedResult(expression, context.execution);
+        return new QuantifiedResult(expression, context.execution, valuesMax);
       return expression.kind === 'exists-subquery' ? new ExistsResult() : new ScalarResult();
     };
     const step = makeStep(context, {
@@ -85,7 +85,7 @@ export class Subqueries implements SubqueryRuns {
       describe: () => stepNames[expression.kind],
       inputs: [plan],
     });
-    this.#runs.set(expression.query, new SubqueryRun(context.execution, step.open, start));
+    this.#runs.set(expression.query, new SubqueryRun(context.execution, step, start));
     return step;
   }
 }

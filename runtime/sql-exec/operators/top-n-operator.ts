@@ -4,6 +4,7 @@ import type { Operator, Row } from '../operator.ts';
 import { type Batches, GeneratedOperator } from './generated-operator.ts';
 import { BYTE_WORK, ROW_WORK, rowBytes } from './row-memory.ts';
 import { inBatches } from './sort-operator.ts';
+import { BestEntries } from './sorting/best-entries.ts';
 import { sortEntries } from './sorting/sort-entries.ts';
 import {
   compareWork,
@@ -32,7 +33,7 @@ export class TopNOperator extends GeneratedOperator {
   readonly #keys: readonly SortKey[];
   readonly #count: number;
   readonly #order: (a: SortEntry, b: SortEntry) => number;
-  readonly #heap: TopRow[] = [];
+  readonly #best: BestEntries<TopRow>;
 
   /** @param count number of rows, 0 or more */
   constructor(execution: Execution, input: Operator, keys: readonly SortKey[], count: number) {
@@ -42,6 +43,7 @@ export class TopNOperator extends GeneratedOperator {
     this.#keys = keys;
     this.#count = count;
     this.#order = entryOrder(keys);
+    this.#best = new BestEntries(count, (a, b) => this.#isWorse(a, b));
   }
 
   protected *batches(): Batches {
@@ -56,7 +58,7 @@ export class TopNOperator extends GeneratedOperator {
     }
     this.#input.close();
     const order = (a: SortEntry, b: SortEntry): number => this.#compare(a as TopRow, b as TopRow);
-    yield* inBatches(yield* sortEntries(execution, this.#heap, order));
+    yield* inBatches(yield* sortEntries(execution, this.#best.entries, order));
   }
 
   #offer(row: Row, position: number): void {
@@ -64,18 +66,12 @@ export class TopNOperator extends GeneratedOperator {
     const keys = sortKeysOf(this.#keys, row);
     const candidate = { keys, work: compareWork(keys) };
     execution.spend(ROW_WORK + candidate.work);
-    const worst = this.#heap[0];
-    if (this.#heap.length === this.#count && this.#order(candidate, worst as TopRow) >= 0) return;
+    const { worst } = this.#best;
+    if (worst !== undefined && this.#order(candidate, worst) >= 0) return;
     const bytes = rowBytes(row) + entryBytes(keys);
     execution.spend(bytes * BYTE_WORK);
-    const entry = { ...candidate, row, position, bytes };
-    if (this.#heap.length < this.#count) {
-      this.keep(bytes);
-      this.#rise(entry);
-    } else {
-      this.keep(bytes - (worst as TopRow).bytes);
-      this.#sink(entry);
-    }
+    this.keep(bytes - (worst?.bytes ?? 0));
+    this.#best.add({ ...candidate, row, position, bytes });
   }
 
   /** The order of the sort, counted: rows of the heap may have longer keys than the one that is being placed. */
@@ -86,35 +82,5 @@ export class TopNOperator extends GeneratedOperator {
   #isWorse(a: TopRow, b: TopRow): boolean {
     this.execution.spend(Math.min(a.work, b.work));
     return this.#compare(a, b) > 0;
-  }
-
-  /** Adds an entry at the bottom of the heap, and moves it up. */
-  #rise(entry: TopRow): void {
-    const heap = this.#heap;
-    let at = heap.length;
-    heap.push(entry);
-    while (at > 0) {
-      const above = (at - 1) >> 1;
-      if (!this.#isWorse(entry, heap[above] as TopRow)) break;
-      heap[at] = heap[above] as TopRow;
-      at = above;
-    }
-    heap[at] = entry;
-  }
-
-  /** Puts an entry in the place of the root, and moves it down. */
-  #sink(entry: TopRow): void {
-    const heap = this.#heap;
-    let at = 0;
-    for (;;) {
-      let below = 2 * at + 1;
-      if (below >= heap.length) break;
-      if (below + 1 < heap.length && this.#isWorse(heap[below + 1] as TopRow, heap[below] as TopRow))
-        below += 1;
-      if (!this.#isWorse(heap[below] as TopRow, entry)) break;
-      heap[at] = heap[below] as TopRow;
-      at = below;
-    }
-    heap[at] = entry;
   }
 }

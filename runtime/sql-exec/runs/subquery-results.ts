@@ -18,6 +18,8 @@ export interface SubqueryResult {
   take(row: Row): number | undefined;
   /** The value of the expression. @param left what the rows are compared with; NULL if there is none */
   value(left: SqlValue): SqlValue;
+  /** The distinct values of its rows without NULL; undefined: they were not kept, or there are too many. */
+  values(): readonly SqlValue[] | undefined;
 }
 
 /** The value of the only column of the only row; NULL without a row. */
@@ -35,6 +37,10 @@ export class ScalarResult implements SubqueryResult {
   value(): SqlValue {
     return this.#value;
   }
+
+  values(): readonly SqlValue[] {
+    return this.#value === null ? [] : [this.#value];
+  }
 }
 
 /** Whether there is a row. */
@@ -48,6 +54,10 @@ export class ExistsResult implements SubqueryResult {
 
   value(): SqlValue {
     return this.#exists;
+  }
+
+  values(): undefined {
+    return undefined;
   }
 }
 
@@ -65,10 +75,13 @@ export class QuantifiedResult implements SubqueryResult {
   readonly #compare: Comparator;
   readonly #shortcut: Shortcut;
   readonly #values: SqlValue[] = [];
+  readonly #valuesMax: number;
   #hasNull = false;
   #isEmpty = true;
 
-  constructor(expression: BoundQuantifiedQuery, execution: Execution) {
+  /** @param valuesMax of an equality: up to how many distinct values are kept, to look rows up by them */
+  constructor(expression: BoundQuantifiedQuery, execution: Execution, valuesMax = 0) {
+    this.#valuesMax = valuesMax;
     const [left = expression.left.type, right = left] = expression.function.parameters;
     const type = commonKeyType(left, right) ?? right;
     this.#expression = expression;
@@ -89,7 +102,10 @@ export class QuantifiedResult implements SubqueryResult {
       return 0;
     }
     if (!this.#set.add(value)) return 0;
-    if (this.#shortcut === 'none') this.#values.push(value);
+    // One more tells that there are too many.
+    const isKept =
+      this.#shortcut === 'none' || (this.#valuesMax > 0 && this.#values.length <= this.#valuesMax);
+    if (isKept) this.#values.push(value);
     return ENTRY_BYTES + valueBytes(value);
   }
 
@@ -112,6 +128,11 @@ export class QuantifiedResult implements SubqueryResult {
       if (compared === decisive || compared === null) return compared;
     }
     return this.#hasNull ? null : otherwise;
+  }
+
+  values(): readonly SqlValue[] | undefined {
+    const isKnown = this.#shortcut === 'equality' && this.#valuesMax > 0;
+    return isKnown && this.#values.length <= this.#valuesMax ? this.#values : undefined;
   }
 
   /** Keeps the value that decides: `x < ANY` holds if x is below the largest one. */

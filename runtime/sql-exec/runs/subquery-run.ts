@@ -15,22 +15,32 @@ import type { SubqueryResult } from './subquery-results.ts';
 export class SubqueryRun {
   readonly #execution: Execution;
   readonly #open: () => Operator;
-  readonly #start: () => SubqueryResult;
+  readonly #start: (valuesMax: number) => SubqueryResult;
+  #valuesMax = 0;
   #result: SubqueryResult | undefined;
   #error: ServiceError | undefined;
   #operator: Operator | undefined;
   #bytes = 0;
 
-  constructor(execution: Execution, open: () => Operator, start: () => SubqueryResult) {
+  /** About how many rows it has. */
+  readonly rows: number;
+
+  /** @param start begins a result that keeps up to so many distinct values */
+  constructor(
+    execution: Execution,
+    plan: { readonly rows: number; readonly open: () => Operator },
+    start: (valuesMax: number) => SubqueryResult,
+  ) {
     this.#execution = execution;
-    this.#open = open;
+    this.rows = plan.rows;
+    this.#open = plan.open;
     this.#start = start;
   }
 
   /** Runs the subquery, unless that has been done. */
   *run(): Generator<undefined, void> {
     if (this.#result !== undefined) return;
-    const result = this.#start();
+    const result = this.#start(this.#valuesMax);
     this.#operator = this.#open();
     try {
       yield* this.#read(this.#operator, result);
@@ -48,6 +58,16 @@ export class SubqueryRun {
     if (this.#error !== undefined) throw this.#error;
     assert(this.#result !== undefined, 'a subquery is evaluated before it was run');
     return this.#result.value(left);
+  }
+
+  /** Has up to so many distinct values kept when it is run. */
+  keepValues(most: number): void {
+    this.#valuesMax = Math.max(this.#valuesMax, most);
+  }
+
+  /** The distinct values without NULL, after {@link run}; undefined: there are too many, or it has failed. */
+  values(): readonly SqlValue[] | undefined {
+    return this.#error === undefined ? this.#result?.values() : undefined;
   }
 
   /** Frees the result, also while it is being made. */

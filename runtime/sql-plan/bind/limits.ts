@@ -19,10 +19,10 @@ export const SELECTS_MAX = 200;
 export const SUBQUERIES_MAX = 100;
 
 /** Expressions of one GROUP BY, ORDER BY, PARTITION BY or DISTINCT ON. */
-export const KEYS_MAX = 1_000;
+export const KEYS_MAX = 500;
 
 /** Different aggregates, and different windows, of one SELECT. */
-export const AGGREGATES_MAX = 1_000;
+export const AGGREGATES_MAX = 400;
 
 /** Fields of all rows of one VALUES. */
 export const VALUES_FIELDS_MAX = 100_000;
@@ -31,7 +31,7 @@ export const VALUES_FIELDS_MAX = 100_000;
  * Expressions that a statement may gain where an operand has to be evaluated in several places: `x BETWEEN a AND b` is
  * `x >= a AND x <= b`. Each level of nesting doubles it, so that without a bound a short text made a tree without end.
  */
-export const COPIED_EXPRESSIONS_MAX = 50_000;
+export const COPIED_EXPRESSIONS_MAX = 5_000;
 
 /** Elements of JSON arrays of a statement that are taken apart while planning, for `x = ANY ($1)`. */
 export const LISTED_ELEMENTS_MAX = 20_000;

@@ -140,6 +140,11 @@ export class StatementBinding {
     const known = this.#parameters.get(index);
     if (known !== undefined) return known;
     if (index < 1) throw this.error('Parameter indices must start at $1', span);
+    const open = this.scope.openParameter?.(index);
+    if (open !== undefined) {
+      this.#parameters.set(index, open);
+      return open;
+    }
     const { parameters } = this.scope;
     const json = parameters[index - 1];
     if (index > parameters.length || json === undefined) {

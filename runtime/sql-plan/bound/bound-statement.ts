@@ -1,6 +1,7 @@
 import type { AggregateFunction, ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
+import type { OpenValue } from './open-value.ts';
 
 // Expressions and plans are in one file, because they are made of each other: a query may be a value of an expression.
 
@@ -11,6 +12,8 @@ export interface BoundConstant {
   readonly value: SqlValue;
   /** Whether it is a parameter of type `unknown`: its text may become anything. */
   readonly isParameter?: true;
+  /** While a statement is bound that is to be kept: the value that binding does not look at. */
+  readonly open?: OpenValue;
 }
 /** A column of a relation, see {@link LogicalPlan}. */
 export interface BoundColumn {
@@ -130,10 +133,13 @@ export interface BoundAggregate {
   readonly filter: BoundExpression | undefined;
 }
 
-/** The edge of a frame; the distance is a constant. */
+/**
+ * The edge of a frame; the distance is a constant. Of ROWS it is a number of rows. Of RANGE it is what is added to the only
+ * key: a bigint to whole numbers, or as microseconds to times; a number to numbers, in binary64.
+ */
 export type BoundFrameEdge =
   | { readonly kind: 'unbounded-preceding' | 'unbounded-following' | 'current-row' }
-  | { readonly kind: 'preceding' | 'following'; readonly distance: number };
+  | { readonly kind: 'preceding' | 'following'; readonly distance: number | bigint };
 
 /** A call of a window function, or of an aggregate over a window. */
 export interface BoundWindow {
@@ -206,6 +212,18 @@ export interface ValuesPlan {
   readonly relation: number;
   readonly columns: readonly RelationColumn[];
   readonly rows: readonly (readonly BoundExpression[])[];
+}
+/**
+ * Numbers or times from a start, in steps, as long as the stop is not passed: GENERATE_SERIES. The expressions have no columns;
+ * the step of times is an interval. Relation: the one column.
+ */
+export interface SeriesPlan {
+  readonly kind: 'series';
+  readonly relation: number;
+  readonly columns: readonly RelationColumn[];
+  readonly start: BoundExpression;
+  readonly stop: BoundExpression;
+  readonly step: BoundExpression;
 }
 /** The rows of a common table, which is run once. */
 export interface CommonTablePlan {
@@ -297,6 +315,7 @@ export type LogicalPlan =
   | NodesPlan
   | SchemaPlan
   | ValuesPlan
+  | SeriesPlan
   | CommonTablePlan
   | JoinPlan
   | FilterPlan

@@ -1,3 +1,4 @@
+import { invalid } from '#runtime/errors/service-error.ts';
 import { parseDate, parseTimestamp, parseTimestamptz } from '../time/timestamp-text.ts';
 import { parseInterval } from '../time/interval-text.ts';
 import { parseJson } from '../json/parse-json.ts';
@@ -90,7 +91,11 @@ function uuidOfText(text: string): string {
   ].join('-');
 }
 
+/** Longest path, in UTF-16 units: above what can be stored, and so short that every function of paths is. */
+const PATH_LENGTH_MAX = 16_384;
+
 function pathOfText(text: string): string {
+  if (text.length > PATH_LENGTH_MAX) throw invalid(`A PATH has at most ${PATH_LENGTH_MAX} characters`);
   if (!text.startsWith('/')) throw cannotCast(text, pathType);
   return text;
 }

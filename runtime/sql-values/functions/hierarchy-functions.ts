@@ -5,8 +5,8 @@ import { booleanType, intType, jsonbType, pathType, textType } from '../types/ba
 import { type FunctionDefinition, overloaded, strict } from './overload.ts';
 import { ownText } from '../text/own-text.ts';
 
-/** Estimated nanoseconds per UTF-16 unit of a path. */
-const UNIT_WORK = 2;
+/** Estimated nanoseconds per UTF-16 unit of a path, where each second one is a slash. */
+const UNIT_WORK = 20;
 
 /** `CHILD_OF(path, parent)`: whether a path is directly below another one. The binder adds the column `path`. */
 export const childOf: ScalarFunction = {

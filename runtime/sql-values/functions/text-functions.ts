@@ -14,11 +14,13 @@ const UNIT_WORK = 5;
 /** The same of functions that make a string of each. */
 const PIECE_WORK = 100;
 /** The same of a reversal. */
-const REVERSE_WORK = 10;
-/** The same of a change of case outside of ASCII. */
-const CASE_WORK = 15;
+const REVERSE_WORK = 15;
+/** The same of a change of case, and of one where a text has letters beyond Latin-1: some become several. */
+const CASE_WORK = 6;
+const WIDE_CASE_WORK = 65;
+const beyondLatin = /[^\0-\xff]/;
 /** The same of a digest. */
-const DIGEST_WORK = 5;
+const DIGEST_WORK = 12;
 
 /** Largest code point. */
 const CODE_POINT_MAX = 0x10_ffff;
@@ -66,7 +68,7 @@ function unitWork(text: string): number {
 }
 
 function caseWork(text: string): number {
-  return text.length * CASE_WORK;
+  return text.length * (beyondLatin.test(text) ? WIDE_CASE_WORK : CASE_WORK);
 }
 
 /** A character may become three, `ΐ` for example. */

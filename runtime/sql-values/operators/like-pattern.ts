@@ -10,7 +10,7 @@ const WILD_PART_MAX = 4_096;
 /** Estimated nanoseconds for a character of a text: compared as it is, as an array, and folded to lower case. */
 const PLAIN_WORK = 5;
 const WILD_WORK = 25;
-const FOLD_WORK = 10;
+const FOLD_WORK = 30;
 /** Estimated nanoseconds for preparing a character of a pattern. */
 const PREPARE_WORK = 60;
 /** Estimated nanoseconds for a character of a text and each 32 characters of a pattern with `_`. */

@@ -188,6 +188,19 @@ export class RecordView {
     return this.#find(wanted) ? plainNumber(this.#bytes, this.#valueAt, this.#valueEnd) : undefined;
   }
 
+  /**
+   * Whether a property is a text whose JSON is the same text between quotes.
+   *
+   * @param expected without anything that JSON escapes
+   * @returns undefined for every property that is not a text, and when it is absent
+   */
+  propertyEquals(wanted: WantedProperty, expected: WantedText): boolean | undefined {
+    if (!this.#find(wanted) || this.#bytes[this.#valueAt] !== quote) return undefined;
+    const { bytes } = expected;
+    if (bytes === undefined || this.#valueEnd - this.#valueAt !== bytes.length + 2) return false;
+    return isAt(this.#bytes, this.#valueAt + 1, bytes);
+  }
+
   /** Verifies the checksum. @throws {ServiceError} `DATA_CORRUPTED` */
   verify(): void {
     assert(this.#isWhole, 'the record is there as a whole');

@@ -103,6 +103,10 @@ describe('branches of a repository', () => {
       code: 'BRANCH_NOT_FOUND',
     });
     // What is so already may be said again: a branch that was read can be sent back.
+    await expect(send({ type: 'UpdateBranch', name: 'dev', upstreamBranch: 'dev' })).rejects.toMatchObject({
+      code: 'VALIDATION_FAILED',
+      field: 'upstream_branch',
+    });
     await send({ type: 'UpdateBranch', name: 'dev', upstreamBranch: 'nope', protected: true });
   });
 

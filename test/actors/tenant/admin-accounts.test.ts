@@ -293,12 +293,16 @@ describe('the audit trail', () => {
     await send({ ...change, oldPasswordHash: 'hash-2' }, callers.engine);
     await send({ type: 'RegisterRepository', repositoryId: 'blog', uid: 'u1' });
     await send({ type: 'UnregisterRepository', repositoryId: 'blog' });
-    await send({ type: 'RecordAdminAction', action: 'authentication_configured', subject: 'default' });
+    // Nobody but the engine speaks for an identity.
+    const configured = { type: 'RecordAdminAction', action: 'authentication_configured', subject: 'default' };
+    await send({ ...configured, identityId: 'i1' });
+    await send({ ...configured, identityId: 'i1' }, callers.engine);
     const byAdmin = { user_id: userId, username: 'admin' };
     const byServer = { user_id: null, username: 'system' };
     const facts = { key_id: keyId, key_prefix: 'svc_prefix', name: 'key secret hash' };
     const entries = trail();
     expect(entries.map(({ action, actor: by, details, subject }) => [action, subject, by, details])).toEqual([
+      ['authentication_configured', 'default', { user_id: 'i1', username: 'i1' }, {}],
       ['authentication_configured', 'default', byAdmin, {}],
       ['repository_deleted', 'blog', byAdmin, {}],
       ['repository_created', 'blog', byAdmin, {}],
@@ -311,7 +315,7 @@ describe('the audit trail', () => {
       ['account_created', 'bo', byAdmin, { user_id: bo, access_flags: { ...flags } }],
       ['account_created', 'admin', byServer, { user_id: userId }],
     ]);
-    expect(entries.map(({ sequence }) => sequence)).toEqual([11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+    expect(entries.map(({ sequence }) => sequence)).toEqual([12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
     expect(JSON.stringify(entries)).not.toContain('hash-2');
     expect(trail(2, 10).map(({ sequence }) => sequence)).toEqual([9, 8]);
   });

@@ -38,6 +38,7 @@ beforeEach(async () => {
     jobs,
     slices: new SliceScheduler(systemClock),
     bulk: { enqueue: unused },
+    authFunctions: { answers: unused, change: unused },
     branches: { createBranch: unused, removeBranch: unused, createTag: unused, removeTag: unused },
   };
   server = createHttpServer<Principal>({

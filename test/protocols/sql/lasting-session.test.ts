@@ -101,22 +101,78 @@ describe('a session of several texts', () => {
       /^Column not found: bogus \(line 1, column 22\)\nSELECT \$1 \+ \$2 AS x, bogus/,
     );
 
-    await session.run('BEGIN');
+    session.surface.fails = () => undefined;
+    await session.run('ROLLBACK; BEGIN');
     await session.run(insert, ['/a', 'x']);
     session.surface.fails = (sql) => sqlError('Gone meanwhile', sql, { start: 3 });
     const earlier = await session.failure('SELECT 1 AS a; SELECT 2 AS b');
     expect([earlier.message, earlier.details]).toEqual(['Gone meanwhile', {}]);
   });
 
-  it('goes on behind an error, without the transaction', async () => {
+  const aborted = 'current transaction is aborted, commands ignored until end of transaction block';
+
+  it('aborts its transaction on an error, up to COMMIT or ROLLBACK, which both undo it', async () => {
+    for (const end of ['COMMIT', 'ROLLBACK']) {
+      const session = new Lasting();
+      await session.run('BEGIN');
+      session.surface.fails = () => new ServiceError('NODE_NOT_FOUND', 'gone');
+      await session.failure(insert, ['/a', 'x']);
+      session.surface.fails = () => undefined;
+      session.sent();
+      for (const sql of ['SELECT 1 AS a', insert, 'BEGIN', "USE BRANCH 'dev'", 'SHOW timezone'])
+        expect(await session.failure(sql, ['/a', 'x'])).toMatchObject({
+          code: 'TRANSACTION_ABORTED',
+          message: aborted,
+          entry: { sqlState: '25P02' },
+        });
+      const [ended] = await session.run(end);
+      expect(ended).toMatchObject({ rows: { rows: [{ message: 'Transaction rolled back' }] } });
+      expect(session.sent()).toEqual([]);
+      await session.run(insert, ['/a', 'x']);
+      expect(session.sent()).toEqual([['change', 'main', insert]]);
+    }
+  });
+
+  it('goes on within a text that ends the aborted transaction', async () => {
     const session = new Lasting();
     await session.run('BEGIN');
     session.surface.fails = () => new ServiceError('NODE_NOT_FOUND', 'gone');
     await session.failure(insert, ['/a', 'x']);
     session.surface.fails = () => undefined;
-    session.sent();
-    expect((await session.failure('COMMIT')).message).toMatch(/^No active transaction to commit/);
+    expect((await session.failure('ROLLBACK; SELECT 1 AS a; ROLLBACK')).message).toMatch(
+      /^statement 3: No active transaction to roll back/,
+    );
+    const refused = await (async () => {
+      await session.run('BEGIN');
+      await session.failure("USE BRANCH 'dev'");
+      return await session.failure('SHOW timezone; ROLLBACK');
+    })();
+    expect(refused.message).toBe(`statement 1: ${aborted}`);
+  });
+
+  it('aborts its transaction where a text cannot be read, and nothing outside one', async () => {
+    const session = new SqlSession(new RecordingSurface(), 'main');
+    const run = async (sql: string) => {
+      const steps = readText(sql, []);
+      let step = steps.next();
+      while (step.done !== true) step = steps.next();
+      for await (const _ of session.run(step.value));
+    };
+    session.abort();
+    await run('BEGIN');
+    session.abort();
+    await expect(run('SELECT 1 AS a')).rejects.toMatchObject({ code: 'TRANSACTION_ABORTED' });
+    await run('ROLLBACK; SELECT 1 AS a');
+  });
+
+  it('goes on behind an error of COMMIT, which ends the transaction', async () => {
+    const session = new Lasting();
+    await session.run('BEGIN');
     await session.run(insert, ['/a', 'x']);
-    expect(session.sent()).toEqual([['change', 'main', insert]]);
+    session.surface.fails = () => new ServiceError('NODE_NOT_FOUND', 'gone');
+    await session.failure('COMMIT');
+    session.surface.fails = () => undefined;
+    expect((await session.failure('COMMIT')).message).toMatch(/^No active transaction to commit/);
+    await session.run('SELECT 1 AS a');
   });
 });

@@ -13,12 +13,14 @@ import type {
 } from '#protocols/sql/session-ports.ts';
 import { oneRow, type SessionRows } from '#protocols/sql/session-rows.ts';
 import { parseRevision } from '#runtime/content/revision.ts';
+import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { SettingsChange } from '#protocols/sql/settings-change.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
 /** What a session has sent. */
 export interface Sent {
   readonly to: string;
-  readonly kind: 'read' | 'change' | 'match' | 'enqueue' | 'branches';
+  readonly kind: 'read' | 'change' | 'match' | 'enqueue' | 'branches' | 'settings';
   readonly sql: string;
   readonly step?: number;
   readonly message?: unknown;
@@ -66,6 +68,11 @@ export class RecordingSurface implements SqlSurface<string> {
   async enqueue(to: string, message: BulkStatement, step: number): Promise<{ readonly jobId: string }> {
     this.#keep({ to, kind: 'enqueue', sql: message.sql, step, message });
     return { jobId: 'j1' };
+  }
+
+  async changeSettings(change: SettingsChange): Promise<JsonValue> {
+    this.#keep({ to: 'tenant', kind: 'settings', sql: change.name, message: change });
+    return true;
   }
 
   async runOnBranches(

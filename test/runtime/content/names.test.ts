@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   requireBranchName,
+  requireNewBranchName,
   requireRepositoryName,
   requireTagName,
   requireTenantName,
@@ -55,6 +56,17 @@ describe('names', () => {
     for (const name of ['', '.', '..', 'a b', 'a@b', 'ä', 'x'.repeat(129), 'main\n']) {
       expect(() => requireBranchName(name)).toThrowError(refused('INVALID_BRANCH_NAME'));
       expect(() => requireTagName(name)).toThrowError(refused('INVALID_BRANCH_NAME'));
+      expect(() => requireNewBranchName(name)).toThrowError(refused('INVALID_BRANCH_NAME'));
+      expect(() => requireNewBranchName(name, 'tag')).toThrowError(refused('INVALID_BRANCH_NAME'));
     }
+  });
+
+  it('takes no new branch or tag that means a revision or no key, and reads old ones', () => {
+    for (const name of ['HEAD', 'head', '__proto__']) {
+      expect(requireBranchName(name)).toBe(name);
+      expect(() => requireNewBranchName(name)).toThrowError(refused('INVALID_BRANCH_NAME'));
+      expect(() => requireNewBranchName(name, 'tag')).toThrowError(refused('INVALID_BRANCH_NAME'));
+    }
+    expect(requireNewBranchName('heads')).toBe('heads');
   });
 });

@@ -52,17 +52,17 @@ describe('bounds of a statement', () => {
 
   it('hold for keys', () => {
     for (const clause of ['GROUP BY', 'ORDER BY'])
-      expect(errorOf(`SELECT 1 FROM 'g' ${clause} ${many(1_001, 'id')}`)).toMatch(
-        new RegExp(`^${clause} may have at most 1000 expressions`),
+      expect(errorOf(`SELECT 1 FROM 'g' ${clause} ${many(501, 'id')}`)).toMatch(
+        new RegExp(`^${clause} may have at most 500 expressions`),
       );
-    expect(errorOf(`SELECT DISTINCT ON (${many(1_001, 'id')}) id FROM 'g'`)).toMatch(
+    expect(errorOf(`SELECT DISTINCT ON (${many(501, 'id')}) id FROM 'g'`)).toMatch(
       /^DISTINCT ON may have at most/,
     );
-    expect(
-      step(bound(`SELECT id FROM 'g' ORDER BY ${many(1_000, '1')}`).query.plan, 'sort').keys,
-    ).toHaveLength(1);
-    expect(errorOf(`SELECT RANK() OVER (PARTITION BY ${many(1_001, 'id')}) FROM 'g'`)).toMatch(
-      /^A window may have at most 1000 expressions/,
+    expect(step(bound(`SELECT id FROM 'g' ORDER BY ${many(500, '1')}`).query.plan, 'sort').keys).toHaveLength(
+      1,
+    );
+    expect(errorOf(`SELECT RANK() OVER (PARTITION BY ${many(501, 'id')}) FROM 'g'`)).toMatch(
+      /^A window may have at most 500 expressions/,
     );
   });
 
@@ -80,9 +80,9 @@ describe('bounds of a statement', () => {
 
   it('let long chains through without a deep stack', () => {
     expect(columns(`SELECT ${many(380, 'version', ' + ')} AS n FROM 'g'`)).toEqual(['n DOUBLE']);
-    const { plan } = bound(`SELECT id FROM 'g' WHERE ${many(2_000, "id = 'a'", ' OR ')}`).query;
+    const { plan } = bound(`SELECT id FROM 'g' WHERE ${many(480, "id = 'a'", ' OR ')}`).query;
     const { predicate } = step(plan, 'filter');
-    expect(partsOf(predicate)).toHaveLength(2_000);
+    expect(partsOf(predicate)).toHaveLength(480);
     expect(columns(`SELECT SUM(${many(380, 'version', ' + ')}) AS n FROM 'g'`)).toEqual(['n DOUBLE']);
     expect(columns(`SELECT ${many(380, 'version', ' + ')} AS n FROM 'g' GROUP BY version`)).toEqual([
       'n DOUBLE',

@@ -70,4 +70,16 @@ describe('a statement without its literals', () => {
     expect(text).toHaveLength(100);
     expect(text.endsWith('…')).toBe(true);
   });
+
+  it.each([
+    `SELECT a IN (${'1, '.repeat(500)}2), 3`,
+    `SELECT ARRAY[${"'a', ".repeat(500)}2], 3`,
+    `INSERT INTO g (a, b) VALUES ${"(1, 'a'), ".repeat(500)}(2, 'b') RETURNING id`,
+    `SELECT * FROM (VALUES ${'(1), '.repeat(500)}(2)) t`,
+  ])('is made only as far as it is shown: %#', (sql) => {
+    const statement = parseStatement(sql);
+    const whole = printWithoutLiterals(statement, Number.POSITIVE_INFINITY);
+    for (const lengthMax of [50, 51, 200, 1_001])
+      expect(printWithoutLiterals(statement, lengthMax)).toBe(`${whole.slice(0, lengthMax - 1)}…`);
+  });
 });

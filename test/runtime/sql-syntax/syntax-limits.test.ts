@@ -13,6 +13,7 @@ import {
   TEXT_LENGTH_MAX,
   TEXT_TOKENS_MAX,
 } from '#runtime/sql-syntax/tokenize.ts';
+import { LIST_TOKENS_MAX, RULE_TOKENS_MAX } from '#runtime/sql-syntax/grammar-base.ts';
 import { TREE_DEPTH_MAX } from '#runtime/sql-syntax/tree-depth.ts';
 import { transform } from '#runtime/sql-syntax/visitor.ts';
 import { withoutSpans } from './syntax-shape.ts';
@@ -86,7 +87,7 @@ describe('chains', () => {
   });
 
   test.each(['AND', 'OR'])('%s is balanced, so that its length does not matter', (operator) => {
-    const tree = parseStatement(chain(2_000, operator));
+    const tree = parseStatement(chain(400, operator));
     expect(withoutSpans(parseStatement(printStatement(tree)))).toEqual(withoutSpans(tree));
   });
 
@@ -107,19 +108,71 @@ describe('chains', () => {
 });
 
 describe('length', () => {
+  const selected = (count: number) => `SELECT ${Array(count).fill('a').join(',')}`;
+
   test('of one statement', () => {
-    const statement = (tokens: number) =>
-      `SELECT ${Array((tokens - 1) / 2 + 0.5)
-        .fill('a')
-        .join(',')}`;
-    expect(parseStatement(statement(STATEMENT_TOKENS_MAX)).kind).toBe('query-statement');
-    expect(() => parseStatement(`${statement(STATEMENT_TOKENS_MAX)} a`)).toThrow(
-      `Statement too long: more than ${STATEMENT_TOKENS_MAX} words and signs`,
+    expect(parseStatement(selected(RULE_TOKENS_MAX / 2)).kind).toBe('query-statement');
+    expect(() => parseStatement(`${selected(RULE_TOKENS_MAX / 2)} a`)).toThrow(
+      `Statement too long: more than ${RULE_TOKENS_MAX} words and signs besides the constants of lists. Pass long lists as a parameter: = ANY($1) (line 1, column ${RULE_TOKENS_MAX + 8})`,
     );
   });
 
+  test('of one statement with its lists', () => {
+    const list = (tokens: number) => `SELECT 1 IN (${'1,'.repeat(tokens / 2)}1)`;
+    expect(parseStatement(list(LIST_TOKENS_MAX)).kind).toBe('query-statement');
+    for (const text of [
+      list(LIST_TOKENS_MAX + 2),
+      `SELECT * FROM (VALUES ${'(1),'.repeat(LIST_TOKENS_MAX / 4 + 1)}(1)) t`,
+      `INSERT INTO t (a) SELECT * FROM (VALUES ${'(1),'.repeat(LIST_TOKENS_MAX / 4 + 1)}(1)) t`,
+    ]) {
+      expect(() => parseStatement(text)).toThrow(
+        `Statement too long: more than ${LIST_TOKENS_MAX} words and signs. Pass long lists as a parameter: = ANY($1)`,
+      );
+    }
+  });
+
+  test('of an INSERT with its rows', () => {
+    const insert = (tokens: number) => `INSERT INTO t (a) VALUES ${'(1),'.repeat((tokens - 10) / 4)}(1)`;
+    expect(parseStatement(insert(STATEMENT_TOKENS_MAX)).kind).toBe('insert');
+    expect(() => parseStatement(insert(STATEMENT_TOKENS_MAX + 4))).toThrow(
+      `Statement too long: more than ${STATEMENT_TOKENS_MAX} words and signs. Pass long lists as a parameter: = ANY($1)`,
+    );
+  });
+
+  test.each([
+    ['texts', "'a'"],
+    ['numbers', '-1'],
+    ['parameters', '$1'],
+    ['casts', "'{}'::jsonb"],
+    ['NULL and booleans', 'NULL, TRUE, FALSE'],
+  ])('constants in lists do not count: %s', (_name, constant) => {
+    const list = Array(1_500).fill(constant).join(', ');
+    for (const text of [`SELECT a IN (${list})`, `SELECT ARRAY[${list}]`, `VALUES (${list})`]) {
+      expect(parseStatement(text).kind).toBe('query-statement');
+    }
+  });
+
+  test('nor do rows of them: an INSERT of a thousand rows of ten values', () => {
+    const row = `('/a', 't', '{"a":1}'::jsonb, 1, -2, $1, NULL, TRUE, 'x', 'y')`;
+    const statement = parseStatement(
+      `INSERT INTO t (a, b, c, d, e, f, g, h, i, j) VALUES ${Array(1_000).fill(row).join(', ')}`,
+    );
+    expect(statement).toMatchObject({ kind: 'insert', source: { body: { rows: { length: 1_000 } } } });
+  });
+
+  test.each([
+    ['+', 'a+'],
+    ['a comment', '/**/'],
+    ['a string', "''||"],
+  ])('a text of %s is refused before it is read', (_name, part) => {
+    const steps = parseStatementsInSteps(`SELECT 1${part.repeat(60_000)}`);
+    expect(() => {
+      while (steps.next().done !== true);
+    }).toThrow(/too long/);
+  });
+
   test('of a text of several statements', () => {
-    const statement = `SELECT ${'a,'.repeat(499)}a;`;
+    const statement = `${selected(500)};`;
     const count = Math.floor(TEXT_TOKENS_MAX / 1_000);
     expect(parseStatements(statement.repeat(count))).toHaveLength(count);
     expect(() => parseStatements(`${statement.repeat(count)}SELECT 1`)).toThrow(
@@ -130,6 +183,31 @@ describe('length', () => {
   test('a long string is one token', () => {
     const text = `SELECT '${'x y '.repeat(200_000)}'`;
     expect(parseStatement(text).kind).toBe('query-statement');
+  });
+});
+
+describe('a long text is read in many steps', () => {
+  const stepsOf = (text: string): number => {
+    const steps = parseStatementsInSteps(text);
+    let count = 1;
+    while (steps.next().done !== true) count += 1;
+    return count;
+  };
+
+  // The lexer makes 2,000 tokens in a step at most, words are told apart in steps of 4,000.
+  test.each([
+    ['a list', `SELECT 1 IN (${'1,'.repeat(4_900)}1)`, 4 + 2 + 3],
+    ['rows', `INSERT INTO t (a) VALUES ${'(1), '.repeat(7_000)}(1)`, 14 + 7 + 3],
+    ['statements', 'SELECT 1; '.repeat(1_000), 1_000],
+    ['spaces', `SELECT 2${' '.repeat(900_000)}`, 4],
+  ])('%s', (_name, text, least) => {
+    expect(stepsOf(text)).toBeGreaterThanOrEqual(least);
+  });
+
+  test('what rules read of a statement is a step of its own', () => {
+    const steps = parseStatementsInSteps(`SELECT ${Array(900).fill('b').join(',')}`);
+    expect([1, 2, 3].map(() => steps.next().done)).toEqual([false, false, false]);
+    expect(steps.next().done).toBe(true);
   });
 });
 

@@ -312,3 +312,9 @@ describe('work', () => {
     expect(work('text', 'int', null)).toBe(0);
   });
 });
+
+it('a PATH has at most 16,384 characters, so that no function of paths takes long', () => {
+  const longest = `/${'a'.repeat(16_383)}`;
+  expect(cast(longest, 'text', 'path')).toBe(longest);
+  expect(() => cast(`${longest}a`, 'text', 'path')).toThrow('A PATH has at most 16384 characters');
+});

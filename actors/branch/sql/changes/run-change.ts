@@ -1,5 +1,4 @@
 import { unreachable } from '#runtime/base/assert.ts';
-import { bindStatement } from '#runtime/sql-plan/bind/bind-statement.ts';
 import type {
   ExplainStatement,
   QueryStatement,
@@ -7,6 +6,7 @@ import type {
 } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
 import { textType } from '#runtime/sql-values/types/basic-types.ts';
+import { boundQuery, keptQuery } from '../kept-bindings.ts';
 import { changeAccess } from './access/change-access.ts';
 import type { StatementResult } from './change-context.ts';
 import { changeData } from './data/change-data.ts';
@@ -95,7 +95,7 @@ function* query(
   statement: QueryStatement,
   isLast: boolean,
 ): Generator<undefined, StatementResult> {
-  const bound = bindStatement(statement.query, source, scope);
+  const bound = boundQuery(keptQuery(statement.query, source, scope), statement.query, source, scope);
   if (isLongText(source)) yield;
   if (isLast) return { ...(yield* queries.rows(bound)), message: '' };
   yield* queries.unseen(bound);

@@ -1,4 +1,5 @@
 import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
+import type { NodeColumn } from '#runtime/sql-plan/node-columns.ts';
 import type { RowSource } from './row-source.ts';
 
 /** A way to find the nodes of a table. */
@@ -14,8 +15,14 @@ export interface AccessPath {
   readonly source: RowSource;
   /** Conditions that hold exactly for the nodes of the source. */
   readonly exact: readonly BoundExpression[];
+  /** Conditions that find some of the nodes, where others are looked at besides; absent: those that are exact. */
+  readonly partial?: readonly BoundExpression[];
   /** Whether the rows come in the order that was asked for. */
   readonly isOrdered: boolean;
+  /** The column in whose ascending order the nodes come, whatever was asked for; absent: none is known. */
+  readonly sortedBy?: NodeColumn | undefined;
+  /** Most rows that it can have by the statement alone, which also may be told who may not know what is stored; absent: any. */
+  readonly rowsMax?: number;
   /** About how many nodes the source has. Not called for a caller who may not know. */
   rows(most: number): Generator<undefined, number>;
   /** Estimated nanoseconds for each node of the source. */

@@ -36,7 +36,9 @@ export function* choosePath(
 ): Generator<undefined, ChosenPath> {
   if (!table.seesAll) {
     const path = bestRanked(paths, order.length > 0 && limit !== undefined);
-    return { path, rows: UNTOLD_ROWS, cost: UNTOLD_COST };
+    const { nodeWork, rowsMax = UNTOLD_ROWS } = path;
+    if (rowsMax >= UNTOLD_ROWS) return { path, rows: UNTOLD_ROWS, cost: UNTOLD_COST };
+    return { path, rows: rowsMax, cost: Math.min(rowsMax * (nodeWork + ROW_WORK), UNTOLD_COST) };
   }
   let best: ChosenPath | undefined;
   // The paths have the same rows: what one is found to have is the most for those behind it.

@@ -11,7 +11,13 @@ import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { readTypeCount } from '#runtime/tree/index-catalog.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
 import { type AccessPath, Rank } from './access-path.ts';
-import { comparedColumn, comparisonOf, constantText, type KnownComparison } from './known-conditions.ts';
+import {
+  comparedColumn,
+  comparisonOf,
+  constantText,
+  type KnownComparison,
+  parentOf,
+} from './known-conditions.ts';
 import type { NodeTable } from './node-table.ts';
 import { pathRangeOf } from './path-range.ts';
 import { isReferences } from './row-reader.ts';
@@ -33,6 +39,9 @@ const TYPES_MAX = 64;
 
 /** Of all paths, the part that a range is taken to have. */
 const RANGE_SHARE = 1 / 4;
+
+/** Parents that are looked up between two pauses. */
+const PARENTS_PER_STEP = 16;
 
 /** Longest place in a tree that is looked up, in characters. */
 const PLACE_LENGTH_MAX = 100_000;
@@ -82,7 +91,7 @@ export class TreePaths {
 
   /** All of them, the best first where nothing is counted. */
   *all(): Generator<undefined, readonly AccessPath[]> {
-    const found = [...this.#byId(), ...this.#byPath(), ...this.#byRange()];
+    const found = [...(yield* this.byKey()), ...this.#byRange()];
     for (const condition of this.#conditions) {
       if (condition.kind !== 'call') continue;
       if (isReferences(condition)) found.push(this.#references(condition));
@@ -91,6 +100,11 @@ export class TreePaths {
       yield undefined;
     }
     return [...found, ...this.#byType(), ...(yield* this.#inOrder()), this.#whole()];
+  }
+
+  /** Those by values that a column must have: what finds nodes by keys. */
+  *byKey(): Generator<undefined, readonly AccessPath[]> {
+    return [...this.#byId(), ...this.#byPath(), ...(yield* this.#byParents())];
   }
 
   #equalTo(column: NodeColumn): KnownComparison | undefined {
@@ -112,6 +126,51 @@ export class TreePaths {
     yield this.#lookUp('PathIndexScan', 'path', Rank.path, paths, { kind: 'paths', paths }, equal);
   }
 
+  /** The children of nodes whose paths are known: by `PARENT(path)`. */
+  *#byParents(): Generator<undefined, readonly AccessPath[]> {
+    const { moment, plan, workspace } = this.#table;
+    const equal = this.#equal.find(({ operand }) => parentOf(operand, plan.relation));
+    if (equal === undefined) return [];
+    const paths = distinctTexts(equal.values).filter(isPath);
+    const parents: { readonly id: string; readonly path: string }[] = [];
+    for (const [at, path] of paths.entries()) {
+      const id = moment.tree.idAt(workspace, path);
+      if (id !== undefined) parents.push({ id, path });
+      if (at % PARENTS_PER_STEP !== 0) continue;
+      moment.rest();
+      yield undefined;
+    }
+    const parts = parents.map(
+      ({ id }): ScanPart => ({ source: { kind: 'children', workspace, parentId: id }, reverse: false }),
+    );
+    const shape = paths.length === 1 ? 'parent=?' : `parent IN (${paths.length} values)`;
+    return [
+      {
+        name: 'ChildrenScan',
+        facts: paths.length === 1 ? `parent=${paths[0]}` : shape,
+        shape,
+        rank: Rank.children,
+        source: { kind: 'scans', parts },
+        exact: [equal.condition],
+        isOrdered: false,
+        rows: (most) => this.#countChildren(parents, most),
+        nodeWork: PLACE_WORK,
+      },
+    ];
+  }
+
+  *#countChildren(
+    parents: readonly { readonly id: string; readonly path: string }[],
+    most: number,
+  ): Generator<undefined, number> {
+    let count = 0;
+    for (const { id, path } of parents) {
+      if (count >= most) break;
+      count += yield* this.#countBelow(id, path, true, most - count);
+    }
+    return count;
+  }
+
   #lookUp(
     name: string,
     column: string,
@@ -130,6 +189,7 @@ export class TreePaths {
       // One node is in any order.
       isOrdered: values.length <= 1 && this.#table.locales.length === 1,
       rows: () => known(values.length),
+      rowsMax: values.length * this.#table.locales.length,
       nodeWork: LOOK_UP_WORK,
     };
   }
@@ -278,6 +338,7 @@ export class TreePaths {
       source: range.source(workspace, reverse, parent),
       exact: ofParent === undefined ? exact : [ofParent, ...exact],
       isOrdered: this.#isSortedBy('path'),
+      sortedBy: reverse ? undefined : 'path',
       rows: () => known(nodesIn(head, workspace) * RANGE_SHARE),
       nodeWork: PLACE_WORK,
     };
@@ -324,6 +385,7 @@ export class TreePaths {
       rank: Rank.order,
       source: { kind: 'scans', parts: [{ source, reverse, after: bound?.after }] },
       isOrdered: true,
+      sortedBy: column === 'path' && !reverse ? 'path' : undefined,
       exact: bound === undefined ? [] : [bound.condition],
       rows: () => known(nodesIn(this.#table.head, workspace)),
       nodeWork: PLACE_WORK,
@@ -343,6 +405,7 @@ export class TreePaths {
       rank: Rank.all,
       source: { kind: 'scans', parts: [part] },
       isOrdered: this.#isSortedBy('id'),
+      sortedBy: reverse ? undefined : 'id',
       exact: bound === undefined ? [] : [bound.condition],
       rows: () => known(nodesIn(head, workspace)),
       nodeWork: STORED_WORK,
@@ -351,8 +414,13 @@ export class TreePaths {
   }
 
   /** A whole source, in the order that is asked for if that is the order of a column. */
-  #scanned(source: ScanSource, column: NodeColumn): Pick<AccessPath, 'source' | 'isOrdered'> {
-    return { source: wholeSource(source, this.#reverseFor(column)), isOrdered: this.#isSortedBy(column) };
+  #scanned(source: ScanSource, column: NodeColumn): Pick<AccessPath, 'source' | 'isOrdered' | 'sortedBy'> {
+    const reverse = this.#reverseFor(column);
+    return {
+      source: wholeSource(source, reverse),
+      isOrdered: this.#isSortedBy(column),
+      sortedBy: reverse ? undefined : column,
+    };
   }
 
   #isSortedBy(column: NodeColumn): boolean {

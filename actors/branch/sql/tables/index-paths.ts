@@ -13,6 +13,7 @@ import { withoutHidden } from '../../query/query-plan.ts';
 import { type AccessPath, Rank } from './access-path.ts';
 import { comparedColumn, comparisonOf } from './known-conditions.ts';
 import type { NodeTable } from './node-table.ts';
+import { PartialIndexes, type TypesOfIndex } from './partial-indexes.ts';
 import type { ScanPart } from './row-source.ts';
 import { type TimeColumn, timeCondition, timeOfColumn, timeOfIndex } from './time-conditions.ts';
 import {
@@ -31,7 +32,7 @@ const PLACE_WORK = 5_500;
 /** Indexes that are looked at between two pauses: for each, all types of the workspace are. */
 const INDEXES_PER_STEP = 3;
 
-/** Combinations of values of the leading columns of a compound index, and values of a unique property. */
+/** Values of an index where nothing else is said. */
 const VALUES_MAX = 16;
 
 /** What the conditions say about a property. */
@@ -59,6 +60,8 @@ interface IndexPart {
 interface IndexedPath extends Pick<AccessPath, 'name' | 'facts' | 'rank'> {
   readonly conditions: readonly BoundExpression[];
   readonly parts: readonly IndexPart[];
+  /** Name of the index; absent: the unique index. */
+  readonly index?: string;
   /** Present: it may have the order that is asked for. */
   readonly sorted?: Sorted | undefined;
 }
@@ -74,14 +77,19 @@ interface Sorted {
 export class IndexPaths {
   readonly #table: NodeTable;
   readonly #read: Pick<TableRead, 'limit' | 'order'>;
+  readonly #valuesMax: number;
   readonly #properties = new Map<string, KnownProperty>();
   readonly #times = new Map<TimeColumn, KnownTime>();
+  /** Of rows of any type: the indexes that some of the types have. */
+  #partial: PartialIndexes | undefined;
   /** The type of all rows, and the condition that says so. */
   readonly #type: { readonly name: string; readonly condition: BoundExpression } | undefined;
 
-  constructor(table: NodeTable, read: Pick<TableRead, 'limit' | 'order'>) {
+  /** @param valuesMax combinations of values of the leading columns of a compound index, and values of a unique property */
+  constructor(table: NodeTable, read: Pick<TableRead, 'limit' | 'order'>, valuesMax = VALUES_MAX) {
     this.#table = table;
     this.#read = read;
+    this.#valuesMax = valuesMax;
     this.#type = typeOf(table);
     for (const condition of table.conditions) this.#learn(condition);
   }
@@ -141,10 +149,12 @@ export class IndexPaths {
   }
 
   #presentFields(): IndexFields | undefined {
-    const { head, workspace } = this.#table;
-    return this.#type === undefined
-      ? commonIndexes(head, workspace)
-      : readTypeCount(head, workspace, this.#type.name)?.fields;
+    const { head, moment, workspace } = this.#table;
+    if (this.#type !== undefined) return readTypeCount(head, workspace, this.#type.name)?.fields;
+    // At an earlier revision there may have been nodes of types that have none now.
+    if (moment.at !== undefined) return commonIndexes(head, workspace);
+    this.#partial = new PartialIndexes(head, workspace);
+    return { properties: this.#partial.names, uniques: [] };
   }
 
   /** What is chosen must not tell which types the nodes have that the caller may not read. */
@@ -170,7 +180,7 @@ export class IndexPaths {
     const parts = kinds
       .filter((kind) => values.has(kind))
       .map((kind): IndexPart => ({ source: this.#source(property, [], comparisonsOf(values, kind)), kind }));
-    return { ...named(known, known?.isEqual === true), facts: property, parts, sorted };
+    return { ...named(known, known?.isEqual === true), facts: property, parts, index: property, sorted };
   }
 
   #byTime(index: string, time: TimeColumn): IndexedPath | undefined {
@@ -178,7 +188,7 @@ export class IndexPaths {
     const sorted = this.#sortedByTime(time, false);
     if (known === undefined && sorted === undefined) return undefined;
     const parts = [{ source: this.#source(index, [], known?.where ?? []) }];
-    return { ...named(known, false), facts: time, parts, sorted };
+    return { ...named(known, false), facts: time, parts, index, sorted };
   }
 
   #byCompound(index: string, columns: readonly IndexColumn[]): IndexedPath | undefined {
@@ -187,7 +197,7 @@ export class IndexPaths {
     let count = 0;
     for (const { property } of columns) {
       const found = this.#equalIn(property);
-      if (found === undefined || found.values.length * equal.length > VALUES_MAX) break;
+      if (found === undefined || found.values.length * equal.length > this.#valuesMax) break;
       equal = equal.flatMap((before) => found.values.map((value) => [...before, value]));
       conditions.push(...found.conditions);
       count += 1;
@@ -207,6 +217,7 @@ export class IndexPaths {
       rank: Rank.compound,
       conditions: [...conditions, ...(known?.conditions ?? [])],
       parts,
+      index,
       sorted: isOne ? this.#sortedByTime(time, next?.isDescending === true) : undefined,
     };
   }
@@ -232,7 +243,8 @@ export class IndexPaths {
 
   #byUnique(property: string): IndexedPath | undefined {
     const equal = this.#equalIn(property);
-    if (equal === undefined || this.#type === undefined || equal.values.length > VALUES_MAX) return undefined;
+    if (equal === undefined || this.#type === undefined) return undefined;
+    if (equal.values.length > this.#valuesMax) return undefined;
     const { workspace } = this.#table;
     const nodeType = this.#type.name;
     const parts = equal.values.map(
@@ -270,25 +282,48 @@ export class IndexPaths {
   }
 
   /** An access path with what its nodes cost; none where an index would only have been of use for its order. */
-  *#usable({ conditions, parts, sorted, ...path }: IndexedPath): Generator<undefined, readonly AccessPath[]> {
-    const isOrdered = sorted !== undefined && (yield* this.#isInOrder(sorted, parts));
+  *#usable({
+    conditions,
+    index,
+    parts,
+    sorted,
+    ...path
+  }: IndexedPath): Generator<undefined, readonly AccessPath[]> {
+    const types = index === undefined ? undefined : this.#partial?.typesOf(index);
+    const others = types?.without ?? [];
+    const isOrdered = sorted !== undefined && others.length === 0 && (yield* this.#isInOrder(sorted, parts));
     if (conditions.length === 0 && !isOrdered) return [];
-    const used = isOrdered ? parts.filter((part) => !isOtherKind(part)) : parts;
+    const indexed = isOrdered ? parts.filter((part) => !isOtherKind(part)) : parts;
+    const used = types === undefined ? indexed : this.#partsByType(indexed, types);
     const reverse = isOrdered && sorted.reverse;
     const scans = used.map(({ source }): ScanPart => ({ source, reverse }));
     const { property } = sorted ?? {};
+    const found = [...new Set([...conditions, ...(this.#type === undefined ? [] : [this.#type.condition])])];
     const sortedBy = isOrdered && property !== undefined ? { sortedBy: { property, reverse } } : {};
     return [
       {
         ...path,
-        // The facts are names of indexed fields.
-        shape: path.facts,
+        // The facts are names of indexed fields and of types.
+        facts: factsOf(path.facts, others),
+        shape: factsOf(path.facts, others),
         source: { kind: 'scans', parts: reverse ? scans.reverse() : scans, ...sortedBy },
-        exact: [...new Set([...conditions, ...(this.#type === undefined ? [] : [this.#type.condition])])],
+        // Of the types without the index all nodes are looked at.
+        ...(types === undefined ? { exact: found } : { exact: [], partial: found }),
         isOrdered,
         nodeWork: PLACE_WORK,
         rows: (most) => this.#count(used, most),
       },
+    ];
+  }
+
+  /** The parts of an index that not all types have, and all nodes of the others. */
+  #partsByType(parts: readonly IndexPart[], { having, without }: TypesOfIndex): readonly IndexPart[] {
+    const { workspace } = this.#table;
+    return [
+      ...having.flatMap((nodeType) =>
+        parts.map((part): IndexPart => ({ ...part, source: { ...part.source, nodeType } as ScanSource })),
+      ),
+      ...without.map((nodeType): IndexPart => ({ source: { kind: 'paths', workspace, nodeType } })),
     ];
   }
 
@@ -307,6 +342,10 @@ export class IndexPaths {
     const { head, moment, workspace } = this.#table;
     let rows = 0;
     for (const { source } of parts) {
+      if (source.kind === 'paths' && source.nodeType !== undefined && this.#partial !== undefined) {
+        rows += readTypeCount(head, workspace, source.nodeType)?.count ?? 0;
+        continue;
+      }
       const changed = yield* changedFor(moment, source);
       if (changed === undefined) return nodesIn(head, workspace);
       rows += changed + (yield* countPlaces(moment, source, Math.max(most - rows, 0)));
@@ -315,6 +354,11 @@ export class IndexPaths {
     }
     return rows;
   }
+}
+
+/** The facts of a path by an index, and the types of which all nodes are looked at besides. */
+function factsOf(facts: string, others: readonly string[]): string {
+  return others.length === 0 ? facts : `${facts}, all of ${others.join(', ')}`;
 }
 
 /** Name and rank of a path over an index of one value. */

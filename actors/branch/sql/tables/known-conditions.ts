@@ -100,3 +100,14 @@ export function comparedColumn(expression: BoundExpression, relation: number): N
   }
   return columnNamed(expression, relation);
 }
+
+/** Whether an expression is the path of the parent: `PARENT(path)`, also under a cast to text. */
+export function parentOf(expression: BoundExpression, relation: number): boolean {
+  if (expression.kind !== 'call') return false;
+  const [path, levels] = expression.args;
+  if (expression.function.name === 'CAST' && expression.type.name === 'text')
+    return path?.type.name === 'path' && parentOf(path, relation);
+  if (expression.function.name !== 'PARENT' || path === undefined) return false;
+  const isOneLevel = levels === undefined || (levels.kind === 'constant' && levels.value === 1);
+  return isOneLevel && columnNamed(path, relation) === 'path';
+}

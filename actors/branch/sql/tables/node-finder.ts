@@ -41,6 +41,20 @@ export interface StoredConditions {
   readonly areTranslated: boolean;
 }
 
+/** Makes rows of nodes where they are stored, so that these are not copied. */
+export interface RowsInPlace {
+  /** Whether what they show of a node with translations is not what is stored, or nothing. */
+  readonly areTranslated: boolean;
+  /** Whether they show properties that are hidden from the caller in some nodes. */
+  readonly isHiding: boolean;
+  /** Whether the checksum of a record is verified before a row is made of it. */
+  readonly isVerified: boolean;
+  /** Whether a row is made at all; asked before the checksum is verified. */
+  wants(values: NodeValues): boolean;
+  /** Makes the row. @param bytes length of the record */
+  take(values: NodeValues, bytes: number): void;
+}
+
 /** What nodes are found with. */
 export interface FinderMeans {
   readonly workspace: string;
@@ -54,6 +68,7 @@ export class NodeFinder {
   readonly #means: FinderMeans;
   readonly #scope: ReadScope;
   readonly #conditions: StoredConditions;
+  readonly #inPlace: RowsInPlace | undefined;
   readonly #values = new StoredValues();
   /** Counts the work of questions about rows in place. */
   readonly #work: DecisionWork;
@@ -61,13 +76,19 @@ export class NodeFinder {
   #isOpen = false;
   /** Whether any did: which of the rows that were found since it was is not known. */
   #hasOpen = false;
+  /** Whether the conditions held for the last row in place, rather than left it open. */
+  #isSettled = false;
+  /** Whether a row waits to be returned: those behind it are returned too, so that all come in order. */
+  #isWaiting = false;
   /** Whether the rest of the part is behind its end. */
   #isOver = false;
 
-  constructor(means: FinderMeans, conditions: StoredConditions) {
+  /** @param inPlace takes rows of a scan as it passes them; those that it cannot take are returned as nodes, in order */
+  constructor(means: FinderMeans, conditions: StoredConditions, inPlace?: RowsInPlace) {
     this.#means = means;
     this.#scope = means.access.scope(means.workspace);
     this.#conditions = conditions;
+    this.#inPlace = inPlace;
     this.#work = new DecisionWork((nanoseconds) => means.budget.spend(nanoseconds));
   }
 
@@ -109,11 +130,15 @@ export class NodeFinder {
     const { access, budget, moment, workspace } = this.#means;
     this.#isOver = false;
     const predicate = this.#predicate(isBehind);
-    const rows = scan(moment, { ...part, scope: this.#notingScope(), predicate, budget });
+    const takes = this.#inPlace && this.#takerOf(this.#inPlace);
+    const asked = takes === undefined ? part : { ...part, takes };
+    const rows = scan(moment, { ...asked, scope: this.#notingScope(), predicate, budget });
     for (const row of rows) {
       if (this.#isOver) return;
-      if (row === undefined) yield undefined;
-      else {
+      if (row === undefined) {
+        this.#isWaiting = false;
+        yield undefined;
+      } else {
         const { position, record } = row;
         const isDecided = !this.#hasOpen && this.#decides(record.isLarge, () => record.hasTranslations);
         if (!this.#hasOpen || access.allows('read', workspace, record)) yield { record, position, isDecided };
@@ -137,22 +162,47 @@ export class NodeFinder {
     };
   }
 
+  /** Hands rows to who makes them in place. */
+  #takerOf(inPlace: RowsInPlace): RowPredicate {
+    const values = this.#values;
+    return (view) => {
+      const shown = this.#isSettled && !this.#isWaiting ? this.#shownInPlace(view, inPlace) : undefined;
+      if (shown === undefined) {
+        this.#isWaiting = true;
+        return false;
+      }
+      values.point(view, shown);
+      if (!inPlace.wants(values)) return true;
+      if (inPlace.isVerified) view.verify();
+      inPlace.take(values, view.length);
+      return true;
+    };
+  }
+
+  /** The properties that rows in place show of a node; undefined: it has to be read. */
+  #shownInPlace(view: RecordView, { areTranslated, isHiding }: RowsInPlace): FieldFilter | undefined {
+    return areTranslated && view.hasTranslations ? undefined : this.#shown(view, isHiding);
+  }
+
   #predicate(isBehind: ScanPart['isBehind']): RowPredicate {
-    const { all } = this.#conditions;
+    const { all, isHiding } = this.#conditions;
     const { budget } = this.#means;
     return (view) => {
       budget.spend(LOOK_WORK);
+      this.#isSettled = false;
       if (isBehind?.(view.column(Column.path) as string) === true) this.#isOver = true;
       if (this.#isOver) return false;
       // Conditions may fail, and take time: they must not tell anything about a node that may not be read.
       if (this.#isOpen || !this.#decides(view.length > STEP_BYTES, () => view.hasTranslations)) return true;
-      const shown = this.#shown(view);
+      const shown = this.#shown(view, isHiding);
       if (shown === undefined) {
         this.#hasOpen = true;
         return true;
       }
       this.#values.point(view, shown);
-      return all.every((holds) => holds(this.#values) === true);
+      for (const holds of all) if (holds(this.#values) !== true) return false;
+      this.#isSettled = true;
+      return true;
     };
   }
 
@@ -161,9 +211,10 @@ export class NodeFinder {
     return !isLarge && !(this.#conditions.areTranslated && hasTranslations());
   }
 
-  #shown(view: RecordView): FieldFilter | undefined {
+  /** @param isHiding whether properties are read that are hidden from the caller in some nodes */
+  #shown(view: RecordView, isHiding: boolean): FieldFilter | undefined {
     const { fields } = this.#scope;
-    if (fields === undefined || !this.#conditions.isHiding) return allFields;
+    if (fields === undefined || !isHiding) return allFields;
     return fields(new ReadableRow(view, this.#work));
   }
 }

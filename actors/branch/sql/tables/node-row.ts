@@ -6,6 +6,7 @@ import { applyTranslations, translationsField } from '#runtime/content/translati
 import { assert } from '#runtime/base/assert.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { TextColumn } from '#runtime/tree/record/record-layout.ts';
+import type { WantedText } from '#runtime/tree/record/wanted-text.ts';
 import { type SeesNode, shownRelations } from '#runtime/tree/shown-relations.ts';
 import { shownProperties } from '../../reads/shown-node.ts';
 import type { PreparedColumn, PreparedValues, PropertyKey } from './node-values.ts';
@@ -71,6 +72,10 @@ export class NodeRow implements PreparedValues {
     return this.#record.column(column);
   }
 
+  hasText(column: TextColumn, { text }: WantedText): boolean {
+    return this.#record.column(column) === text;
+  }
+
   version(): number {
     return this.#record.version;
   }
@@ -86,6 +91,16 @@ export class NodeRow implements PreparedValues {
   property({ name }: PropertyKey): JsonValue | undefined {
     if (this.#properties !== undefined) return ownValue(this.#properties, name);
     return this.#shown.has(name) ? this.#record.property(name) : undefined;
+  }
+
+  number(key: PropertyKey): number | undefined {
+    const value = this.property(key);
+    return typeof value === 'number' ? value : undefined;
+  }
+
+  isText(key: PropertyKey, { text }: WantedText): boolean | undefined {
+    const value = this.property(key);
+    return typeof value === 'string' ? value === text : undefined;
   }
 
   get properties(): JsonObject {

@@ -1,14 +1,16 @@
 import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { Evaluate } from '#runtime/sql-exec/expressions/evaluate.ts';
 import type { Operator, Row } from '#runtime/sql-exec/operator.ts';
-import type { WantedColumn } from '#runtime/sql-exec/ports.ts';
+import type { TableRead, WantedColumn } from '#runtime/sql-exec/ports.ts';
 import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { isHidden } from '../../reads/localize.ts';
+import { BEST_KEYS_MAX, BestKeys } from './best-keys.ts';
 import { type FoundNode, NodeFinder, type StoredConditions } from './node-finder.ts';
 import { NodeRow, type RowNeeds } from './node-row.ts';
 import { PropertyKey } from './node-values.ts';
 import type { RowSource } from './row-source.ts';
-import { neverFails } from './sure-conditions.ts';
+import { CollectedRows } from './rows-in-place.ts';
+import { neverFails } from '#runtime/sql-exec/lowering/never-fails.ts';
 import { type IndexedItem, inTextOrder } from './text-order.ts';
 import type { NodeTable } from './node-table.ts';
 
@@ -28,9 +30,16 @@ interface FoundRow extends IndexedItem {
   readonly row: Row;
 }
 
+/** What is done with the rows. */
+export interface RowUse extends Partial<Pick<TableRead, 'order' | 'limit' | 'isSummed'>> {
+  /** Whether the source gives them in the order. */
+  readonly isOrdered?: boolean;
+}
+
 /** Makes rows of the nodes of a source for which the conditions hold. */
 export class NodeScan implements Operator {
   readonly #execution: Execution;
+  readonly #inPlace: CollectedRows | undefined;
   readonly #rows: Generator<FoundRow | undefined, void>;
   #batch = FIRST_BATCH;
   #isOver = false;
@@ -40,17 +49,25 @@ export class NodeScan implements Operator {
     source: RowSource,
     conditions: readonly BoundExpression[],
     wanted: readonly WantedColumn[],
+    use: RowUse = {},
   ) {
     this.#execution = table.execution;
-    const rows = rowsOf(table, source, new CompiledConditions(table, conditions), wanted);
+    const compiled = new CompiledConditions(table, conditions);
+    this.#inPlace = compiled.late.length === 0 ? inPlaceOf(table, source, wanted, use) : undefined;
+    const rows = rowsOf(table, source, compiled, wanted, this.#inPlace);
     const sortedBy = source.kind === 'scans' ? source.sortedBy : undefined;
     this.#rows = sortedBy === undefined ? rows : inTextOrder(rows, sortedBy.reverse, table.budget);
   }
 
   *next(): Generator<undefined, readonly Row[] | undefined> {
     const batch: Row[] = [];
+    const inPlace = this.#inPlace;
     let bytes = 0;
-    while (!this.#isOver && batch.length < this.#batch && bytes < BATCH_BYTES) {
+    if (inPlace !== undefined) {
+      inPlace.rows = batch;
+      inPlace.bytes = 0;
+    }
+    while (!this.#isOver && batch.length < this.#batch && bytes + (inPlace?.bytes ?? 0) < BATCH_BYTES) {
       const step = this.#rows.next();
       if (step.done === true) {
         this.#isOver = true;
@@ -72,8 +89,38 @@ export class NodeScan implements Operator {
 
   close(): void {
     this.#isOver = true;
+    this.#inPlace?.close();
     this.#rows.return();
   }
+}
+
+/** @returns undefined: some of what is wanted is not read where a node is stored */
+function inPlaceOf(
+  { budget, execution, locales, reader, scope }: NodeTable,
+  source: RowSource,
+  wanted: readonly WantedColumn[],
+  { isOrdered = false, isSummed = false, limit, order = [] }: RowUse,
+): CollectedRows | undefined {
+  const [only, second] = locales;
+  if (only === undefined || second !== undefined) return undefined;
+  // Rows that are sorted here are sorted as nodes.
+  if (source.kind !== 'scans' || source.sortedBy !== undefined) return undefined;
+  const slots = reader.slotsInPlace(wanted, only.locale);
+  if (slots === undefined) return undefined;
+  const isFirst =
+    !isOrdered && order.length > 0 && limit !== undefined && limit >= 1 && limit <= BEST_KEYS_MAX;
+  const keys = order.map((key) => key.wanted);
+  const reads = isFirst ? reader.slotsInPlace(keys, only.locale) : undefined;
+  const best = reads && new BestKeys(order, reads, limit as number, budget);
+  const { properties } = reader.needsOf([], best === undefined ? wanted : [...wanted, ...keys]);
+  return new CollectedRows(execution, {
+    slots,
+    best,
+    // A translation may also hide the node.
+    areTranslated: only.chain.length > 0,
+    isHiding: [...properties].some((name) => scope.hides?.(name) === true),
+    isVerified: !isSummed,
+  });
 }
 
 /** The conditions of a table: some are evaluated where a node is stored, the others for its rows. */
@@ -118,13 +165,14 @@ function* rowsOf(
   source: RowSource,
   conditions: CompiledConditions,
   wanted: readonly WantedColumn[],
+  inPlace: CollectedRows | undefined,
 ): Generator<FoundRow | undefined, void> {
   const { access, execution, moment, reader, workspace } = table;
   const slots = wanted.map((each) => reader.slot(each));
   const wantedNeeds = reader.needsOf([], wanted);
   const sortedBy = source.kind === 'scans' ? source.sortedBy : undefined;
   const sortKey = sortedBy && new PropertyKey(sortedBy.property);
-  const finder = new NodeFinder(table, conditions.stored);
+  const finder = new NodeFinder(table, conditions.stored, inPlace);
   for (const found of finder.find(source)) {
     if (found === undefined) {
       yield undefined;

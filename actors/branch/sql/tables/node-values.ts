@@ -4,6 +4,7 @@ import { parentPath } from '#runtime/content/path.ts';
 import type { NodeColumn } from '#runtime/sql-plan/node-columns.ts';
 import { WantedProperty } from '#runtime/tree/record/property-table.ts';
 import { Column, type TextColumn } from '#runtime/tree/record/record-layout.ts';
+import type { WantedText } from '#runtime/tree/record/wanted-text.ts';
 
 /**
  * What a row of a workspace is made of, as the caller sees it: of a node where it is stored, or of one that was read.
@@ -12,12 +13,24 @@ import { Column, type TextColumn } from '#runtime/tree/record/record-layout.ts';
 export interface NodeValues {
   /** A column of the record. */
   text(column: TextColumn): string | null;
+  /** Whether a column of the record has a text; it has none where that is null. */
+  hasText(column: TextColumn, expected: WantedText): boolean;
   /** The number of writes of the node. */
   version(): number;
   /** The revision that wrote its state, `<milliseconds>-<counter>`. */
   revision(): string;
   /** A property; undefined when it is absent. */
   property(key: PropertyKey): JsonValue | undefined;
+  /**
+   * A property that is a number which most are: of few digits. Undefined for every other property, and when it is absent: then
+   * {@link property} tells.
+   */
+  number(key: PropertyKey): number | undefined;
+  /**
+   * Whether a property is a certain text. Undefined for a property that is not a text, and when it is absent: then
+   * {@link property} tells.
+   */
+  isText(key: PropertyKey, expected: WantedText): boolean | undefined;
   /** Bytes that reading a property may look at; 0 where all of them are decoded. */
   readonly searchedBytes: number;
 }
@@ -112,6 +125,14 @@ export function storedColumn(
       return (row) => row.text(Column.orderKey);
   }
 }
+
+/** Columns that records have as texts which are compared often. */
+export const textColumns: Partial<Readonly<Record<NodeColumn, TextColumn>>> = {
+  id: Column.id,
+  path: Column.path,
+  name: Column.name,
+  node_type: Column.nodeType,
+};
 
 /** Reads a column of a prepared row. */
 export function preparedColumn(column: PreparedColumn): (row: PreparedValues) => SqlValue {

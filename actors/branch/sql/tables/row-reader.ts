@@ -1,6 +1,7 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { compileExpression } from '#runtime/sql-exec/expressions/compile-expression.ts';
 import type { Evaluate } from '#runtime/sql-exec/expressions/evaluate.ts';
+import { compileNumberCast, isNumberCast } from '#runtime/sql-exec/expressions/number-cast.ts';
 import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { WantedColumn } from '#runtime/sql-exec/ports.ts';
 import { partsOf } from '#runtime/sql-plan/bind/expression-walk.ts';
@@ -15,14 +16,20 @@ import {
   preparedColumn,
   PropertyKey,
   storedColumn,
+  textColumns,
   type TableFacts,
 } from './node-values.ts';
 import { propertyAsText } from './property-text.ts';
+import { WantedText } from '#runtime/tree/record/wanted-text.ts';
 import { columnNamed, constantText, propertyOf } from './known-conditions.ts';
 
 /** Estimated nanoseconds of reading a property, and for each byte of a record in which it is looked for and parsed. */
 const PROPERTY_WORK = 500;
 const SEARCHED_BYTE_WORK = 0.5;
+
+/** Estimated nanoseconds of reading a property that is a number, and of comparing one that is a text. */
+const NUMBER_WORK = 200;
+const TEXT_WORK = 200;
 
 /** What conditions and wanted columns of a table read. */
 export class RowReader {
@@ -85,9 +92,30 @@ export class RowReader {
 
   /** Reads a slot of a row that was prepared for it. */
   slot(wanted: WantedColumn): Evaluate<NodeRow> {
-    if (wanted.kind === 'property') return this.#property(wanted.key, wanted.isText);
+    if (wanted.kind === 'property') return this.#wantedProperty(wanted);
     const { name } = nodeColumns[wanted.column] as (typeof nodeColumns)[number];
     return isPrepared(name) ? preparedColumn(name) : storedColumn(name, this.#facts);
+  }
+
+  /**
+   * Reads slots of a row where its node is stored.
+   *
+   * @param locale the only one of the rows
+   * @returns undefined: some have to be prepared
+   */
+  slotsInPlace(wanted: readonly WantedColumn[], locale: string): readonly Evaluate<NodeValues>[] | undefined {
+    const slots: Evaluate<NodeValues>[] = [];
+    for (const each of wanted) {
+      if (each.kind === 'property') {
+        slots.push(this.#wantedProperty(each));
+        continue;
+      }
+      const { name } = nodeColumns[each.column] as (typeof nodeColumns)[number];
+      if (name === 'locale') slots.push(() => locale);
+      else if (isPrepared(name)) return undefined;
+      else slots.push(storedColumn(name, this.#facts));
+    }
+    return slots;
   }
 
   #columnOf(expression: BoundExpression): NodeColumn | undefined {
@@ -98,6 +126,12 @@ export class RowReader {
     if (isReferences(expression) && this.#targetOf(expression) === undefined) return () => false;
     const property = propertyOf(expression, this.#table.relation);
     if (property !== undefined) return this.#property(property.key, property.isText);
+    const equality = this.#equalText(expression);
+    if (equality !== undefined) return equality;
+    if (isNumberCast(expression)) {
+      const cast = propertyOf(expression.args[0] as BoundExpression, this.#table.relation);
+      return cast && compileNumberCast(expression, this.#numberOrText(cast.key), this.#execution);
+    }
     const column = this.#columnOf(expression);
     return column === undefined || isPrepared(column) ? undefined : storedColumn(column, this.#facts);
   }
@@ -111,19 +145,70 @@ export class RowReader {
     return column !== undefined && isPrepared(column) ? preparedColumn(column) : undefined;
   }
 
+  #wantedProperty({
+    isNumber,
+    isText,
+    key,
+  }: Extract<WantedColumn, { kind: 'property' }>): Evaluate<NodeValues> {
+    return isNumber === true ? this.#numberOrText(key) : this.#property(key, isText);
+  }
+
   #property(name: string, isText: boolean): Evaluate<NodeValues> {
+    const key = this.#keyOf(name);
+    const read = (row: NodeValues): JsonValue | undefined => {
+      this.#execution.spendOnCall(PROPERTY_WORK + row.searchedBytes * SEARCHED_BYTE_WORK);
+      return row.property(key);
+    };
+    return isText ? (row) => propertyAsText(read(row), this.#execution) : (row) => jsonb(read(row));
+  }
+
+  /** `properties ->> 'key' = 'text'`, or a column that is never NULL, compared with the stored bytes. @returns undefined: it is something else */
+  #equalText(expression: BoundExpression): Evaluate<NodeValues> | undefined {
+    if (expression.kind !== 'call' || expression.function.name !== '=') return undefined;
+    const [left, right] = expression.args as readonly [BoundExpression, BoundExpression];
+    const constant = constantText(right);
+    if (constant === undefined || !isPlainJson(constant)) return undefined;
+    const expected = new WantedText(constant);
+    const name = this.#columnOf(left);
+    const column = name && textColumns[name];
+    if (column !== undefined) return (row) => row.hasText(column, expected);
+    const property = propertyOf(left, this.#table.relation);
+    if (property?.isText !== true) return undefined;
+    const key = this.#keyOf(property.key);
+    const read = this.#property(property.key, true);
+    return (row) => {
+      this.#execution.spend(TEXT_WORK);
+      const isEqual = row.isText(key, expected);
+      if (isEqual !== undefined) return isEqual;
+      const text = read(row);
+      return text === null ? null : text === constant;
+    };
+  }
+
+  /** The text of a property, or the number of JSON that it is. */
+  #numberOrText(name: string): Evaluate<NodeValues> {
+    const key = this.#keyOf(name);
+    const text = this.#property(name, true);
+    return (row) => {
+      this.#execution.spend(NUMBER_WORK);
+      return row.number(key) ?? text(row);
+    };
+  }
+
+  #keyOf(name: string): PropertyKey {
     let key = this.#keys.get(name);
     if (key === undefined) {
       key = new PropertyKey(name);
       this.#keys.set(name, key);
     }
-    const known = key;
-    const read = (row: NodeValues): JsonValue | undefined => {
-      this.#execution.spendOnCall(PROPERTY_WORK + row.searchedBytes * SEARCHED_BYTE_WORK);
-      return row.property(known);
-    };
-    return isText ? (row) => propertyAsText(read(row), this.#execution) : (row) => jsonb(read(row));
+    return key;
   }
+}
+
+/** Whether the JSON of a text is the text between quotes, and that of no other text equals it as SQL compares them. */
+function isPlainJson(text: string): boolean {
+  // In comparisons half a surrogate pair counts as the replacement character.
+  return !text.includes('\ufffd') && JSON.stringify(text) === `"${text}"`;
 }
 
 function jsonb(value: JsonValue | undefined): SqlValue {

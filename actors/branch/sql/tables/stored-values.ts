@@ -3,6 +3,7 @@ import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { decodeRevision, formatRevision } from '#runtime/content/revision.ts';
 import type { TextColumn } from '#runtime/tree/record/record-layout.ts';
 import { RecordView } from '#runtime/tree/record/record-view.ts';
+import type { WantedText } from '#runtime/tree/record/wanted-text.ts';
 import type { NodeValues, PropertyKey } from './node-values.ts';
 
 /** The node that a scan looks at where it is stored. One instance is moved from row to row. */
@@ -20,6 +21,10 @@ export class StoredValues implements NodeValues {
     return this.#view.column(column);
   }
 
+  hasText(column: TextColumn, expected: WantedText): boolean {
+    return this.#view.columnEquals(column, expected);
+  }
+
   version(): number {
     return this.#view.version();
   }
@@ -34,5 +39,13 @@ export class StoredValues implements NodeValues {
 
   property({ name, wanted }: PropertyKey): JsonValue | undefined {
     return this.#shown.has(name) ? this.#view.property(wanted) : undefined;
+  }
+
+  number({ name, wanted }: PropertyKey): number | undefined {
+    return this.#shown.has(name) ? this.#view.propertyNumber(wanted) : undefined;
+  }
+
+  isText({ name, wanted }: PropertyKey, expected: WantedText): boolean | undefined {
+    return this.#shown.has(name) ? this.#view.propertyEquals(wanted, expected) : undefined;
   }
 }

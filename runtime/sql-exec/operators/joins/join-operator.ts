@@ -28,10 +28,11 @@ export interface JoinShape {
 }
 
 /** Estimated nanoseconds for a pair that is looked at. */
-const PAIR_WORK = 40;
-/** Estimated nanoseconds of making a row of two, and of each of its slots. */
-const JOINED_WORK = 500;
-const SLOT_WORK = 5;
+export const PAIR_WORK = 40;
+/** Estimated nanoseconds of making a row of two. */
+export const JOINED_WORK = 500;
+/** The same for each of its slots. */
+export const SLOT_WORK = 5;
 
 /**
  * A join that keeps one side in memory, and looks for the partners of each row of the other side in it. A row that comes out

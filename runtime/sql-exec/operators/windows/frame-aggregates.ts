@@ -44,14 +44,14 @@ export function* frameAggregateValues(
   put: PutResult,
 ): Generator<undefined, void> {
   const { execution, partition } = input;
-  const frame = frameBounds(window.frame, partition);
+  const frame = frameBounds(window.frame, partition, window.partitioning.orderBy);
   const values = valuesFor(input, frame);
   let [lastStart, lastEnd] = [-1, -1];
   let value: SqlValue = null;
   for (let place = 0; place < partition.rows.length; place++) {
     const [start, end] = [frame.start(place), frame.end(place)];
     if (start !== lastStart || end !== lastEnd) value = yield* values.moveTo(start, end);
-    execution.spend(FRAME_WORK);
+    execution.spend(FRAME_WORK + frame.work);
     put(place, value);
     [lastStart, lastEnd] = [start, end];
     if (execution.isDue) yield pause(execution);

@@ -34,10 +34,11 @@ export function* windowFunctionValues(
   partition: WindowPartition,
   put: PutResult,
 ): Generator<undefined, void> {
-  const call = { partition, frame: frameBounds(window.frame, partition), args, type: window.type };
+  const frame = frameBounds(window.frame, partition, window.partitioning.orderBy);
+  const call = { partition, frame, args, type: window.type };
   const valueAt = functionsByName[name](call);
   for (let place = 0; place < partition.rows.length; place++) {
-    execution.spend(FUNCTION_WORK);
+    execution.spend(FUNCTION_WORK + frame.work);
     put(place, valueAt(place));
     if (execution.isDue) {
       execution.pausing();

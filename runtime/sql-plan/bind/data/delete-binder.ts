@@ -27,7 +27,10 @@ export function bindDelete(statement: DeleteStatement, source: string, scope: St
     kind: 'delete',
     workspace,
     branch,
-    point: pointOf(statement, source, scope),
+    // Its value is that of a parameter, which binding need not know.
+    get point() {
+      return pointOf(statement, source, scope);
+    },
     matched: nodes.all([]),
     matchedAmong: (ids) => nodes.among(ids, []),
     idsAfter: (id, limit) => nodes.after(id, limit),

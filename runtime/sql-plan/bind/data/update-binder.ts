@@ -2,6 +2,7 @@ import type { UpdateStatement } from '#runtime/sql-syntax/nodes/data-nodes.ts';
 import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { BoundUpdate, UpdatedColumn } from '../../bound/bound-change.ts';
 import type { BoundExpression, OutputColumn } from '../../bound/bound-statement.ts';
+import { isNull } from '../../bound/open-constant.ts';
 import type { StatementScope } from '../../ports.ts';
 import { bindQuery } from '../queries/query-binder.ts';
 import { expressionContext, type QueryContext, statementContext } from '../queries/query-context.ts';
@@ -34,7 +35,10 @@ export function bindUpdate(statement: UpdateStatement, source: string, scope: St
     kind: 'update',
     workspace,
     branch,
-    point: pointOf(statement, source, scope),
+    // Its value is that of a parameter, which binding need not know.
+    get point() {
+      return pointOf(statement, source, scope);
+    },
     columns,
     matched: nodes.all(values),
     matchedAmong: (ids) => nodes.among(ids, values),
@@ -66,6 +70,6 @@ function requireObject(
   span: Span,
   { binding }: QueryContext,
 ): void {
-  if (name === 'properties' && expression.kind === 'constant' && expression.value === null)
+  if (name === 'properties' && expression.kind === 'constant' && isNull(expression))
     throw binding.error('properties column must be a JSON object', span);
 }

@@ -1,16 +1,19 @@
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { CallNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { aggregateNames, isAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
+import { intType, jsonbType } from '#runtime/sql-values/types/basic-types.ts';
 import { functionNames, resolveFunction } from '#runtime/sql-values/functions/function-catalog.ts';
+import { AUTH_SETTINGS, settingsChangeArguments } from '../../auth-functions.ts';
 import type { BoundExpression } from '../../bound/bound-statement.ts';
+import { authSettings } from './auth-rows.ts';
 import { suggestion } from '../scopes/name-suggestions.ts';
 import { bindAggregate } from './aggregate-binder.ts';
 import type { ExpressionContext } from './expression-context.ts';
 import { bindHierarchy, isHierarchyPredicate } from './hierarchy-predicates.ts';
 import { nullIf } from './null-if.ts';
 import { rowAsJson } from './row-as-json.ts';
-import { permissionFunction, sessionValue } from './session-values.ts';
-import { wrongArgumentCount } from './typing.ts';
+import { permissionFunction, resolveReferences, sessionValue } from './session-values.ts';
+import { constantOf, wrongArgumentCount } from './typing.ts';
 import { bindWindow, isWindowFunction } from './window-binder.ts';
 
 /**
@@ -44,12 +47,24 @@ export function bindCall(node: CallNode, context: ExpressionContext): BoundExpre
       requireCount(node, 2, 2, context);
       return nullIf(bound[0]!, bound[1]!, node.span, typing);
     }
+    case AUTH_SETTINGS:
+      requireCount(node, 0, 0, context);
+      return authSettings(node, binding);
+    case 'RESOLVE': {
+      requireCount(node, 1, 2, context);
+      const scalar = binding.at(node.span, () => resolveReferences(binding.scope));
+      const [json, depth = constantOf(intType, 1)] = bound;
+      const given = typing.coerce(json!, jsonbType, node.args[0]!.span);
+      return typing.call(scalar, [given, typing.coerce(depth, intType, node.span)], node.span);
+    }
     case 'SVC_AUTH_HAS_PERMISSION': {
       requireCount(node, 2, 2, context);
       const scalar = binding.at(node.span, () => permissionFunction(binding.scope));
       return typing.call(scalar, bound, node.span);
     }
     default: {
+      if (settingsChangeArguments(name) !== undefined)
+        throw binding.error(`${name} changes settings, so it stands alone: SELECT ${name}(…)`, node.span);
       const { scalar, args } = typing.resolve(bound, node.span, (types) =>
         found(name, () => resolveFunction(name, types)),
       );
@@ -90,7 +105,8 @@ function refuseAggregateForms(node: CallNode, { binding }: ExpressionContext): v
 function requireCount(node: CallNode, least: number, most: number, { binding }: ExpressionContext): void {
   const count = node.args.length;
   if (count >= least && count <= most) return;
-  const expected = most === least ? `${least}` : `at least ${least}`;
+  const open = Number.isFinite(most) ? `${least} to ${most}` : `at least ${least}`;
+  const expected = most === least ? `${least}` : open;
   binding.at(node.span, () => {
     throw wrongArgumentCount(node.name, expected, count);
   });

@@ -8,7 +8,8 @@ import { FOLDED_LENGTH_MAX, FOLDED_WORK_MAX } from '../limits.ts';
  * fails stays a call, because it may be one that is never made: a branch of a CASE, for example.
  */
 export function folded(call: BoundCall): BoundExpression {
-  if (call.function.isVolatile === true || !call.args.every(isShortConstant)) return call;
+  if (call.function.isVolatile === true || !call.args.every(({ kind }) => kind === 'constant')) return call;
+  if (!call.args.every(isShortConstant)) return call;
   const values = call.args.map(({ value }) => value);
   // Calls that make JSON of JSON may be nested so that they double it each time.
   if (call.type.name === 'jsonb' && values.some((value) => value instanceof Jsonb)) return call;

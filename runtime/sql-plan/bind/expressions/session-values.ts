@@ -1,10 +1,12 @@
 import { invalid } from '#runtime/errors/service-error.ts';
 import type { CallNode } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { ScalarFunction } from '#runtime/sql-values/scalar-function.ts';
+import { boundedJsonb, jsonWork } from '#runtime/sql-values/json/json-limits.ts';
 import { Jsonb } from '#runtime/sql-values/sql-value.ts';
 import {
   booleanType,
   dateType,
+  intType,
   jsonbType,
   textType,
   timestamptzType,
@@ -69,6 +71,29 @@ export function permissionFunction(scope: StatementScope): ScalarFunction {
     isVolatile: true,
     work: () => PERMISSION_WORK,
     evaluate: (resource, operation) => caller.may(operation as string, resource as string),
+  };
+}
+
+/** Estimated nanoseconds of a call with one reference; others count when they are followed. */
+const RESOLVE_WORK = 50_000;
+
+/**
+ * RESOLVE(json [, depth]).
+ *
+ * @throws {ServiceError} as {@link callerOf}
+ */
+export function resolveReferences(scope: StatementScope): ScalarFunction {
+  const caller = callerOf(scope);
+  return {
+    name: 'RESOLVE',
+    parameters: [jsonbType, intType],
+    result: jsonbType,
+    isStrict: true,
+    // What it gives depends on more than its arguments.
+    isVolatile: true,
+    work: ([json]) => RESOLVE_WORK + (json === null ? 0 : jsonWork(json as Jsonb)),
+    evaluate: (json, depth) =>
+      boundedJsonb(caller.resolve((json as Jsonb).value, depth as number), 'RESOLVE result'),
   };
 }
 

@@ -16,6 +16,8 @@ import {
 import { commonType, sameType } from '#runtime/sql-values/types/common-type.ts';
 import { typeText } from '#runtime/sql-values/types/type-names.ts';
 import type { BoundConstant, BoundExpression } from '../../bound/bound-statement.ts';
+import { isNull, openConstant } from '../../bound/open-constant.ts';
+import type { OpenValue } from '../../bound/open-value.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 import { evaluated, folded, isCheap } from './folding.ts';
 
@@ -56,12 +58,17 @@ export class Typing {
   findOperator(operator: string, args: readonly BoundExpression[], span: Span): Resolved<ScalarFunction> {
     const find = (types: readonly SqlType[]): ScalarFunction => resolveOperator(operator, types);
     if (!args.some(isOpen)) return this.resolve(args, span, find);
-    const open = args.map(reopened);
-    const known = open.find((argument) => !isOpen(argument))?.type ?? doubleType;
     const attempts = [
-      { args, types: typesOf(args) },
-      { args: open, types: typesOf(open) },
-      { args: open, types: open.map((argument) => (isOpen(argument) ? known : argument.type)) },
+      () => ({ args, types: typesOf(args) }),
+      () => {
+        const open = args.map(reopened);
+        return { args: open, types: typesOf(open) };
+      },
+      () => {
+        const open = args.map(reopened);
+        const known = open.find((argument) => !isOpen(argument))?.type ?? doubleType;
+        return { args: open, types: open.map((argument) => (isOpen(argument) ? known : argument.type)) };
+      },
     ];
     // A refusal costs more than all else here, and a long list of conditions would repeat it.
     const shape = args.map((argument) => `${isOpen(argument) ? 'open ' : ''}${typeText(argument.type)}`);
@@ -71,10 +78,11 @@ export class Typing {
       let refusal: unknown;
       for (const [index, attempt] of attempts.entries()) {
         if (index < start) continue;
+        const { args: taken, types } = attempt();
         try {
-          const scalar = find(attempt.types);
+          const scalar = find(types);
           this.#attempts.set(key, index);
-          return { scalar, args: attempt.args };
+          return { scalar, args: taken };
         } catch (error) {
           // The first one is about what was written.
           refusal ??= error;
@@ -117,7 +125,7 @@ export class Typing {
   coerce(expression: BoundExpression, type: SqlType, span: Span): BoundExpression {
     if (sameType(expression.type, type)) return expression;
     if (expression.kind === 'constant') {
-      if (expression.value === null) return { kind: 'constant', type, value: null };
+      if (isNull(expression)) return { kind: 'constant', type, value: null };
       if (expression.type.name === 'unknown') return this.#read(expression, type, span);
     }
     const scalar = implicitCast(expression.type, type);
@@ -132,7 +140,7 @@ export class Typing {
   cast(expression: BoundExpression, type: SqlType, span: Span): BoundExpression {
     if (sameType(expression.type, type)) return expression;
     if (expression.kind === 'constant') {
-      if (expression.value === null) return { kind: 'constant', type, value: null };
+      if (isNull(expression)) return { kind: 'constant', type, value: null };
       if (expression.type.name === 'unknown') return this.#read(expression, type, span);
     }
     const scalar = resolveCast(expression.type, type);
@@ -167,17 +175,35 @@ export class Typing {
 
   /** Reads a literal or a parameter, whose type was open, as a type. */
   #read(constant: BoundConstant, type: SqlType, span: Span): BoundExpression {
-    const { value } = constant;
-    if (type.name === 'unknown' || type.name === 'text') return { ...constant, type };
+    const { open } = constant;
+    if (type.name === 'unknown' || type.name === 'text')
+      return open === undefined
+        ? { ...constant, type }
+        : openConstant(type, open, constant.isParameter === true);
     const scalar = resolveCast(unknownType, type) ?? resolveCast(textType, type);
     if (scalar === undefined)
       throw this.#binding.error(`Type mismatch: expected ${typeText(type)}, got TEXT`, span);
+    const kept = open && this.#readOpen(open, scalar, type, span);
+    if (kept !== undefined) return kept;
+    const { value } = constant;
     if (isCheap(scalar, [value])) {
       const read = this.#binding.at(span, () => evaluated(scalar, [value]));
       return { kind: 'constant', type, value: read };
     }
-    const text: BoundConstant = { ...constant, type: scalar.parameters[0] ?? textType };
+    const { isParameter } = constant;
+    const text: BoundConstant = {
+      kind: 'constant',
+      type: scalar.parameters[0] ?? textType,
+      value,
+      ...(isParameter === true ? { isParameter } : {}),
+    };
     return { kind: 'call', type, function: scalar, args: [text] };
+  }
+
+  /** As {@link Typing.#read}, without looking at the value. @returns undefined: that has to be looked at */
+  #readOpen(open: OpenValue, scalar: ScalarFunction, type: SqlType, span: Span): BoundExpression | undefined {
+    const read = this.#binding.at(span, () => open.after(cheapCast(scalar)));
+    return read && openConstant(type, read, false);
   }
 
   #castBy(scalar: ScalarFunction, expression: BoundExpression, type: SqlType): BoundExpression {
@@ -185,25 +211,38 @@ export class Typing {
   }
 }
 
+/** A cast of values for which it is cheap; of others it makes NULL, so that they are looked at. */
+function cheapCast(scalar: ScalarFunction): (value: SqlValue) => SqlValue {
+  return (value) => (isCheap(scalar, [value]) ? evaluated(scalar, [value]) : null);
+}
+
 /** Whether an expression may still become anything: an untyped NULL, or a text that was given as a parameter. */
 function isOpen(expression: BoundExpression): boolean {
   if (expression.kind !== 'constant') return false;
   const isUntyped = expression.type.name === 'unknown';
-  return isUntyped
-    ? expression.value === null || expression.isParameter === true
-    : expression !== reopened(expression);
+  return isUntyped ? expression.isParameter === true || isNull(expression) : mayReopen(expression);
 }
 
 function typesOf(expressions: readonly BoundExpression[]): readonly SqlType[] {
   return expressions.map(({ type }) => type);
 }
 
+/** Whether a constant is a parameter with a type of its own that may also be read as a text. */
+function mayReopen(constant: BoundConstant): boolean {
+  const { isParameter, type } = constant;
+  return isParameter === true && type.name !== 'unknown' && !sameType(type, jsonbType) && !isNull(constant);
+}
+
 /** A parameter with a type of its own as one whose type is open; everything else as it is. */
 function reopened(expression: BoundExpression): BoundExpression {
-  if (expression.kind !== 'constant' || expression.isParameter !== true) return expression;
-  const { type, value } = expression;
-  if (value === null || type.name === 'unknown' || sameType(type, jsonbType)) return expression;
-  return { ...expression, type: unknownType, value: toText(value, type) };
+  if (expression.kind !== 'constant' || !mayReopen(expression)) return expression;
+  // Not an open value any more: it is another one, in which the value has a part.
+  return {
+    kind: 'constant',
+    type: unknownType,
+    value: toText(expression.value, expression.type),
+    isParameter: true,
+  };
 }
 
 /** A constant of a known type. */

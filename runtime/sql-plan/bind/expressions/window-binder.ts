@@ -1,17 +1,13 @@
-import type {
-  CallNode,
-  Expression,
-  FrameBound,
-  WindowClause,
-} from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
+import type { CallNode, WindowClause } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import { isAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import { bigintType, doubleType, intType } from '#runtime/sql-values/types/basic-types.ts';
-import type { BoundExpression, BoundFrameEdge, BoundWindow } from '../../bound/bound-statement.ts';
+import type { BoundExpression, BoundWindow } from '../../bound/bound-statement.ts';
 import { AGGREGATES_MAX, KEYS_MAX } from '../limits.ts';
 import { bindSortKey } from '../sort-key.ts';
 import { bindAggregateCall } from './aggregate-binder.ts';
 import type { ExpressionContext } from './expression-context.ts';
+import { bindFrame } from './window-frame.ts';
 import { constantOf, wrongArgumentCount } from './typing.ts';
 
 type WindowFunction = Extract<BoundWindow['function'], { kind: 'window' }>;
@@ -49,11 +45,12 @@ export function bindWindow(node: CallNode, over: WindowClause, context: Expressi
     : bindWindowAggregate(node, context);
   if (over.partitionBy.length + over.orderBy.length > KEYS_MAX)
     throw binding.error(`A window may have at most ${KEYS_MAX} expressions`, over.span);
+  const orderBy = over.orderBy.map((item) => bindSortKey(item, inner));
   const column = windows.column({
     ...called,
     partitionBy: over.partitionBy.map((key) => context.typing.settled(context.bind(key, inner), key.span)),
-    orderBy: over.orderBy.map((item) => bindSortKey(item, inner)),
-    frame: bindFrame(over, context),
+    orderBy,
+    frame: bindFrame(over, orderBy, context),
   });
   if (windows.windows.length > AGGREGATES_MAX)
     throw binding.error(`A SELECT may have at most ${AGGREGATES_MAX} windows`, node.span);
@@ -131,43 +128,4 @@ function bindArguments(
       return { args: [of], type: of.type };
     }
   }
-}
-
-function bindFrame({ frame, span }: WindowClause, context: ExpressionContext): BoundWindow['frame'] {
-  const { binding } = context;
-  if (frame === undefined)
-    return { unit: 'range', start: { kind: 'unbounded-preceding' }, end: { kind: 'current-row' } };
-  const start = bindFrameEdge(frame.start, context);
-  const end = bindFrameEdge(frame.end, context);
-  if (frame.unit === 'range' && ('distance' in start || 'distance' in end))
-    throw binding.error('RANGE frames cannot have an offset: use ROWS', span);
-  if (start.kind === 'unbounded-following')
-    throw binding.error('A frame cannot start with UNBOUNDED FOLLOWING', span);
-  if (end.kind === 'unbounded-preceding')
-    throw binding.error('A frame cannot end with UNBOUNDED PRECEDING', span);
-  // A frame whose bounds are in the wrong order is refused by their kinds; with distances it is just empty.
-  if (edgeRank(start) > edgeRank(end))
-    throw binding.error('A frame cannot start behind the row that it ends with', span);
-  return { unit: frame.unit, start, end };
-}
-
-function edgeRank(edge: BoundFrameEdge): number {
-  const order = ['unbounded-preceding', 'preceding', 'current-row', 'following', 'unbounded-following'];
-  return order.indexOf(edge.kind);
-}
-
-function bindFrameEdge(edge: FrameBound, context: ExpressionContext): BoundFrameEdge {
-  if (!('distance' in edge)) return edge;
-  return { kind: edge.kind, distance: frameDistance(edge.distance, context) };
-}
-
-function frameDistance(node: Expression, context: ExpressionContext): number {
-  const { binding } = context;
-  if (node.kind === 'literal' || node.kind === 'parameter') {
-    const bound = context.bind(node, context);
-    const value = bound.kind === 'constant' ? bound.value : undefined;
-    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
-    if (typeof value === 'bigint' && value >= 0n) return Number.MAX_SAFE_INTEGER;
-  }
-  throw binding.error('Frame bound must be a constant integer', node.span);
 }

@@ -1,6 +1,7 @@
 import { unreachable } from '#runtime/base/assert.ts';
 import type {
   DerivedTableNode,
+  FunctionTableNode,
   JoinNode,
   Source,
   Span,
@@ -11,6 +12,7 @@ import { nodeColumns } from '../../node-columns.ts';
 import { isSchemaTable, schemaColumns } from '../../schema-columns.ts';
 import { OUTPUT_COLUMNS_MAX, RELATIONS_MAX } from '../limits.ts';
 import { NameScope, type NamedRelation, namedColumns, type RoutedTable } from '../scopes/name-scope.ts';
+import { bindFunctionTable } from './function-table.ts';
 import { expressionContext, type QueryContext, settledQuery } from './query-context.ts';
 import { requireTableConditions } from './table-conditions.ts';
 
@@ -117,10 +119,19 @@ function bindLeaf(
     case 'derived-table':
       return bindDerived(source, before, context);
     case 'function-table':
-      throw context.binding.error(`Function not found in FROM: ${source.name}`, source.span);
+      return bindFunction(source, before, context);
     default:
       return unreachable(source);
   }
+}
+
+function bindFunction(
+  node: FunctionTableNode,
+  before: readonly NamedRelation[],
+  context: QueryContext,
+): BoundSource {
+  const plan = bindFunctionTable(node, before, context);
+  return { plan, relations: [named(node, node.alias ?? node.name.toLowerCase(), plan, context)] };
 }
 
 function bindTable(node: TableNode, context: QueryContext): BoundSource {
@@ -209,7 +220,7 @@ function bindDerived(
 
 /** A relation with the names that its entry of FROM gives to it and its columns. */
 function named(
-  { columnAliases, span }: TableNode | DerivedTableNode,
+  { columnAliases, span }: TableNode | DerivedTableNode | FunctionTableNode,
   name: string,
   { relation, columns }: { readonly relation: number; readonly columns: readonly RelationColumn[] },
   { binding }: QueryContext,

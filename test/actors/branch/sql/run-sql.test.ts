@@ -157,7 +157,7 @@ describe('a long statement', () => {
   });
 
   it('counts every property that it looks for', async () => {
-    const some = await openBranch({ workMax: 120_000_000 });
+    const some = await openBranch({ workMax: 40_000_000 });
     try {
       await some.command({
         type: 'CommitOperations',
@@ -169,7 +169,7 @@ describe('a long statement', () => {
           node: { name: `n${index}`, nodeType: 'svc:Folder', properties: {} },
         })),
       });
-      const conditions = Array.from({ length: 900 }, (_, key) => `properties->>'k${key}' IS NULL`);
+      const conditions = Array.from({ length: 280 }, (_, key) => `properties->>'k${key}' IS NULL`);
       const asking = some.query(
         sqlOf(`SELECT COUNT(*) AS n FROM '${workspace}' WHERE ${conditions.join(' AND ')}`),
       );

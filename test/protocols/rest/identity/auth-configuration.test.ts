@@ -175,7 +175,7 @@ it('records each change with who made it and which fields, and no values [AUTHCO
     },
   });
   expect(second).toMatchObject({
-    actor: { user_id: null },
+    actor: { user_id: id, username: id },
     details: { parts: ['anonymous_enabled'], changed: ['anonymous_enabled'], identity_id: id },
   });
   expect(JSON.stringify([first, second])).not.toContain('the secret');

@@ -379,3 +379,24 @@ describe('settings of workspaces', () => {
     expect(await refused(sql)).toEqual([status, expect.any(String), expect.stringContaining(message)]);
   });
 });
+
+describe('folders that are missing', () => {
+  it('are made with what belongs there [SQLACC-018]', async () => {
+    const other = await Garden.on(server);
+    const statements = [
+      ['/roles', "CREATE ROLE 'r'", '/roles/r'],
+      ['/groups', "CREATE GROUP 'h'", '/groups/h'],
+      ['/users', "CREATE USER 'u' EMAIL 'u@example.org'", '/users/u'],
+      ['/users', "CREATE USER 'v' EMAIL 'v@example.org' IN FOLDER 'staff'", '/users/staff/v'],
+      ['/config', "ALTER SECURITY CONFIG 'g' SET ANONYMOUS ENABLED FALSE", '/config/g'],
+    ] as const;
+    for (const [folder, sql, path] of statements) {
+      await other.run(`DELETE FROM 'svc:access_control' WHERE path = '${folder}'`);
+      await other.run(sql);
+      const { rows } = await other.run(
+        `SELECT node_type FROM 'svc:access_control' WHERE path IN ('${folder}', '${path}') ORDER BY path`,
+      );
+      expect([sql, rows]).toEqual([sql, [{ node_type: 'svc:AclFolder' }, { node_type: expect.any(String) }]]);
+    }
+  });
+});

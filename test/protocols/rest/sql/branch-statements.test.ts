@@ -184,10 +184,11 @@ describe('CREATE BRANCH', () => {
     expect(await failureOf(`CREATE BRANCH '${free}' FROM main UPSTREAM nowhere`)).toMatchObject({
       status: 404,
     });
-    expect(await failureOf(`CREATE BRANCH 'a b'`)).toMatchObject({
-      status: 400,
-      code: 'INVALID_BRANCH_NAME',
-    });
+    for (const name of ['a b', 'HEAD', 'Head', '__proto__'])
+      expect(await failureOf(`CREATE BRANCH '${name}'`)).toMatchObject({
+        status: 400,
+        code: 'INVALID_BRANCH_NAME',
+      });
     const far = await failureOf(`CREATE BRANCH '${free}' AT REVISION HEAD~5000`);
     expect(far).toMatchObject({
       status: 400,
@@ -230,6 +231,10 @@ describe('ALTER BRANCH', () => {
       message: "Branch 'nowhere' not found",
     });
     expect(await failureOf(`ALTER BRANCH '${name}' SET UPSTREAM nowhere`)).toMatchObject({ status: 404 });
+    expect(await failureOf(`ALTER BRANCH '${name}' SET UPSTREAM '${name}'`)).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('cannot be its own upstream'),
+    });
   });
 });
 

@@ -78,6 +78,15 @@ describe('a request under an Idempotency-Key', () => {
     expect(await pathsBelow(b)).toEqual([]);
   });
 
+  it('is another request with reads before it, or in a transaction [SQL-069]', async () => {
+    const a = newPath();
+    expectStatus(await garden.ask(folder(a), keyed('moved')), 200);
+    for (const sql of [`SELECT 1 AS a; ${folder(newPath())}`, `BEGIN; ${folder(newPath())}; COMMIT`]) {
+      const other = await garden.ask(sql, keyed('moved'));
+      expect([sql, other.status, other.json.code]).toEqual([sql, 422, 'IDEMPOTENCY_MISMATCH']);
+    }
+  });
+
   it('tries a transaction that is not committed again each time, and keeps nothing of it', async () => {
     const a = newPath();
     for (let n = 0; n < 2; n += 1) {

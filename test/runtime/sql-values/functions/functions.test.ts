@@ -205,6 +205,14 @@ describe('results that grow', () => {
     ['STRPOS', [million, 'b'], 1_000_000],
     ['STRING_TO_ARRAY', [million, null], 1_000_000],
     ['CONCAT', [million, 'a'], 1_000_000],
+    // What takes longest of each, measured: a step must not become longer than it says.
+    ['LOWER', ['İ'.repeat(1_000_000)], 60_000_000],
+    ['UPPER', ['ﬃ'.repeat(1_000_000)], 60_000_000],
+    ['REVERSE', ['😀'.repeat(500_000)], 14_000_000],
+    ['MD5', ['ა'.repeat(1_000_000)], 11_000_000],
+    ['DEPTH', ['/a'.repeat(5_000)], 200_000],
+    ['PARENT', ['/a'.repeat(5_000)], 200_000],
+    ['ANCESTOR', ['/a'.repeat(5_000), 5], 200_000],
   ])('%s announces its work', (name, args, least) => {
     expect(workOf(name, ...args)).toBeGreaterThanOrEqual(least);
   });

@@ -15,6 +15,9 @@ import { setProperties } from '../../../nodes/set-properties.ts';
 import { accessNotFound } from '../../access-errors.ts';
 import type { ChangeContext } from '../change-context.ts';
 
+/** The type of folders of roles, groups, users and settings. */
+export const ACCESS_FOLDER_TYPE = 'svc:AclFolder';
+
 /** Folders of ids, which may stand before them. */
 const folders = { Role: '/roles/', Group: '/groups/' } as const;
 
@@ -94,6 +97,12 @@ export class AccessEdit {
     const found = yield* this.catalog.user(name);
     if (found === undefined) throw accessNotFound('User', name);
     return found;
+  }
+
+  /** Makes a folder at the root of the workspace if it is missing. @throws {ServiceError} as `insertNode` */
+  *ensureFolder(path: string): Generator<undefined, void> {
+    if (this.edit.head.idAt(ACCESS_WORKSPACE, path) === undefined)
+      yield* this.insert('/', path.slice(1), ACCESS_FOLDER_TYPE, {});
   }
 
   /** Creates a node. @throws {ServiceError} as `insertNode` */

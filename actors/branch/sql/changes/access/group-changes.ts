@@ -14,6 +14,7 @@ export function* createGroup(
 ): Generator<undefined, string> {
   const id = edit.id('Group', statement.name);
   if ((yield* edit.catalog.group(id)) !== undefined) throw accessExists('Group', id);
+  yield* edit.ensureFolder(GROUPS);
   yield* edit.insert(GROUPS, id, GROUP_TYPE, {
     group_id: id,
     name: id,

@@ -19,6 +19,7 @@ export function* createRole(edit: AccessEdit, statement: CreateRoleStatement): G
   requireFew(edit, statement.permissions.length, statement.span);
   const permissions: JsonObject[] = [];
   for (const grant of statement.permissions) permissions.push(yield* permissionOf(edit, grant));
+  yield* edit.ensureFolder(ROLES);
   yield* edit.insert(ROLES, id, ROLE_TYPE, {
     role_id: id,
     name: id,

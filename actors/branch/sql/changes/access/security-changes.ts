@@ -21,6 +21,12 @@ const CONFIG = '/config';
 /** Interfaces that have settings of their own. */
 const INTERFACES: readonly string[] = ['rest', 'pgwire', 'websocket'];
 
+/** Most names that are tried for a node. Patterns with one name are few: they differ in other signs than letters and digits. */
+const NAMES_TRIED_MAX = 1_000;
+
+/** Estimated nanoseconds to look for a node at a path. */
+const LOOKUP_WORK = 5_000;
+
 /** Name of the node of a pattern that has no letter or digit for a name. */
 const UNNAMED = 'pattern';
 
@@ -43,7 +49,8 @@ export function* alterSecurity(
   if (found !== undefined) yield* edit.set(found, changes);
   else {
     const properties = { workspace: pattern, default_policy: 'deny', anonymous_enabled: false, ...changes };
-    yield* edit.insert(CONFIG, freeName(edit, pattern), SECURITY_TYPE, properties);
+    yield* edit.ensureFolder(CONFIG);
+    yield* edit.insert(CONFIG, yield* freeName(edit, pattern), SECURITY_TYPE, properties);
   }
   return `Security config for '${pattern}' updated`;
 }
@@ -98,13 +105,20 @@ function setInterface(
   interfaces[name] = after;
 }
 
-/** A name for the node of a pattern: several patterns give one name, and some none. */
-function freeName({ edit }: AccessEdit, pattern: string): string {
+/**
+ * A name for the node of a pattern: several patterns give one name, and some none.
+ *
+ * @throws {ServiceError} `CONFLICT` when all names that are tried are taken
+ */
+function* freeName({ edit }: AccessEdit, pattern: string): Generator<undefined, string> {
   const base = nameOf(pattern);
-  for (let number = 1; ; number += 1) {
+  for (let number = 1; number <= NAMES_TRIED_MAX; number += 1) {
     const name = number === 1 ? base : `${base}-${number}`;
     if (edit.head.idAt(ACCESS_WORKSPACE, joinPath(CONFIG, name)) === undefined) return name;
+    edit.turn.budget.spend(LOOKUP_WORK);
+    yield undefined;
   }
+  throw new ServiceError('CONFLICT', `No name is free for the settings of '${pattern}' below ${CONFIG}`);
 }
 
 function nameOf(pattern: string): string {

@@ -6,13 +6,10 @@ import type { AlterUserStatement, CreateUserStatement } from '#runtime/sql-synta
 import type { GivenText } from '#runtime/sql-syntax/nodes/given-nodes.ts';
 import { isAmongUsersOf, ACCESS_WORKSPACE, USER_TYPE } from '../../../access/user-places.ts';
 import { accessExists } from '../../access-errors.ts';
-import type { AccessEdit } from './access-edit.ts';
+import { ACCESS_FOLDER_TYPE, type AccessEdit } from './access-edit.ts';
 import { listOf, withIds, withoutIds } from './listed-ids.ts';
 
 const USERS = '/users';
-
-/** The type of folders that are made for users. */
-const FOLDER_TYPE = 'svc:AclFolder';
 
 const kinds = {
   roles: { noun: 'Role', folder: '/roles/' },
@@ -109,6 +106,7 @@ function* freeEmail(edit: AccessEdit, given: GivenText, userId?: string): Genera
  * @throws {ServiceError} `VALIDATION_FAILED`
  */
 function* madeFolder(edit: AccessEdit, given: GivenText | undefined): Generator<undefined, string> {
+  yield* edit.ensureFolder(USERS);
   if (given === undefined) return USERS;
   const text = edit.text(given);
   const segments = pathSegments(text.startsWith('/') ? text.replace(/(?<=.)\/$/, '') : `/${text}`);
@@ -118,7 +116,7 @@ function* madeFolder(edit: AccessEdit, given: GivenText | undefined): Generator<
     const name = sanitizeName(segment);
     const below = joinPath(path, name);
     const existing = yield* edit.edit.head.byPathInSteps(ACCESS_WORKSPACE, below);
-    if (existing === undefined) yield* edit.insert(path, name, FOLDER_TYPE, {});
+    if (existing === undefined) yield* edit.insert(path, name, ACCESS_FOLDER_TYPE, {});
     else if (!isUserFolder(edit, existing.id, below))
       throw invalid(`'${below}' is in the home of a user, and users there count for nobody`);
     path = below;

@@ -1,8 +1,8 @@
 import { unreachable } from '#runtime/base/assert.ts';
-import { bindChange } from '#runtime/sql-plan/bind/data/bind-change.ts';
 import type { BoundChange, BoundDelete, BoundUpdate } from '#runtime/sql-plan/bound/bound-change.ts';
 import type { DataStatement } from '#runtime/sql-syntax/nodes/data-nodes.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
+import { boundChange } from '../../kept-bindings.ts';
 import type { StatementResult } from '../change-context.ts';
 import { type DataChange, isLongText } from './data-change.ts';
 import { deleteNodes } from './delete-nodes.ts';
@@ -14,7 +14,7 @@ export function* changeData(
   change: DataChange,
   statement: DataStatement,
 ): Generator<undefined, StatementResult> {
-  const bound = bindChange(statement, change.source, change.scope);
+  const bound = boundChange(statement, change.source, change.scope);
   if (isLongText(change.source)) yield;
   if (bound.kind !== 'insert') requireHere(change, statement, bound);
   return yield* run(change, bound);

@@ -1,6 +1,7 @@
 import { parentPath } from '#runtime/content/path.ts';
 import type { BoundInsert } from '#runtime/sql-plan/bound/bound-change.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
+import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { EditScope } from '../../../edit-scope.ts';
 import { insertNode } from '../../../nodes/create-node.ts';
@@ -9,6 +10,9 @@ import { orConflict } from '../taken-path.ts';
 import { answerOf, type DataChange, ofRow, returnedRows } from './data-change.ts';
 import { updateFields } from './update-fields.ts';
 import { insertedFields, unwrappedProperties, type WrittenFields } from './written-fields.ts';
+
+/** Rows that are taken from a statement without counting their memory, which the statement has already. */
+const GIVEN_ROWS_MAX = 16;
 
 type InsertedFields = ReturnType<typeof insertedFields>;
 
@@ -29,7 +33,7 @@ interface Written {
  */
 export function* insertRows(change: DataChange, bound: BoundInsert): Generator<undefined, StatementResult> {
   const { edit, queries } = change;
-  const { rows } = yield* queries.rows(bound.rows);
+  const rows = givenRows(bound) ?? (yield* queries.rows(bound.rows)).rows;
   edit.checkSize(rows.length);
   const written: Written[] = [];
   for (const [index, row] of rows.entries()) {
@@ -44,6 +48,28 @@ export function* insertRows(change: DataChange, bound: BoundInsert): Generator<u
   const { returning } = bound;
   const returned = returning === undefined ? [] : yield* returnedRows(queries, returning, ids);
   return answerOf(bound, returned, ids, messageOf(bound, written));
+}
+
+/** The rows, where few are given and all values are known: a query for them would cost as much as the write. */
+function givenRows({ rows: { query } }: BoundInsert): readonly Row[] | undefined {
+  const { output, plan } = query;
+  if (plan.kind !== 'values' || plan.rows.length > GIVEN_ROWS_MAX || plan.columns.length !== output.length)
+    return undefined;
+  const isWhole = output.every(
+    ({ expression }, index) =>
+      expression.kind === 'column' && expression.relation === plan.relation && expression.column === index,
+  );
+  if (!isWhole) return undefined;
+  const rows: Row[] = [];
+  for (const row of plan.rows) {
+    const values: SqlValue[] = [];
+    for (const field of row) {
+      if (field.kind !== 'constant') return undefined;
+      values.push(field.value);
+    }
+    rows.push(values);
+  }
+  return rows;
 }
 
 function messageOf({ isUpsert }: BoundInsert, written: readonly Written[]): string {

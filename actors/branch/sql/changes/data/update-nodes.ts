@@ -1,4 +1,4 @@
-import { nodeNotFound } from '#runtime/errors/service-error.ts';
+import { nodeNotFound, ServiceError } from '#runtime/errors/service-error.ts';
 import type { BoundPoint, BoundUpdate } from '#runtime/sql-plan/bound/bound-change.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
@@ -32,8 +32,8 @@ function* updatePoint(
   const { by, value } = point;
   const { workspace } = bound;
   const place = placeOf(point);
-  const named = value ?? 'NULL';
-  if (place === undefined) throw nodeNotFound(by === 'id' ? { id: named } : { path: named });
+  if (value === null) throw new ServiceError('NODE_NOT_FOUND', `No node has NULL as its ${by}`);
+  if (place === undefined) throw nodeNotFound(by === 'id' ? { id: value } : { path: value });
   // What may be done with it is asked where it is written.
   const record = yield* edit.requireNode(workspace, place, 'read');
   const values = givenValues(bound) ?? (yield* queries.rowOf(record, bound.matched))?.slice(1);

@@ -5,6 +5,7 @@ import type {
   DropDefinitionStatement,
   SchemaStatement,
 } from '#runtime/sql-syntax/nodes/schema-nodes.ts';
+import { isJsonArray, type JsonObject } from '#runtime/content/values/json-value.ts';
 import type { EditScope } from '../../../edit-scope.ts';
 import { definitionMessage, dropDefinition, placeDefinition } from '../../../schema/definitions.ts';
 import { type ChangeContext, type StatementResult, succeeded } from '../change-context.ts';
@@ -13,9 +14,13 @@ import { createdDefinition } from './created-definition.ts';
 import { missingTarget, requireNewName, storedTarget, targets } from './definition-targets.ts';
 import { StatementValues } from './statement-values.ts';
 
-/** Estimated nanoseconds to check and store a definition, and for each step of writing index rows anew. */
-const DEFINITION_WORK = 10_000_000;
+/** Estimated nanoseconds to check and store a definition, and for each step of that and of writing index rows anew. */
+const DEFINITION_WORK = 5_000_000;
 const STEP_WORK = 100_000;
+/** Estimated nanoseconds of a step that reads, checks or resolves a definition, for each of its members and mixins. */
+const MEMBER_WORK = 5_000;
+/** Steps in which a definition is gone through. */
+const CHECKING_STEPS = 4;
 
 /**
  * CREATE, ALTER and DROP of node types, mixins, archetypes and element types: the same checks and the same effect as the
@@ -55,7 +60,7 @@ function* create(
   requireNewName(edit.turn, statement.target, name);
   const definition = createdDefinition(statement, name, values);
   yield;
-  yield* counted(edit, placeDefinition(edit, { kind, definition }));
+  yield* counted(edit, placeDefinition(edit, { kind, definition }), sizeOf(definition));
   return succeeded(`${noun} '${name}' created`, definitionMessage('Create', kind, name));
 }
 
@@ -68,9 +73,10 @@ function* alter(
   const { kind, noun } = targets[statement.target];
   const stored = storedTarget(edit.turn, statement.target, name, 'ALTER');
   if (stored === undefined) throw missingTarget(statement.target, name);
+  yield;
   const definition = alteredDefinition(statement, stored, values);
   yield;
-  yield* counted(edit, placeDefinition(edit, { kind, definition, replaceName: name }));
+  yield* counted(edit, placeDefinition(edit, { kind, definition, replaceName: name }), sizeOf(definition));
   return succeeded(`${noun} '${name}' altered`, definitionMessage('Update', kind, name));
 }
 
@@ -89,13 +95,24 @@ function* drop(
   return succeeded(`${noun} '${name}' dropped`, message);
 }
 
-/** Counts the steps of a change as work of the request: a transaction may change the same definitions many times. */
-function* counted<T>(edit: EditScope, steps: Generator<undefined, T>): Generator<undefined, T> {
-  let step = steps.next();
-  while (step.done !== true) {
-    edit.turn.budget.spend(STEP_WORK);
+/** Number of members and mixins of a definition. */
+function sizeOf({ fields, mixins, properties }: JsonObject): number {
+  return [fields, mixins, properties].reduce<number>(
+    (size, list) => size + (isJsonArray(list) ? list.length : 0),
+    0,
+  );
+}
+
+/**
+ * Counts the steps of a change as work of the request: a transaction may change the same definitions many times.
+ *
+ * @param size of the definition, see {@link sizeOf}
+ */
+function* counted<T>(edit: EditScope, steps: Generator<undefined, T>, size = 0): Generator<undefined, T> {
+  for (let count = 0; ; count += 1) {
+    edit.turn.budget.spend(STEP_WORK + (count < CHECKING_STEPS ? size * MEMBER_WORK : 0));
+    const step = steps.next();
+    if (step.done === true) return step.value;
     yield;
-    step = steps.next();
   }
-  return step.value;
 }

@@ -348,7 +348,8 @@ describe('UPDATE of one node', () => {
     ["path = '/'", "Node at path '/' not found"],
     ["id = 'zz'", "Node with id 'zz' not found"],
     ["id = '/'", "Node with id '/' not found"],
-    ['id = NULL', "Node with id 'NULL' not found"],
+    ['id = NULL', 'No node has NULL as its id'],
+    ['path = NULL', 'No node has NULL as its path'],
   ])('of a node that is not there fails: %s [SQL-041]', async (condition, message) => {
     await refuses(`UPDATE 'content' SET name = 'n2' WHERE ${condition}`, { code: 'NODE_NOT_FOUND', message });
   });
@@ -630,6 +631,19 @@ describe('what a command may take', () => {
     const insert = (name: string) =>
       `INSERT INTO 'content' (path, node_type, properties) SELECT '${at}/${name}', 'svc:Folder', properties FROM 'content' WHERE path = '${at}/a'`;
     const statements = Array.from({ length: 20 }, (_, index) => `${insert(`n${index}`)}; ${large}`);
+    expect((await transact(branch, `${statements.join('; ')}; SELECT 1 AS x`)).rows).toEqual([{ x: 1 }]);
+  }, 30_000);
+
+  it('gives the memory of the rows of RETURNING back for the next statement', async () => {
+    const at = await folder();
+    await item(`${at}/a`, { text: 'x'.repeat(100_000) });
+    // About 14 MB of rows each: together more than a request may keep.
+    const columns = Array.from(
+      { length: 70 },
+      (_, index) => `properties->>'text' || '${index}' AS t${index}`,
+    );
+    const update = `UPDATE 'content' SET archetype = NULL WHERE path = '${at}/a' RETURNING ${columns.join(', ')}`;
+    const statements = Array.from({ length: 12 }, () => update);
     expect((await transact(branch, `${statements.join('; ')}; SELECT 1 AS x`)).rows).toEqual([{ x: 1 }]);
   }, 30_000);
 });

@@ -631,7 +631,7 @@ describe('a transaction', () => {
   });
 
   it('counts its statements as work of the request', async () => {
-    const sql = "DROP MIXIN IF EXISTS 'x:None';".repeat(3_001);
+    const sql = "DROP MIXIN IF EXISTS 'x:None';".repeat(6_001);
     await expect(run(sql, { isTransaction: true })).rejects.toMatchObject({ code: 'REQUEST_TOO_EXPENSIVE' });
   });
 

@@ -18,10 +18,13 @@ const sureFunctions: ReadonlySet<string> = new Set([
   'PATH_STARTS_WITH',
 ]);
 
-/** Whether a condition has a value for every row, so that it may be checked before others that were written before it. */
+/**
+ * Whether a condition has a value for every row, and no subquery: so it may be checked before others that were written before it.
+ */
 export function neverFails(condition: BoundExpression): boolean {
   const rest = [condition];
   for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    if ('query' in next) return false;
     if (next.kind === 'call' && !sureFunctions.has(next.function.name) && !isFromPath(next)) return false;
     if (next.kind === 'quantified' && !sureFunctions.has(next.function.name)) return false;
     rest.push(...partsOf(next));

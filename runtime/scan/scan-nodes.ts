@@ -27,6 +27,7 @@ export interface NodesRequest {
   readonly placesMax?: number;
   readonly budget?: RequestBudget;
   readonly takes?: RowPredicate;
+  readonly isFull?: () => boolean;
 }
 
 /** A node that was found, with its position. */
@@ -54,7 +55,7 @@ export function* scanNodes(
   request: NodesRequest,
   filter: RowPredicate | undefined,
 ): Generator<NodeRow | undefined, RestOfScan | string | undefined> {
-  const { budget, reverse = false, takes, workspace } = request;
+  const { budget, isFull, reverse = false, takes, workspace } = request;
   const view = new RecordView();
   const changed = new ChangedPlaces(moment, workspace, reverse);
   let { after, limit = Number.POSITIVE_INFINITY, placesMax = Number.POSITIVE_INFINITY, skip = 0 } = request;
@@ -96,7 +97,8 @@ export function* scanNodes(
         last = textBytes(id());
       }
       kept += take(id)?.record.bytes.length ?? 0;
-      return kept < PART_BYTES && (budget === undefined || budget.work - workBefore < SLICE_WORK);
+      if (kept >= PART_BYTES || isFull?.() === true) return false;
+      return budget === undefined || budget.work - workBefore < SLICE_WORK;
     });
     yield* rows;
     rows = [];

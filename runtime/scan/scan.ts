@@ -74,6 +74,8 @@ export interface ScanRequest {
    * returned as well, so it is not copied. Rows of which only a copy is at hand may not be offered.
    */
   readonly takes?: RowPredicate;
+  /** Whether so many rows were taken that the scan is to yield before it looks at another one. */
+  readonly isFull?: () => boolean;
   /** Number of rows to leave out first. Without a predicate and a scope their nodes are not read. */
   readonly skip?: number;
   /** The most rows to return. */

@@ -49,6 +49,8 @@ export interface RowsInPlace {
   readonly isHiding: boolean;
   /** Whether the checksum of a record is verified before a row is made of it. */
   readonly isVerified: boolean;
+  /** Whether as many rows were made as are wanted now. */
+  readonly isFull: boolean;
   /** Whether a row is made at all; asked before the checksum is verified. */
   wants(values: NodeValues): boolean;
   /** Makes the row. @param bytes length of the record */
@@ -131,7 +133,8 @@ export class NodeFinder {
     this.#isOver = false;
     const predicate = this.#predicate(isBehind);
     const takes = this.#inPlace && this.#takerOf(this.#inPlace);
-    const asked = takes === undefined ? part : { ...part, takes };
+    const asked =
+      takes === undefined ? part : { ...part, takes, isFull: () => this.#inPlace?.isFull === true };
     const rows = scan(moment, { ...asked, scope: this.#notingScope(), predicate, budget });
     for (const row of rows) {
       if (this.#isOver) return;

@@ -66,6 +66,7 @@ export class NodeScan implements Operator {
     if (inPlace !== undefined) {
       inPlace.rows = batch;
       inPlace.bytes = 0;
+      inPlace.most = this.#batch;
     }
     while (!this.#isOver && batch.length < this.#batch && bytes + (inPlace?.bytes ?? 0) < BATCH_BYTES) {
       const step = this.#rows.next();

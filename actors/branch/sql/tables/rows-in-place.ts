@@ -30,6 +30,8 @@ export class CollectedRows implements RowsInPlace {
   rows: Row[] = [];
   /** Bytes of the records that the rows were made of. */
   bytes = 0;
+  /** Number of rows with which the scan yields. */
+  most = Number.POSITIVE_INFINITY;
   readonly #execution: Execution;
   readonly #best: BestKeys | undefined;
   readonly #make: (values: NodeValues) => Row;
@@ -41,6 +43,10 @@ export class CollectedRows implements RowsInPlace {
     this.isVerified = isVerified;
     this.#best = best;
     this.#make = rowMaker(slots);
+  }
+
+  get isFull(): boolean {
+    return this.rows.length >= this.most;
   }
 
   wants(values: NodeValues): boolean {

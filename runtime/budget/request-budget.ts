@@ -32,7 +32,9 @@ export const defaultRequestLimits: RequestLimits = Object.freeze({
  */
 export class RequestBudget {
   readonly #limits: RequestLimits;
-  #pool: MemoryPool | undefined;
+  readonly #pool: MemoryPool | undefined;
+  /** Whether the pool counts what this request holds. */
+  #isShared = true;
   #work = 0;
   #memory = 0;
   #held = 0;
@@ -109,7 +111,7 @@ export class RequestBudget {
    */
   keep(bytes: number): void {
     if (this.#memory + bytes <= this.#limits.memoryMax) {
-      this.#pool?.take(bytes);
+      if (this.#isShared) this.#pool?.take(bytes);
       this.#memory += bytes;
       return;
     }
@@ -123,12 +125,19 @@ export class RequestBudget {
   /** Counts memory as released. */
   free(bytes: number): void {
     this.#memory -= bytes;
-    this.#pool?.give(bytes);
+    if (this.#isShared) this.#pool?.give(bytes);
   }
 
-  /** Gives back to the pool all that is counted, and counts there no more: the request has ended. */
+  /** Gives back to the pool all that is counted, and counts there no more: the request has ended, or its answer waits. */
   close(): void {
-    this.#pool?.give(this.#memory);
-    this.#pool = undefined;
+    if (this.#isShared) this.#pool?.give(this.#memory);
+    this.#isShared = false;
+  }
+
+  /** Counts in the pool again: the answer is begun. @throws {ServiceError} `OVERLOADED` */
+  reopen(): void {
+    if (this.#isShared) return;
+    this.#pool?.take(this.#memory);
+    this.#isShared = true;
   }
 }

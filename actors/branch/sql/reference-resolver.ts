@@ -24,15 +24,25 @@ const REFERENCES_MAX = 100;
 /** Deepest nesting of values in which references are looked for. Values of statements are not deeper. */
 const LEVELS_MAX = 500;
 
+/**
+ * Most bytes of nodes that are put into one value. They are read and decoded without a pause, and in memory they take several
+ * times as much.
+ */
+const BYTES_MAX = 4 * 1024 * 1024;
+
 /** Estimated nanoseconds to find a node, to ask about it and to decode it, besides its bytes. */
 const NODE_WORK = 40_000;
 
-/** Estimated nanoseconds to read and decode a byte of a large node. */
-const LARGE_BYTE_WORK = 5;
+/** Estimated nanoseconds to decode a byte of a node, and to read one of a large node. */
+const BYTE_WORK = 6;
+const READ_BYTE_WORK = 2;
 
 /** What is left of one call. */
 interface Following {
   references: number;
+  bytes: number;
+  /** Nodes that were looked at, by workspace and id; undefined: the caller may not read it, or it is not there. */
+  readonly known: Map<string, NodeRecord | undefined>;
 }
 
 /**
@@ -59,7 +69,13 @@ export class ReferenceResolver {
   resolve(value: JsonValue, depth: number): JsonValue {
     if (depth < 0 || depth > DEPTH_MAX)
       throw invalid(`The depth of RESOLVE is a number from 0 to ${DEPTH_MAX}, not ${depth}`);
-    return this.#resolved(value, depth, undefined, { references: REFERENCES_MAX }, 0);
+    return this.#resolved(
+      value,
+      depth,
+      undefined,
+      { references: REFERENCES_MAX, bytes: BYTES_MAX, known: new Map() },
+      0,
+    );
   }
 
   /** @param home the workspace of references that name none; undefined: there is none */
@@ -97,22 +113,46 @@ export class ReferenceResolver {
       );
     left.references -= 1;
     this.#tables.context.budget.spend(NODE_WORK);
-    const record = this.#recordOf(workspace, ref);
-    if (record === undefined || !this.#access.mayRead(workspace, record)) return undefined;
+    const record = this.#readable(workspace, ref, left);
+    if (record === undefined) return undefined;
+    this.#spend(record.bytes.length, left);
     const { record: shown } = atOnce(this.#access.shown(workspace, record));
     const { id, name, nodeType, path } = shown;
     const properties = this.#resolved(atOnce(shown.decode()), depth - 1, workspace, left, level + 1);
     return { id, name, path, node_type: nodeType, workspace, properties };
   }
 
-  #recordOf(workspace: string, ref: string): NodeRecord | undefined {
-    const { tree } = this.#moment;
-    const id = ref.startsWith('/') ? tree.idAt(workspace, ref) : ref;
+  /** Counts a node that is to be decoded. Only those that the caller may read: a refusal tells nothing of the others. */
+  #spend(bytes: number, left: Following): void {
+    left.bytes -= bytes;
+    if (left.bytes < 0)
+      throw new ServiceError(
+        'REQUEST_TOO_EXPENSIVE',
+        `RESOLVE puts at most ${BYTES_MAX / (1024 * 1024)} MiB of nodes into one value; give it less, or a smaller depth`,
+      );
+    // A function does not pause, so what it decodes counts as the work of its row.
+    this.#tables.context.budget.spend(bytes * BYTE_WORK);
+  }
+
+  /** The node that a reference leads to; undefined where it is not there, or the caller may not read it. */
+  #readable(workspace: string, ref: string, left: Following): NodeRecord | undefined {
+    const id = ref.startsWith('/') ? this.#moment.tree.idAt(workspace, ref) : ref;
     if (id === undefined || ref === '/') return undefined;
+    const key = `${workspace}\0${id}`;
+    // A large node is read once, however often a value refers to it.
+    if (!left.known.has(key)) {
+      const record = this.#recordOf(workspace, id);
+      const isReadable = record !== undefined && this.#access.mayRead(workspace, record);
+      left.known.set(key, isReadable ? record : undefined);
+    }
+    return left.known.get(key);
+  }
+
+  #recordOf(workspace: string, id: string): NodeRecord | undefined {
+    const { tree } = this.#moment;
     const found = tree.quickById(workspace, id);
     if (!(found instanceof LargeValue)) return found;
-    // A function does not pause, so what it reads counts as the work of its row.
-    this.#tables.context.budget.spend(found.length * LARGE_BYTE_WORK);
+    this.#tables.context.budget.spend(found.length * READ_BYTE_WORK);
     return atOnce(tree.byIdInSteps(workspace, id));
   }
 }

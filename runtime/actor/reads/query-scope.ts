@@ -27,6 +27,9 @@ export class QueryScope implements QueryContext, SliceOwner {
   readonly #limits: RequestLimits | undefined;
   #work: SlicedWork | undefined;
   #budget: RequestBudget | undefined;
+  /** How often {@link stay} is in force. */
+  #stays = 0;
+  #isAnswered = false;
 
   /** @param limits resource limits of the request; absent: the default */
   constructor(
@@ -73,11 +76,17 @@ export class QueryScope implements QueryContext, SliceOwner {
 
   stay(): () => void {
     const actor = this.#actor;
+    // A stream is read after the query was answered.
+    this.#budget?.reopen();
     actor.reads += 1;
+    this.#stays += 1;
     let isStaying = true;
     return () => {
-      if (isStaying) actor.reads -= 1;
+      if (!isStaying) return;
       isStaying = false;
+      actor.reads -= 1;
+      this.#stays -= 1;
+      this.#giveBack();
     };
   }
 
@@ -105,9 +114,14 @@ export class QueryScope implements QueryContext, SliceOwner {
     return sliceKeyOf(this.caller);
   }
 
-  /** Gives back the memory that the query has counted. To be called when it is answered. */
+  /** To be called when the query is answered: gives back the memory that it has counted, a stream when it ends. */
   end(): void {
-    this.#budget?.close();
+    this.#isAnswered = true;
+    this.#giveBack();
+  }
+
+  #giveBack(): void {
+    if (this.#isAnswered && this.#stays === 0) this.#budget?.close();
   }
 
   requireWaiting(): void {

@@ -52,6 +52,14 @@ describe('RequestBudget', () => {
     first.close();
     expect(pool.bytes).toBe(150);
     second.close();
+    second.close();
+    expect(pool.bytes).toBe(0);
+    // An answer that waits, and is read then.
+    second.reopen();
+    second.reopen();
+    expect(pool.bytes).toBe(150);
+    second.keep(50);
+    second.close();
     expect(pool.bytes).toBe(0);
   });
 });

@@ -119,4 +119,20 @@ describe('RESOLVE', () => {
       expect.stringContaining('Type mismatch: expected JSONB, got PATH'),
     ]);
   });
+
+  it('puts at most 4 MiB of nodes into one value, and tells nothing of nodes that may not be read', async () => {
+    const text = 'x'.repeat(600_000);
+    await garden.g.add('/', 'large', { title: 'Large', text }, 'svc:Page', { id: 'large' });
+    const value = (count: number): object => ({
+      all: Array.from({ length: count }, () => reference('large')),
+    });
+    const count = async (how: object, request: SqlRequest = {}): Promise<unknown> => {
+      const sql = "SELECT JSON_ARRAY_LENGTH(RESOLVE($1::jsonb)->'all') AS n";
+      const { json, status } = await garden.ask(sql, { ...request, params: [how] });
+      return [status, json.code ?? json.rows];
+    };
+    expect(await count(value(6))).toEqual([200, [{ n: 6 }]]);
+    expect(await count(value(7))).toEqual([413, 'REQUEST_TOO_EXPENSIVE']);
+    expect(await count(value(7), { token: kim })).toEqual([200, [{ n: 7 }]]);
+  });
 });

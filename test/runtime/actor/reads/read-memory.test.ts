@@ -12,9 +12,28 @@ interface Keep {
   /** Holds up the answer; absent: it is answered at once. */
   readonly until?: Promise<unknown>;
   readonly fails?: boolean;
+  /** Whether the answer is a stream, which keeps the memory while it is read. */
+  readonly isStream?: boolean;
 }
 
-function keep({ bytes, fails, until }: Keep, context: QueryContext): unknown {
+async function* stream(bytes: number, context: QueryContext): AsyncGenerator<string> {
+  const leave = context.stay();
+  try {
+    context.budget.keep(bytes);
+    yield 'one';
+    yield 'two';
+  } finally {
+    leave();
+  }
+}
+
+function keep({ bytes, fails, isStream, until }: Keep, context: QueryContext): unknown {
+  if (isStream === true) {
+    // What was tried at once is given up.
+    context.budget.keep(bytes);
+    context.budget.free(bytes);
+    return { chunks: stream(bytes, context) };
+  }
   context.budget.keep(bytes);
   const end = (): string => {
     if (fails === true) throw new ServiceError('VALIDATION_FAILED');
@@ -68,5 +87,24 @@ it('reads that hold memory share what there is, and give it back when they are a
     expect(ask({ bytes: 6 * MEBIBYTE })).toBe('kept');
     expect(() => ask({ bytes: 6 * MEBIBYTE, fails: true })).toThrow();
   }
+  expect(pool.bytes).toBe(0);
+});
+
+it('streams hold memory from when they are first read until they end or are left', async () => {
+  const open = (): AsyncGenerator<string> =>
+    (ask({ bytes: 6 * MEBIBYTE, isStream: true }) as { chunks: AsyncGenerator<string> }).chunks;
+  const [whole, left, unread] = [open(), open(), open()];
+  expect(pool.bytes).toBe(0);
+  expect(await whole.next()).toMatchObject({ value: 'one' });
+  expect(pool.bytes).toBe(6 * MEBIBYTE);
+  await expect(left.next()).rejects.toMatchObject({ code: 'OVERLOADED' });
+  expect(pool.bytes).toBe(6 * MEBIBYTE);
+  for await (const _ of whole);
+  expect(pool.bytes).toBe(0);
+  const later = open();
+  await later.next();
+  expect(pool.bytes).toBe(6 * MEBIBYTE);
+  await later.return(undefined);
+  await unread.return(undefined);
   expect(pool.bytes).toBe(0);
 });

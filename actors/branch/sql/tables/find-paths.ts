@@ -469,8 +469,15 @@ function partsOf(sources: readonly ScanSource[]): RowSource {
   return { kind: 'scans', parts: sources.map((source) => ({ source, reverse: false })) };
 }
 
+/**
+ * Longest text that may be an id, a path or the name of a type, in UTF-16 units. Longer ones find nothing, and are left out
+ * before they meet in a set: V8 hashes a text of more than 16,383 by its length alone.
+ */
+const NAME_LENGTH_MAX = 16_383;
+
 function distinctTexts(values: readonly SqlValue[]): readonly string[] {
-  return [...new Set(values.filter((value) => typeof value === 'string'))];
+  const texts = values.filter((value) => typeof value === 'string' && value.length <= NAME_LENGTH_MAX);
+  return [...new Set(texts as readonly string[])];
 }
 
 /** Whether a text may be a place among children, or in a tree: only such a text may become part of keys. */

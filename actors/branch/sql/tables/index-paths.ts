@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
 import { canonicalJson, type JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Comparison } from '#runtime/index/key-range.ts';
@@ -237,7 +238,7 @@ export class IndexPaths {
       values.push(...only.values);
     }
     // A node must not be found twice.
-    const distinct = new Map(values.map((value) => [canonicalJson(value), value]));
+    const distinct = new Map(values.map((value) => [shortKey(canonicalJson(value)), value]));
     return { values: [...distinct.values()], conditions: known.conditions };
   }
 
@@ -393,4 +394,11 @@ function typeOf({
     if (isType && typeof name === 'string' && isNodeTypeName(name)) return { name, condition };
   }
   return undefined;
+}
+
+/** UTF-16 units of a text above which its digest takes its place in a map: V8 hashes long texts by their length alone. */
+const KEY_LENGTH_MAX = 4_096;
+
+function shortKey(text: string): string {
+  return text.length <= KEY_LENGTH_MAX ? text : `d${hash('sha256', text, 'base64')}`;
 }

@@ -1,6 +1,7 @@
+import { isLargeJson } from '#runtime/base/text/sliced-json.ts';
 import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
-import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
+import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { Execution } from '../../execution.ts';
 import { keyWork } from '../../expressions/key-work.ts';
 import type { RowExpression } from '../row-expression.ts';
@@ -51,6 +52,7 @@ export class LookupJoinOperator extends HashJoinOperator {
     for (const row of this.kept.rows) {
       const value = key(row);
       if (value !== null) {
+        if (isLong(value)) return undefined;
         this.execution.spendOnCall(NEW_KEY_WORK + keyWork(value));
         this.#add(values, keyOf([value]), value);
         if (values.size > most) return undefined;
@@ -69,4 +71,12 @@ export class LookupJoinOperator extends HashJoinOperator {
     this.#bytes += bytes;
     values.set(key, value);
   }
+}
+
+/** UTF-16 units, or about as many of JSON, above which a key is too long to be looked up: so long ones are found by a scan. */
+const KEY_LENGTH_MAX = 4_096;
+
+function isLong(value: SqlValue): boolean {
+  if (typeof value === 'string') return value.length > KEY_LENGTH_MAX;
+  return value instanceof Jsonb && isLargeJson(value.value, KEY_LENGTH_MAX);
 }

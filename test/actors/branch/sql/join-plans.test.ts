@@ -64,6 +64,17 @@ describe('the plan of a join', () => {
     rowsOf(sql.replace("'/n4'", "'/n4' OR x.depth > 0"));
   });
 
+  test('scans for keys that are so long that a table of them would take long to make', () => {
+    for (const [length, shown] of [
+      [4_096, 'lookups=2 scans=0'],
+      [4_097, 'lookups=0 scans=1'],
+    ] as const) {
+      const sql = `SELECT m.id FROM many m JOIN (VALUES (REPEAT('x', ${length})), ('n0')) v (k) ON m.id = v.k`;
+      expect(forcedPlan(branch, sql, { plans: 'lookup' }).join('\n')).toContain(shown);
+      rowsOf(sql);
+    }
+  });
+
   test('merges sides that come in the order of the key anyway', () => {
     const sql = 'SELECT a.id, b.id FROM many a FULL JOIN middle b ON a.id = b.id';
     expect(forcedPlan(branch, sql, { plans: 'merge' })[0]).toContain(

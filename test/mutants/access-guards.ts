@@ -111,8 +111,8 @@ export const accessGuards: readonly GuardMutant[] = [
   {
     guard: 'a scan pauses when its filters take much work',
     file: 'runtime/scan/scan-nodes.ts',
-    from: ' && (budget === undefined || budget.work - workBefore < SLICE_WORK)',
-    to: '',
+    from: 'return budget === undefined || budget.work - workBefore < SLICE_WORK;',
+    to: 'return undefined;',
     tests: ['test/runtime/scan/scan.test.ts'],
   },
   {

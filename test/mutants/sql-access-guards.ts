@@ -186,8 +186,8 @@ export const sqlAccessGuards: readonly GuardMutant[] = [
   {
     guard: 'a node that may not be read is in the place of no reference',
     file: 'actors/branch/sql/reference-resolver.ts',
-    from: 'record === undefined || !this.#access.mayRead(workspace, record)',
-    to: 'record === undefined',
+    from: 'record !== undefined && this.#access.mayRead(workspace, record)',
+    to: 'record !== undefined',
     tests: ['test/protocols/rest/sql/resolve.test.ts'],
   },
   {

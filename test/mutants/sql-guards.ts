@@ -7,6 +7,9 @@ const statementTests = ['test/protocols/rest/sql/statements.test.ts'];
 const runTests = ['test/actors/branch/sql/run-sql.test.ts'];
 const rowTests = ['test/actors/branch/sql/row-text.test.ts'];
 const inPlaceTests = ['test/actors/branch/sql/rows-in-place.test.ts'];
+const resolveTests = ['test/protocols/rest/sql/resolve.test.ts'];
+const pointTests = ['test/actors/branch/sql/points/point-read.test.ts'];
+const poolTests = ['test/runtime/actor/reads/read-memory.test.ts'];
 const hiddenTests = ['test/actors/branch/sql/hidden-rows.test.ts'];
 const schemaTests = ['test/actors/branch/sql/row-columns.test.ts'];
 const branchTests = ['test/actors/branch/sql/open-branches.test.ts'];
@@ -22,6 +25,72 @@ const functionTests = ['test/runtime/sql-values/functions/functions.test.ts'];
 export const sqlGuards: readonly GuardMutant[] = [
   ...sqlJoinGuards,
   ...sqlKeptGuards,
+  {
+    guard: 'a number that is read from stored bytes is not that of a hidden property',
+    file: 'actors/branch/sql/tables/stored-values.ts',
+    from: 'this.#shown.has(name) ? this.#view.propertyNumber(wanted)',
+    to: 'true ? this.#view.propertyNumber(wanted)',
+    tests: resolveTests,
+    only: 'numbers that are read from stored bytes',
+  },
+  {
+    guard: 'RESOLVE decodes few bytes',
+    file: 'actors/branch/sql/reference-resolver.ts',
+    from: 'left.bytes -= bytes;',
+    to: '',
+    tests: resolveTests,
+    only: 'puts at most',
+  },
+  {
+    guard: 'a node that is hidden in its locale is not found by its path',
+    file: 'actors/branch/sql/points/point-read.ts',
+    from: 'record.hasTranslations && isHidden(record, locale.chain)',
+    to: 'record.hasTranslations && false',
+    tests: pointTests,
+  },
+  {
+    guard: 'a property that a parameter names is not a property of a kept plan',
+    file: 'actors/branch/sql/points/point-plan.ts',
+    from: 'return isOpen ? undefined : propertyOf(expression, relation);',
+    to: 'return propertyOf(expression, relation);',
+    tests: pointTests,
+  },
+  {
+    guard: 'rows in place are those of one locale',
+    file: 'actors/branch/sql/tables/node-scan.ts',
+    from: 'only === undefined || second !== undefined',
+    to: 'only === undefined',
+    tests: inPlaceTests,
+  },
+  {
+    guard: 'reads hold no more memory together than the pool has',
+    file: 'runtime/budget/memory-pool.ts',
+    from: 'if (this.#bytes + bytes > this.#bytesMax)',
+    to: 'if (false)',
+    tests: poolTests,
+  },
+  {
+    guard: 'a stream counts in the pool while it is read',
+    file: 'runtime/actor/reads/query-scope.ts',
+    from: 'if (this.#isAnswered && this.#stays === 0)',
+    to: 'if (this.#isAnswered)',
+    tests: poolTests,
+  },
+  {
+    guard: 'a stream that is read after the answer counts in the pool again',
+    file: 'runtime/actor/reads/query-scope.ts',
+    from: 'this.#budget?.reopen();',
+    to: '',
+    tests: poolTests,
+  },
+  {
+    guard: 'long keys of a join are not looked up',
+    file: 'runtime/sql-exec/operators/joins/lookup-join-operator.ts',
+    from: 'if (isLong(value)) return undefined;',
+    to: '',
+    tests: ['test/actors/branch/sql/join-plans.test.ts'],
+    only: 'scans for keys that are so long',
+  },
   {
     guard: 'only the engine is lent a branch',
     file: 'actors/branch/branch-actor.ts',

@@ -90,6 +90,9 @@ describe('rows that are made where nodes are stored', () => {
       const { rows } = tables.read({ wanted: [wanted('name')], plan: { locales: ['de'] } });
       expect(rows).toEqual([['a'], ['c'], ['d'], ['e']]);
       expect(tables.read({ wanted: [], plan: { locales: ['de'] } }).rows).toHaveLength(4);
+      const both = { locales: ['en', 'de'] };
+      expect(tables.read({ wanted: [], plan: both }).rows).toHaveLength(names.length + 4);
+      expect(tables.read({ wanted: [title], plan: both }).rows).toContainEqual(['Titel d']);
     });
   });
 

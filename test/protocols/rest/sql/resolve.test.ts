@@ -136,3 +136,12 @@ describe('RESOLVE', () => {
     expect(await count(value(7), { token: kim })).toEqual([200, [{ n: 7 }]]);
   });
 });
+
+it('numbers that are read from stored bytes are not those of hidden properties', async () => {
+  const sum = "SELECT SUM(CAST(properties->>'area' AS INT)) AS s FROM 'g'";
+  const found = "SELECT id FROM 'g' WHERE (properties->>'area')::INT > 10";
+  expect((await garden.run(sum)).rows).not.toEqual([{ s: null }]);
+  expect((await garden.run(found)).rows).toContainEqual({ id: 'b1' });
+  expect((await garden.run(sum, { token: kim })).rows).toEqual([{ s: null }]);
+  expect((await garden.run(found, { token: kim })).rows).toEqual([]);
+});

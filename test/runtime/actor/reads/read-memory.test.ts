@@ -19,7 +19,10 @@ interface Keep {
 async function* stream(bytes: number, context: QueryContext): AsyncGenerator<string> {
   const leave = context.stay();
   try {
+    // A snapshot that is let go in between.
+    const letGo = context.stay();
     context.budget.keep(bytes);
+    letGo();
     yield 'one';
     yield 'two';
   } finally {

@@ -58,6 +58,13 @@ beforeAll(async () => {
       locale,
       translations: { '/title': title, '/secret': `${locale} secret` },
     });
+  await branch.command({
+    type: 'ChangeLocale',
+    workspace,
+    place: { path: '/a/b' },
+    locale: 'de',
+    change: 'hide',
+  });
   const { revision } = await branch.command({
     type: 'AddRelation',
     workspace,
@@ -163,6 +170,16 @@ describe('a query for one node', () => {
     expect(await rowOf('hidden', administrator)).toHaveLength(1);
     for (const [name, caller] of Object.entries(callers))
       if (name !== 'administrator') expect([name, await rowOf('hidden', caller)]).toEqual([name, []]);
+    const germanOf = async (path: string): Promise<string> =>
+      await answerTo(`SELECT id FROM ${WORKSPACE} WHERE path = $1 AND locale = 'de'`, [path], administrator);
+    expect(await germanOf('/a/b')).toContain('"rows":[]');
+    expect(await germanOf('/a')).toContain('"rows":[{"id":"a"}]');
+    const named = `SELECT properties->>$1 AS v FROM ${WORKSPACE} WHERE path = $2`;
+    for (const [name, shown] of [
+      ['title', '"v":"A"'],
+      ['none', '"v":null'],
+    ] as const)
+      expect(await answerTo(named, [name, '/a'], administrator)).toContain(shown);
     const hiding = callers['a caller with hidden properties'] as Caller;
     expect(JSON.stringify(await rowOf('a', hiding))).not.toContain('secret');
   });

@@ -24,7 +24,7 @@ const workspace = 'content';
 const source = { kind: 'nodes', workspace } as const;
 const scope = wholeScope;
 /** More than one slice has, so that a scan rests in between. */
-const NODES = 300;
+const NODES = 1_200;
 
 describe('a scan of all nodes whose snapshot is left', () => {
   let folder: string;
@@ -61,8 +61,8 @@ describe('a scan of all nodes whose snapshot is left', () => {
   });
 
   it.each([
-    [128, idOf(127)],
-    [200, idOf(199)],
+    [512, idOf(511)],
+    [800, idOf(799)],
   ])('says where it goes on, also where its places are used up at a pause: %i', (placesMax, last) => {
     const head = tree.commit((writer) => {
       for (let number = 0; number < NODES; number += 1) add(writer, idOf(number));
@@ -86,7 +86,7 @@ describe('a scan of all nodes whose snapshot is left', () => {
     expect(step.value).toBe(last);
   });
 
-  it.each([250, 10])('shows a node that is removed then, where node %i had changed before', (before) => {
+  it.each([1_000, 10])('shows a node that is removed then, where node %i had changed before', (before) => {
     const at = tree.commit((writer) => {
       for (let number = 0; number < NODES; number += 1) add(writer, idOf(number));
     });
@@ -98,7 +98,7 @@ describe('a scan of all nodes whose snapshot is left', () => {
       if (row !== undefined) found.push(row.id);
       else if (!isLeft && found.length > 100) {
         isLeft = true;
-        tree.commit((writer) => writer.remove(workspace, nodeAt(idOf(250))));
+        tree.commit((writer) => writer.remove(workspace, nodeAt(idOf(1_000))));
         reader.leave(tree.reader, changed);
       }
     }

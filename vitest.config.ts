@@ -22,6 +22,8 @@ const shared = {
   // For what hangs: a test of seconds takes ten times as long on a machine that does much else.
   testTimeout: 120_000,
   hookTimeout: 120_000,
+  // The default of one second is short for a process that starts beside three other files.
+  expect: { poll: { timeout: 20_000 } },
   // A process for each file costs a quarter of the processor's time: they load the same code. Crash loops keep theirs.
   isolate: false,
   // CommonJS packages are imported as Node does it, or a test would run other code than the product.

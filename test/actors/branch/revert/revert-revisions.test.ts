@@ -121,10 +121,10 @@ describe('reverting a revision', () => {
   it('takes message and actor of the caller', async () => {
     const result = await revert(
       { revisions: [await update('/b', 'x')] },
-      { commit: { message: 'no', actor: 'ada' } },
+      { commit: { message: 'no', actor: 'grace' } },
     );
     const record = await family.query(branch, { type: 'ReadRevision', revision: parseRevision(result.head) });
-    expect(record).toMatchObject({ message: 'no', actor: 'ada', author: 'admin' });
+    expect(record).toMatchObject({ message: 'no', actor: 'grace', author: 'system' });
   });
 
   it('undoes a creation, and the creation again when the revert is reverted', async () => {

@@ -28,6 +28,7 @@ const lastRevision = {
   branch: 'main',
   timestamp: '2027-03-14T15:09:26.000Z',
   actor: 'ada',
+  author: 'admin',
   message: 'No autumn issue',
   is_system: false,
   changed_nodes: [

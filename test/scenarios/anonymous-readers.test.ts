@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ContentClient, expectStatus, type Space } from '#test/support/content-client.ts';
 import { startServer, type TestServer } from '#test/support/server.ts';
 
@@ -49,9 +49,9 @@ describe('a request without a token', () => {
     const configuration = '/api/tenants/default/auth/config';
     expect(await read()).toBe(404);
     expectStatus(await server.admin('PUT', configuration, { anonymous_enabled: true }), 200);
-    await vi.waitFor(async () => expect(await read()).toBe(200));
+    await expect.poll(read).toBe(200);
     expectStatus(await server.admin('PUT', configuration, { anonymous_enabled: false }), 200);
-    await vi.waitFor(async () => expect(await read()).toBe(404));
+    await expect.poll(read).toBe(404);
   });
 });
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from 'lmdb';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Write } from '#runtime/log/log-entry.ts';
 import { LmdbShard } from '#runtime/shard/lmdb-shard.ts';
 import type { ShardPosition } from '#runtime/shard/shard.ts';
@@ -87,7 +87,7 @@ describe('the thread that writes a shard', () => {
     ['a claim of a copy', () => shard.claim({ directory: 'd', actor: 'a', created: 1 })],
   ])('has let go of its file before %s settles', async (_, work) => {
     const settled = work().then(() => thread.events.push('settled'));
-    await vi.waitFor(() => expect(thread.events).toEqual(['committed']));
+    await expect.poll(() => thread.events).toEqual(['committed']);
     // Any number of turns.
     for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
     expect(thread.events).toEqual(['committed']);
@@ -99,7 +99,7 @@ describe('the thread that writes a shard', () => {
   it('has let go of its file before that is closed', async () => {
     void shard.apply([write], at);
     const closed = shard.close();
-    await vi.waitFor(() => expect(thread.events).toEqual(['committed']));
+    await expect.poll(() => thread.events).toEqual(['committed']);
     for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate);
     thread.letGo();
     await closed;

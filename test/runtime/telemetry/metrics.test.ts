@@ -202,7 +202,7 @@ describe('EventLoopLag', () => {
       // The sample that was due meanwhile is taken first.
       await sleep(systemClock, 1);
       expect(overOf(await samplesOf(metrics), '0.1')).toBeGreaterThan(0);
-    });
+    }, 20_000);
     const before = await samplesOf(metrics);
     lag.stop();
     await sleep(systemClock, 50);

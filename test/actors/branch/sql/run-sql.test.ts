@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BranchQuery, TextStream } from '#actors/branch/messages.ts';
 import { systemClock } from '#runtime/base/time/clock.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
@@ -129,7 +129,7 @@ describe('the answer to statements', () => {
     await chunks.next();
     expect(await branch.openReaders()).not.toEqual([]);
     await end(chunks);
-    await vi.waitFor(async () => expect(await branch.openReaders()).toEqual([]));
+    await expect.poll(() => branch.openReaders()).toEqual([]);
   });
 });
 
@@ -146,14 +146,14 @@ describe('a long statement', () => {
     const first = answer.chunks[Symbol.asyncIterator]().next();
     setImmediate(() => leaving.abort());
     await expect(first).rejects.toMatchObject({ code: 'REQUEST_CANCELLED' });
-    await vi.waitFor(async () => expect(await branch.openReaders()).toEqual([]));
+    await expect.poll(() => branch.openReaders()).toEqual([]);
   });
 
   it('stops when its time is over [SQL-060]', async () => {
     const deadlineMs = systemClock.monotonicMs() + 50;
     const asking = branch.query(sqlOf(endless), { ...administrator, deadlineMs });
     await expect(asking).rejects.toMatchObject({ code: 'DEADLINE_EXCEEDED' });
-    await vi.waitFor(async () => expect(await branch.openReaders()).toEqual([]));
+    await expect.poll(() => branch.openReaders()).toEqual([]);
   });
 
   it('counts every property that it looks for', async () => {

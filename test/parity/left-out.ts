@@ -127,6 +127,7 @@ export const leftOut: readonly LeftOut[] = [
   { file: 'test/scenarios/branch-crash.slow.test.ts', reason: 'stops the one process at crash points' },
   { file: 'test/scenarios/index-build-crash.slow.test.ts', reason: 'kills the one process at crash points' },
   { file: 'test/scenarios/jobs-crash.slow.test.ts', reason: 'kills the one process at crash points' },
+  { file: 'test/scenarios/bulk-crash.slow.test.ts', reason: 'kills the one process at crash points' },
   { file: 'test/scenarios/merge-crash.slow.test.ts', reason: 'stops the one process at crash points' },
   { file: 'test/scenarios/provisioning-crash.slow.test.ts', reason: 'stops the one process at crash points' },
   { file: 'test/scenarios/cluster-status.test.ts', reason: 'says what an embedded member tells of itself' },

@@ -10,10 +10,10 @@ import {
 } from '#runtime/content/values/json-value.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { Moment } from '#runtime/scan/moment.ts';
-import { LargeValue } from '#runtime/shard/large-value.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { NodeAccess } from '../reads/node-access.ts';
 import type { BranchTables } from './branch-tables.ts';
+import { recordAtOnce } from './record-at-once.ts';
 
 /** Deepest level of references that are followed. */
 const DEPTH_MAX = 10;
@@ -33,9 +33,8 @@ const BYTES_MAX = 4 * 1024 * 1024;
 /** Estimated nanoseconds to find a node, to ask about it and to decode it, besides its bytes. */
 const NODE_WORK = 40_000;
 
-/** Estimated nanoseconds to decode a byte of a node, and to read one of a large node. */
+/** Estimated nanoseconds to decode a byte of a node. */
 const BYTE_WORK = 6;
-const READ_BYTE_WORK = 2;
 
 /** What is left of one call. */
 interface Following {
@@ -141,18 +140,10 @@ export class ReferenceResolver {
     const key = `${workspace}\0${id}`;
     // A large node is read once, however often a value refers to it.
     if (!left.known.has(key)) {
-      const record = this.#recordOf(workspace, id);
+      const record = recordAtOnce(this.#tables, this.#moment, workspace, id);
       const isReadable = record !== undefined && this.#access.mayRead(workspace, record);
       left.known.set(key, isReadable ? record : undefined);
     }
     return left.known.get(key);
-  }
-
-  #recordOf(workspace: string, id: string): NodeRecord | undefined {
-    const { tree } = this.#moment;
-    const found = tree.quickById(workspace, id);
-    if (!(found instanceof LargeValue)) return found;
-    this.#tables.context.budget.spend(found.length * READ_BYTE_WORK);
-    return atOnce(tree.byIdInSteps(workspace, id));
   }
 }

@@ -1,23 +1,19 @@
 import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import { operations } from '#runtime/access/policy.ts';
-import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { isWorkspaceName } from '#runtime/content/names.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { Moment } from '#runtime/scan/moment.ts';
-import { LargeValue } from '#runtime/shard/large-value.ts';
 import type { StatementCaller } from '#runtime/sql-plan/ports.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { ACCESS_WORKSPACE } from '../access/user-places.ts';
 import { NodeAccess } from '../reads/node-access.ts';
+import { recordAtOnce } from './record-at-once.ts';
 import { ReferenceResolver } from './reference-resolver.ts';
 import type { BranchTables } from './branch-tables.ts';
 
 /** What a text has that calls the function for the node of the caller. It may also be part of something else. */
 const namesNode = /SVC_CURRENT_USER/i;
-
-/** Estimated nanoseconds to read a byte of a large node. */
-const LARGE_BYTE_WORK = 2;
 
 /**
  * The caller of statements, for the functions about it.
@@ -104,13 +100,7 @@ class PermissionProbe {
   }
 
   #at(workspace: string, path: string): NodeRecord | undefined {
-    const { tree } = this.#moment;
-    const id = path === '/' ? undefined : tree.idAt(workspace, path);
-    if (id === undefined) return undefined;
-    const found = tree.quickById(workspace, id);
-    if (!(found instanceof LargeValue)) return found;
-    // A function does not pause, so what it reads counts as the work of its row.
-    this.#tables.context.budget.spend(found.length * LARGE_BYTE_WORK);
-    return atOnce(tree.byIdInSteps(workspace, id));
+    const id = path === '/' ? undefined : this.#moment.tree.idAt(workspace, path);
+    return id === undefined ? undefined : recordAtOnce(this.#tables, this.#moment, workspace, id);
   }
 }

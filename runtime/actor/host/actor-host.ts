@@ -31,7 +31,7 @@ import { type DirectoryKey, HostStorage } from './host-storage.ts';
 import { type Closable, OpenRoom, type RoomSharer } from './open-room.ts';
 import { ShardWatch } from './shard-watch.ts';
 import { requirePrecondition } from '../precondition.ts';
-import { QueryScope } from '../reads/query-scope.ts';
+import { answerQuery, QueryScope } from '../reads/query-scope.ts';
 import { READS_MS_MAX, readsEnded } from '../reads/reads-ended.ts';
 import type { ActorId, ActorLifecycle, Delivery, ReplicaSource, Router } from '../ports.ts';
 import { type StoppedActor, stoppedActor } from '../damage/stopped-actors.ts';
@@ -479,23 +479,12 @@ export class ActorHost implements Router, ActorLifecycle, ActorCopies, ReplicaSo
     const open = this.#actor(actor);
     const { clock, limits, slices } = this.#environment;
     const scope = new QueryScope(open, caller, clock, slices, limits.commit.request);
-    try {
-      const answer = open.behaviour.query(query as never, scope);
-      if (!(answer instanceof Promise)) {
-        scope.end();
-        return answer;
-      }
-      open.reads += 1;
-      return answer
-        .catch((error: unknown) => this.#refuse(actor, error))
-        .finally(() => {
-          open.reads -= 1;
-          scope.end();
-        });
-    } catch (error) {
-      scope.end();
-      return this.#refuse(actor, error);
-    }
+    return answerQuery(
+      open,
+      scope,
+      () => open.behaviour.query(query as never, scope),
+      (error) => this.#refuse(actor, error),
+    );
   }
 
   /** Reports stored bytes that do not verify. The lost end of a log is reported elsewhere. @throws the error */

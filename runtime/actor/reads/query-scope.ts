@@ -134,3 +134,33 @@ export class QueryScope implements QueryContext, SliceOwner {
     return this.#work;
   }
 }
+
+/**
+ * Answers a query: counts it among the reads of its actor while it runs, and gives back its memory when it is answered.
+ *
+ * @param ask runs the query
+ * @param refuse reports an error and throws it
+ */
+export function answerQuery(
+  actor: Pick<QueriedActor, 'reads'>,
+  scope: QueryScope,
+  ask: () => unknown,
+  refuse: (error: unknown) => never,
+): unknown {
+  let answer: unknown;
+  try {
+    answer = ask();
+  } catch (error) {
+    scope.end();
+    return refuse(error);
+  }
+  if (!(answer instanceof Promise)) {
+    scope.end();
+    return answer;
+  }
+  actor.reads += 1;
+  return answer.catch(refuse).finally(() => {
+    actor.reads -= 1;
+    scope.end();
+  });
+}

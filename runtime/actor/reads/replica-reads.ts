@@ -8,7 +8,7 @@ import type { Revision } from '#runtime/content/revision.ts';
 import { isDamage, ServiceError } from '#runtime/errors/service-error.ts';
 import { engineCaller } from '../engine-caller.ts';
 import type { ActorId, ReplicaSource } from '../ports.ts';
-import { type QueriedActor, QueryScope } from './query-scope.ts';
+import { answerQuery, type QueriedActor, QueryScope } from './query-scope.ts';
 import { READS_MS_MAX, readsEnded } from './reads-ended.ts';
 
 /** Maximum number of actors whose behaviours are kept with their decoded state. */
@@ -56,28 +56,16 @@ export class ReplicaReads implements ReplicaSource {
   }
 
   query(actor: ActorId, query: unknown, caller: Caller): unknown {
-    let scope: QueryScope | undefined;
+    const refuse = (error: unknown): never => this.#refuse(error);
+    let kept: KeptActor;
     try {
-      const kept = this.#actor(actor);
-      const { clock, slices, request } = this.#environment;
-      const asked = new QueryScope(kept, caller, clock, slices, request);
-      scope = asked;
-      const answer = kept.behaviour.query(query as never, asked);
-      if (!(answer instanceof Promise)) {
-        asked.end();
-        return answer;
-      }
-      kept.reads += 1;
-      return answer
-        .catch((error: unknown) => this.#refuse(error))
-        .finally(() => {
-          kept.reads -= 1;
-          asked.end();
-        });
+      kept = this.#actor(actor);
     } catch (error) {
-      scope?.end();
-      return this.#refuse(error);
+      return refuse(error);
     }
+    const { clock, slices, request } = this.#environment;
+    const scope = new QueryScope(kept, caller, clock, slices, request);
+    return answerQuery(kept, scope, () => kept.behaviour.query(query as never, scope), refuse);
   }
 
   /** @throws the error */

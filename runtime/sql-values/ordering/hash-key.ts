@@ -45,7 +45,12 @@ function part(value: SqlValue, keyOf: (value: SqlValue) => HashKey): string {
  * UTF-16 units of a key above which its digest takes its place: V8 hashes a text of more than 16,383 by its length alone, so
  * that all such texts of one length would meet in one place of a map. Digests of it also take less memory.
  */
-const KEY_LENGTH_MAX = 4_096;
+export const KEY_LENGTH_MAX = 4_096;
+
+/** A key of a map or set for a text, or the text itself where it is short. Texts of one kind are told apart by it. */
+export function shortKey(text: string): string {
+  return text.length <= KEY_LENGTH_MAX ? text : `d${hash('sha256', text, 'base64')}`;
+}
 
 /** The key of a row: two rows have the same key exactly when their values are equal, and NULLs count as equal. */
 export function rowKey(values: readonly SqlValue[], types: readonly SqlType[]): string {
@@ -59,6 +64,6 @@ export function rowKeyOf(types: readonly SqlType[]): (values: readonly SqlValue[
     // The hash of such a text has a secret seed in V8; those of numbers and of texts of digits could be chosen by a caller.
     let key = 'r';
     for (let index = 0; index < keys.length; index += 1) key += part(values[index]!, keys[index]!);
-    return key.length <= KEY_LENGTH_MAX ? key : `d${hash('sha256', key, 'base64')}`;
+    return shortKey(key);
   };
 }

@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
 import { canonicalJson, type JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Comparison } from '#runtime/index/key-range.ts';
@@ -7,6 +6,7 @@ import { changedFor, countPlaces, type ScanSource } from '#runtime/scan/scan.ts'
 import type { TableRead } from '#runtime/sql-exec/ports.ts';
 import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
+import { shortKey } from '#runtime/sql-values/ordering/hash-key.ts';
 import { type IndexFields, readTypeCount, wantedFields } from '#runtime/tree/index-catalog.ts';
 import { compoundColumns, type IndexColumn } from '#runtime/tree/index-name.ts';
 import { commonIndexes } from '../../query/index-source.ts';
@@ -394,11 +394,4 @@ function typeOf({
     if (isType && typeof name === 'string' && isNodeTypeName(name)) return { name, condition };
   }
   return undefined;
-}
-
-/** UTF-16 units of a text above which its digest takes its place in a map: V8 hashes long texts by their length alone. */
-const KEY_LENGTH_MAX = 4_096;
-
-function shortKey(text: string): string {
-  return text.length <= KEY_LENGTH_MAX ? text : `d${hash('sha256', text, 'base64')}`;
 }

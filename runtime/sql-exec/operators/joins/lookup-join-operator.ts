@@ -1,5 +1,5 @@
 import { isLargeJson } from '#runtime/base/text/sliced-json.ts';
-import { rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
+import { KEY_LENGTH_MAX, rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
 import type { Execution } from '../../execution.ts';
@@ -73,9 +73,7 @@ export class LookupJoinOperator extends HashJoinOperator {
   }
 }
 
-/** UTF-16 units, or about as many of JSON, above which a key is too long to be looked up: so long ones are found by a scan. */
-const KEY_LENGTH_MAX = 4_096;
-
+/** Whether a key has more UTF-16 units, or about as many of JSON, than are looked up: so long ones are found by a scan. */
 function isLong(value: SqlValue): boolean {
   if (typeof value === 'string') return value.length > KEY_LENGTH_MAX;
   return value instanceof Jsonb && isLargeJson(value.value, KEY_LENGTH_MAX);

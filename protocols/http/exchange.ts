@@ -2,7 +2,7 @@ import type { HttpRequest as UwsRequest, HttpResponse as UwsResponse } from 'uWe
 import { assert } from '#runtime/base/assert.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { ByteBudget } from './requests/byte-budget.ts';
+import type { ByteBudget } from '#runtime/budget/byte-budget.ts';
 import type { CorsGrant } from './replies/cors.ts';
 import type { InFlightShares, ShareHolder } from './in-flight-shares.ts';
 import { type Framing, framingOf } from './replies/framing.ts';

@@ -19,7 +19,7 @@ import type { Random } from '#runtime/base/random.ts';
 import { SliceScheduler } from '#runtime/base/event-loop/slice-scheduler.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { checkBodyHead, takesBody } from './requests/body-head.ts';
-import { ByteBudget } from './requests/byte-budget.ts';
+import { ByteBudget } from '#runtime/budget/byte-budget.ts';
 import { ConnectionGate, type ConnectionLimits } from './connection-gate.ts';
 import type { CorsPolicy } from './replies/cors.ts';
 import { type ExchangeContext, HttpExchange } from './exchange.ts';

@@ -1,5 +1,5 @@
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import type { MemoryPool } from './memory-pool.ts';
+import type { ByteBudget } from './byte-budget.ts';
 
 /** Limits of one request. */
 export interface RequestLimits {
@@ -9,8 +9,11 @@ export interface RequestLimits {
   readonly memoryMax: number;
   /** Bytes of stored nodes held at the same time to be compared, see {@link RequestBudget.hold}; absent: 512 MiB. */
   readonly heldMax?: number;
-  /** What all reads together may hold; absent: each has only its own limit. */
-  readonly pool?: MemoryPool;
+  /**
+   * What all reads of the process may hold together; absent: each has only its own limit. Some dozens of requests below their limits
+   * would together be more than the heap.
+   */
+  readonly pool?: ByteBudget;
 }
 
 const mebibyte = 1024 * 1024;
@@ -32,7 +35,7 @@ export const defaultRequestLimits: RequestLimits = Object.freeze({
  */
 export class RequestBudget {
   readonly #limits: RequestLimits;
-  readonly #pool: MemoryPool | undefined;
+  readonly #pool: ByteBudget | undefined;
   /** Whether the pool counts what this request holds. */
   #isShared = true;
   #work = 0;
@@ -40,7 +43,7 @@ export class RequestBudget {
   #held = 0;
 
   /** @param pool the part of all reads; whoever gives one must call {@link close} */
-  constructor(limits: RequestLimits = defaultRequestLimits, pool?: MemoryPool) {
+  constructor(limits: RequestLimits = defaultRequestLimits, pool?: ByteBudget) {
     this.#limits = limits;
     this.#pool = pool;
   }
@@ -111,7 +114,7 @@ export class RequestBudget {
    */
   keep(bytes: number): void {
     if (this.#memory + bytes <= this.#limits.memoryMax) {
-      if (this.#isShared) this.#pool?.take(bytes);
+      if (this.#isShared) this.#takeShared(bytes);
       this.#memory += bytes;
       return;
     }
@@ -122,10 +125,11 @@ export class RequestBudget {
     );
   }
 
-  /** Counts memory as released. */
+  /** Counts memory as released: at most what was counted, because a refused {@link keep} counts nothing. */
   free(bytes: number): void {
-    this.#memory -= bytes;
-    if (this.#isShared) this.#pool?.give(bytes);
+    const freed = Math.min(bytes, this.#memory);
+    this.#memory -= freed;
+    if (this.#isShared) this.#pool?.give(freed);
   }
 
   /** Gives back to the pool all that is counted, and counts there no more: the request has ended, or its answer waits. */
@@ -137,7 +141,15 @@ export class RequestBudget {
   /** Counts in the pool again: the answer is begun. @throws {ServiceError} `OVERLOADED` */
   reopen(): void {
     if (this.#isShared) return;
-    this.#pool?.take(this.#memory);
+    this.#takeShared(this.#memory);
     this.#isShared = true;
+  }
+
+  #takeShared(bytes: number): void {
+    if (this.#pool?.take(bytes) !== false) return;
+    throw new ServiceError(
+      'OVERLOADED',
+      'The requests under way use all memory that is meant for them; try again shortly.',
+    );
   }
 }

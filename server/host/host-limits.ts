@@ -3,7 +3,7 @@ import type { HostLimits } from '#runtime/actor/host/actor-host.ts';
 import { changeBytesMax } from '#runtime/base/event-loop/change-room.ts';
 import { heapShare } from '#runtime/base/process/heap-share.ts';
 import { COMMIT_BYTES_MAX } from '#runtime/commit/turn-scope.ts';
-import { MemoryPool } from '#runtime/budget/memory-pool.ts';
+import { ByteBudget } from '#runtime/budget/byte-budget.ts';
 import { HELD_BYTES_MAX, type RequestLimits } from '#runtime/budget/request-budget.ts';
 import type { Limits } from '#runtime/config/options.ts';
 
@@ -67,13 +67,13 @@ export function hostLimits(limits: Limits): HostLimits {
 }
 
 /** One for each member, whose reads of own actors and of replicas use the same memory. */
-const pools = new WeakMap<Limits, MemoryPool>();
+const pools = new WeakMap<Limits, ByteBudget>();
 
-function poolOf(limits: Limits): MemoryPool {
+function poolOf(limits: Limits): ByteBudget {
   const known = pools.get(limits);
   if (known !== undefined) return known;
   // One request alone is refused by its own limit.
-  const pool = new MemoryPool(Math.max(heapShare(READS_SHARE), limits.requestMemoryBytes));
+  const pool = new ByteBudget(Math.max(heapShare(READS_SHARE), limits.requestMemoryBytes));
   pools.set(limits, pool);
   return pool;
 }

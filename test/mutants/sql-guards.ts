@@ -64,9 +64,9 @@ export const sqlGuards: readonly GuardMutant[] = [
   },
   {
     guard: 'reads hold no more memory together than the pool has',
-    file: 'runtime/budget/memory-pool.ts',
-    from: 'if (this.#bytes + bytes > this.#bytesMax)',
-    to: 'if (false)',
+    file: 'runtime/budget/byte-budget.ts',
+    from: 'if (this.#used + bytes > this.#bytesMax) return false;',
+    to: '',
     tests: poolTests,
   },
   {

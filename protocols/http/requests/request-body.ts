@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { Clock } from '#runtime/base/time/clock.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
-import type { ByteBudget } from './byte-budget.ts';
+import type { ByteBudget } from '#runtime/budget/byte-budget.ts';
 import type { BodyPart, HttpExchange } from '../exchange.ts';
 import { type HttpLimits, VALUE_BYTES } from '../http-limits.ts';
 import { type AdmitValues, SMALL_JSON_BYTES } from './json-body.ts';

@@ -4,6 +4,7 @@ import type { RunSql } from '#actors/branch/sql-messages.ts';
 import { shownAuthConfiguration } from '#runtime/access/identity/auth-configuration.ts';
 import type { Principal } from '#runtime/access/principal.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
+import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
@@ -81,7 +82,7 @@ interface Call {
 
 function callsIn(sql: string, parameters: readonly JsonValue[]): readonly Call[] {
   const calls: Call[] = [];
-  for (const { statement, text } of parsed(sql)) {
+  for (const { statement, text } of atOnce(parseStatementsInSteps(sql))) {
     visit(statement, (node) => {
       if (node.kind === 'call' && node.name === AUTH_SETTINGS) calls.push({ name: node.name, args: [] });
       if (node.kind === 'function-table' && isAuthTable(node.name))
@@ -89,16 +90,6 @@ function callsIn(sql: string, parameters: readonly JsonValue[]): readonly Call[]
     });
   }
   return calls;
-}
-
-function parsed(
-  sql: string,
-): ReturnType<typeof parseStatementsInSteps> extends Generator<undefined, infer T> ? T : never {
-  const steps = parseStatementsInSteps(sql);
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
 }
 
 async function answerOf(asking: Asking, name: Call['name'], args: readonly JsonValue[]): Promise<JsonValue> {

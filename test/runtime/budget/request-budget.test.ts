@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryPool } from '#runtime/budget/memory-pool.ts';
+import { ByteBudget } from '#runtime/budget/byte-budget.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 
@@ -36,30 +36,30 @@ describe('RequestBudget', () => {
   });
 
   it('of all requests together holds no more than the pool, and what an ended one held is free', () => {
-    const pool = new MemoryPool(1_000);
+    const pool = new ByteBudget(1_000);
     const [first, second] = [new RequestBudget(limits, pool), new RequestBudget(limits, pool)];
     first.keep(600);
     second.keep(300);
     expect(refusalOf(() => second.keep(101))?.code).toBe('OVERLOADED');
-    expect([second.memory, pool.bytes]).toEqual([300, 900]);
+    expect([second.memory, pool.used]).toEqual([300, 900]);
     second.keep(100);
     second.free(250);
     first.close();
-    expect(pool.bytes).toBe(150);
+    expect(pool.used).toBe(150);
     // What comes late counts nowhere.
     first.free(600);
     first.keep(500);
     first.close();
-    expect(pool.bytes).toBe(150);
+    expect(pool.used).toBe(150);
     second.close();
     second.close();
-    expect(pool.bytes).toBe(0);
+    expect(pool.used).toBe(0);
     // An answer that waits, and is read then.
     second.reopen();
     second.reopen();
-    expect(pool.bytes).toBe(150);
+    expect(pool.used).toBe(150);
     second.keep(50);
     second.close();
-    expect(pool.bytes).toBe(0);
+    expect(pool.used).toBe(0);
   });
 });

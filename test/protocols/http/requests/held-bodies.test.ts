@@ -4,7 +4,7 @@ import { HttpExchange } from '#protocols/http/exchange.ts';
 import { defaultHttpLimits } from '#protocols/http/http-limits.ts';
 import { InFlight } from '#protocols/http/in-flight.ts';
 import { InFlightShares } from '#protocols/http/in-flight-shares.ts';
-import { ByteBudget } from '#protocols/http/requests/byte-budget.ts';
+import { ByteBudget } from '#runtime/budget/byte-budget.ts';
 import { ReceivingTurns } from '#protocols/http/requests/receiving-turns.ts';
 import {
   type BodyBound,

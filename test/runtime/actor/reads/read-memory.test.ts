@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { ActorKind, QueryContext } from '#runtime/commit/behaviour.ts';
-import { MemoryPool } from '#runtime/budget/memory-pool.ts';
+import { ByteBudget } from '#runtime/budget/byte-budget.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { callers, HostFixture, productKinds } from '#test/support/host-fixture.ts';
 
@@ -57,7 +57,7 @@ const keeping: ActorKind = {
 };
 
 let fixture: HostFixture;
-const pool = new MemoryPool(10 * MEBIBYTE);
+const pool = new ByteBudget(10 * MEBIBYTE);
 
 beforeEach(async () => {
   fixture = await HostFixture.open([keeping]);
@@ -81,33 +81,33 @@ it('reads that hold memory share what there is, and give it back when they are a
   const first = ask({ bytes: 6 * MEBIBYTE, until });
   const second = ask({ bytes: 4 * MEBIBYTE, until, fails: true });
   expect(() => ask({ bytes: 1 })).toThrow(expect.objectContaining({ code: 'OVERLOADED' }));
-  expect(pool.bytes).toBe(10 * MEBIBYTE);
+  expect(pool.used).toBe(10 * MEBIBYTE);
   go();
   expect(await first).toBe('kept');
   await expect(second).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  expect(pool.bytes).toBe(0);
+  expect(pool.used).toBe(0);
   for (let time = 0; time < 3; time++) {
     expect(ask({ bytes: 6 * MEBIBYTE })).toBe('kept');
     expect(() => ask({ bytes: 6 * MEBIBYTE, fails: true })).toThrow();
   }
-  expect(pool.bytes).toBe(0);
+  expect(pool.used).toBe(0);
 });
 
 it('streams hold memory from when they are first read until they end or are left', async () => {
   const open = (): AsyncGenerator<string> =>
     (ask({ bytes: 6 * MEBIBYTE, isStream: true }) as { chunks: AsyncGenerator<string> }).chunks;
   const [whole, left, unread] = [open(), open(), open()];
-  expect(pool.bytes).toBe(0);
+  expect(pool.used).toBe(0);
   expect(await whole.next()).toMatchObject({ value: 'one' });
-  expect(pool.bytes).toBe(6 * MEBIBYTE);
+  expect(pool.used).toBe(6 * MEBIBYTE);
   await expect(left.next()).rejects.toMatchObject({ code: 'OVERLOADED' });
-  expect(pool.bytes).toBe(6 * MEBIBYTE);
+  expect(pool.used).toBe(6 * MEBIBYTE);
   for await (const _ of whole);
-  expect(pool.bytes).toBe(0);
+  expect(pool.used).toBe(0);
   const later = open();
   await later.next();
-  expect(pool.bytes).toBe(6 * MEBIBYTE);
+  expect(pool.used).toBe(6 * MEBIBYTE);
   await later.return(undefined);
   await unread.return(undefined);
-  expect(pool.bytes).toBe(0);
+  expect(pool.used).toBe(0);
 });

@@ -48,7 +48,7 @@ const statements: readonly Statement[] = [
   {
     name: 'join of articles of one author with those of another in the same folder',
     ours: () =>
-      'SELECT a.path AS path, b.path AS other FROM content a JOIN content b ON b.parent_path = a.parent_path ' +
+      'SELECT a.path AS path, b.path AS other FROM content a JOIN content b ON PARENT(b.path) = PARENT(a.path) ' +
       "WHERE a.properties->>'author' = 'author-7' AND b.properties->>'author' = 'author-8' ORDER BY a.path",
     theirs: 'sql-join',
   },

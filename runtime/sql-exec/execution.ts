@@ -1,5 +1,6 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import { ComputedValues } from './computed-values.ts';
 
 /** Estimated nanoseconds of work after which a step may pause. */
 const SLICE_WORK = 1_000_000;
@@ -13,10 +14,13 @@ export const ROW_WORK_MAX = 50_000_000;
 /** One run of a statement: its budget, and when it has to pause. Every operator of the statement has the same one. */
 export class Execution {
   readonly budget: RequestBudget;
+  /** What is the same for every row. It is cleared when a statement ends. */
+  readonly computed: ComputedValues;
   #pausedAt = 0;
 
   constructor(budget: RequestBudget) {
     this.budget = budget;
+    this.computed = new ComputedValues(budget);
     this.#pausedAt = budget.work;
   }
 

@@ -1,6 +1,10 @@
 import { InvariantError, unreachable } from '#runtime/base/assert.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
-import type { BoundExpression, BoundQuantified } from '#runtime/sql-plan/bound/bound-statement.ts';
+import type {
+  BoundConstant,
+  BoundExpression,
+  BoundQuantified,
+} from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { Execution } from '../execution.ts';
 import { compileCall } from './call.ts';
 import type { Evaluate } from './evaluate.ts';
@@ -14,6 +18,7 @@ import {
   compileOr,
 } from './logic.ts';
 import { compileIn, compileLookup, compileQuantified } from './membership.ts';
+import { RowIndependence } from './row-independence.ts';
 
 /** Deepest nesting of an expression: compiling and evaluating take stack for each level. */
 const DEPTH_MAX = 2_000;
@@ -24,7 +29,8 @@ const PART_WORK = 50;
 /**
  * Compiles an expression into a closure.
  *
- * Evaluating counts the work: 50 ns for each part, and what functions estimate for their arguments.
+ * Evaluating counts the work: 50 ns for each part, and what functions estimate for their arguments. A part that is the same for
+ * every row is computed when its value is first wanted, and kept: an error in a branch that is never taken does not appear.
  *
  * @param read is asked first at every sub-expression: the closure that reads it from a row, or undefined to have it compiled.
  * Columns and subqueries must be answered by it.
@@ -35,10 +41,13 @@ export function compileExpression<R>(
   read: (expression: BoundExpression) => Evaluate<R> | undefined,
   execution: Execution,
 ): Evaluate<R> {
-  const compiler = new Compiler(read, execution);
-  const evaluate = compiler.compile(expression, 0);
-  const work = compiler.parts * PART_WORK;
-  if (work === 0) return evaluate;
+  const compiler = new Compiler(read, execution, new RowIndependence());
+  return counted(compiler.compile(expression, 0), compiler.parts, execution);
+}
+
+function counted<R>(evaluate: Evaluate<R>, parts: number, execution: Execution): Evaluate<R> {
+  if (parts === 0) return evaluate;
+  const work = parts * PART_WORK;
   return (row) => {
     execution.spend(work);
     return evaluate(row);
@@ -48,12 +57,19 @@ export function compileExpression<R>(
 class Compiler<R> {
   readonly #read: (expression: BoundExpression) => Evaluate<R> | undefined;
   readonly #execution: Execution;
+  /** Undefined within a part that is computed once as a whole. */
+  readonly #independence: RowIndependence | undefined;
   /** Parts that compute something; reading a slot or a constant is not counted. */
   parts = 0;
 
-  constructor(read: (expression: BoundExpression) => Evaluate<R> | undefined, execution: Execution) {
+  constructor(
+    read: (expression: BoundExpression) => Evaluate<R> | undefined,
+    execution: Execution,
+    independence: RowIndependence | undefined,
+  ) {
     this.#read = read;
     this.#execution = execution;
+    this.#independence = independence;
   }
 
   compile(expression: BoundExpression, depth: number): Evaluate<R> {
@@ -64,6 +80,25 @@ class Compiler<R> {
       const { value } = expression;
       return () => value;
     }
+    const isOnce = this.#independence?.of(expression) ?? false;
+    return isOnce ? this.#once(expression, depth) : this.#computed(expression, depth);
+  }
+
+  /** A part that is the same for every row. Its work is counted when it is computed, and not for each row. */
+  #once(expression: BoundExpression, depth: number): Evaluate<R> {
+    const whole = new Compiler(this.#read, this.#execution, undefined);
+    const compute = counted(whole.compile(expression, depth), whole.parts, this.#execution);
+    const { computed } = this.#execution;
+    return (row) => {
+      const known = computed.get(expression);
+      if (known !== undefined) return known;
+      const value = compute(row);
+      computed.keep(expression, value);
+      return value;
+    };
+  }
+
+  #computed(expression: Exclude<BoundExpression, BoundConstant>, depth: number): Evaluate<R> {
     this.parts += 1;
     const compile = (part: BoundExpression): Evaluate<R> => this.compile(part, depth + 1);
     switch (expression.kind) {

@@ -104,6 +104,7 @@ export class LoweredStatement implements LoweringContext {
   close(): void {
     this.subqueries.close();
     for (const { run } of this.#kept.values()) run.close();
+    this.execution.computed.clear();
   }
 
   *#keep(table: number, { query, step, isDistinct }: BoundCommonTable): Generator<undefined, KeptTable> {

@@ -454,3 +454,12 @@ test('a statement that is nested too deeply is an error of the caller', () => {
     expect.objectContaining({ code: 'VALIDATION_FAILED' }),
   );
 });
+
+test('a call that names no column is made once for a statement, and its memory freed', () => {
+  const run = new SqlInMemory({ workspaces: garden });
+  const sql = "SELECT id FROM many WHERE name = REPEAT('n', 100000) OR (version < 0 AND 1 / 0 = 1)";
+  expect(run.rows(sql)).toEqual([]);
+  // The text for each of the 5,000 rows would be seconds of work.
+  expect(run.execution.budget.work).toBeLessThan(100_000_000);
+  expect(run.execution.budget.memory).toBe(0);
+});

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { defaultRequestLimits, RequestBudget } from '#runtime/budget/request-budget.ts';
+import { COMPUTED_BYTES_MAX } from '#runtime/sql-exec/computed-values.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
 import { compileExpression } from '#runtime/sql-exec/expressions/compile-expression.ts';
 import type { BoundCase, BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
@@ -182,19 +183,19 @@ describe('work', () => {
 
   test('of several calls of one row is summed; a pause begins a new sum', () => {
     const run = execution();
-    const long = call(scalar({ work: () => 30_000_000, evaluate: () => 1 }));
+    const long = call(scalar({ work: () => 30_000_000, evaluate: () => 1 }), column(0));
     const evaluate = compile(long, run);
-    evaluate([]);
-    expect(() => evaluate([])).toThrow(expect.objectContaining({ code: 'REQUEST_TOO_EXPENSIVE' }));
+    evaluate([1]);
+    expect(() => evaluate([1])).toThrow(expect.objectContaining({ code: 'REQUEST_TOO_EXPENSIVE' }));
     run.pausing();
-    expect(evaluate([])).toBe(1);
+    expect(evaluate([1])).toBe(1);
   });
 
   test('of the whole statement is limited', () => {
     const run = execution({ workMax: 1_000 });
-    const evaluate = compile(call(scalar({})), run);
-    for (let index = 0; index < 20; index += 1) evaluate([]);
-    expect(() => evaluate([])).toThrow(expect.objectContaining({ code: 'REQUEST_TOO_EXPENSIVE' }));
+    const evaluate = compile(call(scalar({}), column(0)), run);
+    for (let index = 0; index < 20; index += 1) evaluate([1]);
+    expect(() => evaluate([1])).toThrow(expect.objectContaining({ code: 'REQUEST_TOO_EXPENSIVE' }));
   });
 });
 
@@ -323,4 +324,104 @@ test('what is read is not compiled: a table answers a property without the other
     execution(),
   );
   expect(evaluate([0, 0, 0, null])).toBe(true);
+});
+
+describe('a part that is the same for every row', () => {
+  /** A call without columns that counts how often it is made, and takes a millisecond each time. */
+  function counting(result: SqlValue, over: Partial<ScalarFunction> = {}): [BoundExpression, () => number] {
+    let calls = 0;
+    const evaluate = (): SqlValue => {
+      calls += 1;
+      return result;
+    };
+    const called = scalar({ work: () => 1_000_000, ...over, evaluate, result: textType });
+    return [call(called, constant('x', textType)), () => calls];
+  }
+
+  function equals(left: BoundExpression, right: BoundExpression): BoundExpression {
+    return call(scalar({ name: '=', result: booleanType, evaluate: (a, b) => a === b }), left, right);
+  }
+
+  function runOver(rows: number, expression: BoundExpression, run = execution()): Execution {
+    const evaluate = compile(expression, run);
+    for (let row = 0; row < rows; row += 1) {
+      evaluate([String(row)]);
+      run.pausing();
+    }
+    return run;
+  }
+
+  test.each([['a text'], [null]])('%s is computed once, and its work counted once', (result) => {
+    const [part, calls] = counting(result);
+    const run = runOver(1_000, equals(column(0, textType), call(scalar({ result: textType }), part)));
+    expect(calls()).toBe(1);
+    expect(run.budget.work).toBeLessThan(2_000_000);
+  });
+
+  test('it is computed once however often the expression is compiled', () => {
+    const [part, calls] = counting('x');
+    const run = execution();
+    for (let time = 0; time < 3; time += 1) runOver(2, equals(column(0, textType), part), run);
+    expect(calls()).toBe(1);
+  });
+
+  test('it is not computed before its value is wanted', () => {
+    const isNever = { kind: 'is', type: booleanType, test: 'true', operand: never } as const;
+    const guarded: BoundExpression = {
+      kind: 'and',
+      type: booleanType,
+      operands: [column(0, booleanType), isNever],
+    };
+    const evaluate = compile(guarded);
+    expect(evaluate([false])).toBe(false);
+    expect(() => evaluate([true])).toThrow('evaluated');
+  });
+
+  test('a volatile function is called for every row', () => {
+    const [part, calls] = counting('x', { isVolatile: true });
+    runOver(10, equals(column(0, textType), call(scalar({ result: textType }), part)));
+    expect(calls()).toBe(10);
+  });
+
+  test('what reads a column or a query is computed for every row', () => {
+    const query: BoundExpression = { kind: 'scalar-subquery', type: textType, query: undefined as never };
+    for (const read of [column(0, textType), query]) {
+      let calls = 0;
+      const called = scalar({
+        evaluate: () => {
+          calls += 1;
+          return 'x';
+        },
+      });
+      const evaluate = compileExpression<Row>(
+        call(scalar({}), call(called, constant('a', textType), read)),
+        (part) => (part === read ? (row) => row[0]! : undefined),
+        execution(),
+      );
+      for (const row of ['a', 'b', 'c']) evaluate([row]);
+      expect(calls).toBe(3);
+    }
+  });
+
+  test('a value that is too large to be kept is computed for every row', () => {
+    const [part, calls] = counting('x'.repeat(COMPUTED_BYTES_MAX / 2));
+    const run = runOver(3, equals(column(0, textType), part));
+    expect(calls()).toBe(3);
+    expect(run.budget.memory).toBe(0);
+  });
+
+  test('memory that the request lacks is no reason to refuse it', () => {
+    const [part, calls] = counting('x'.repeat(1_000));
+    const run = runOver(3, equals(column(0, textType), part), execution({ memoryMax: 1_000 }));
+    expect(calls()).toBe(3);
+    expect(run.budget.memory).toBe(0);
+  });
+
+  test('its memory is counted until the statement ends', () => {
+    const [part] = counting('x'.repeat(1_000));
+    const run = runOver(3, equals(column(0, textType), part));
+    expect(run.budget.memory).toBeGreaterThan(1_000);
+    run.computed.clear();
+    expect(run.budget.memory).toBe(0);
+  });
 });

@@ -7,6 +7,7 @@ import { EmailSetups } from '#protocols/identity/email-setups.ts';
 import { IdentityCallers } from '#protocols/identity/identity-callers.ts';
 import { resealedSecrets } from '#protocols/identity/resealed-secrets.ts';
 import { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
+import { WaitingCallers } from '#protocols/rest/access/waiting-callers.ts';
 import type { BulkStatements } from '#protocols/rest/sql/ports.ts';
 import type { AccountNews } from '#runtime/access/account-news.ts';
 import { AdminTokens } from '#runtime/access/admin-tokens.ts';
@@ -59,6 +60,7 @@ export interface MemberServices {
   readonly provisioning: MemberProvisioning;
   readonly branches: MemberBranches;
   readonly locks: MemberLocks;
+  readonly waitingCallers: WaitingCallers;
   readonly hasher: PasswordHasher;
   readonly tokens: AdminTokens;
   readonly identities: MemberIdentities;
@@ -93,6 +95,11 @@ export function openServices(
   const byDefault = options.server.anonymousEnabled;
   const anonymous = new AnonymousAccess({ router, news: identityNews, clock, byDefault });
   const statementCallers = new StatementCallers({ admins, identities: callers, anonymous });
+  const waitingCallers = new WaitingCallers({ present: (principal) => statementCallers.present(principal) });
+  admins.listen((tenant, userId) => waitingCallers.changed(tenant, userId));
+  identityNews.listen((news) => {
+    if (news.kind === 'identity') waitingCallers.changed(news.tenant, news.identityId);
+  });
   const jobs = openJobs(environment, engine, resources.metrics, statementCallers);
   closers.add(() => jobs.drain(0));
   const feeds = new MemberFeeds({
@@ -165,6 +172,7 @@ export function openServices(
     provisioning: new MemberProvisioning(router, lifecycle, random, unsettled, requireNew),
     branches: new MemberBranches(router, lifecycle, random, jobs, unsettled, unknownRemovals),
     locks: new MemberLocks(router, lifecycle, options.locks.enabled),
+    waitingCallers,
     hasher: new PasswordHasher(),
     tokens,
     admins,

@@ -24,7 +24,7 @@ import { type MagicLinkContext, magicLinkRoutes } from '#protocols/rest/identity
 import { jobRoutes, type JobsContext } from '#protocols/rest/jobs/jobs.ts';
 import { type PasswordResetContext, passwordResetRoutes } from '#protocols/rest/access/password-reset.ts';
 import { lockListRoutes } from '#protocols/rest/locks/lock-lists.ts';
-import { lockRoutes } from '#protocols/rest/locks/locks.ts';
+import { lockRoutes, type LocksContext } from '#protocols/rest/locks/locks.ts';
 import { type RepositoriesContext, repositoryRoutes } from '#protocols/rest/management/repositories.ts';
 import { refusingFields, refusingMisplaced } from '#protocols/rest/unknown-fields.ts';
 import { withPermission } from '#protocols/rest/access/permission.ts';
@@ -64,6 +64,7 @@ export type RoutesContext = AccessContext &
   DefinitionsContext &
   IdentityUsersContext &
   JobsContext &
+  LocksContext &
   Omit<SqlRouteContext, 'authFunctions'> &
   MagicLinkContext &
   StatisticsContext &

@@ -1,8 +1,10 @@
 import {
   mergedAuthConfiguration,
+  providerOf,
   type AuthConfiguration,
 } from '#runtime/access/identity/auth-configuration.ts';
 import { parseEmail } from '#runtime/access/identity/email-address.ts';
+import { withChangedProvider } from '#runtime/access/identity/provider-changes.ts';
 import { storedSecrets, withReplacedSecrets } from '#runtime/access/identity/stored-secrets.ts';
 import { requireAdministrator } from '#runtime/access/policy.ts';
 import { unknownMessage } from '#runtime/actor/unknown-message.ts';
@@ -36,6 +38,7 @@ import { LoginAttempts } from './login-attempts.ts';
 import { countFailure, findCredentials, logIn, register, requirePlace, shortName } from './logins.ts';
 import type {
   AuthenticationConfigured,
+  ChangeProvider,
   ConfigureAuthentication,
   DeleteIdentity,
   FindIdentity,
@@ -43,6 +46,7 @@ import type {
   IdentitiesQuery,
   Identity,
   IdentityChanged,
+  ProviderChanged,
   ReplaceSecrets,
   SetPassword,
   UpdateIdentity,
@@ -81,6 +85,7 @@ const forAdministrators: ReadonlySet<string> = new Set([
   'DeleteIdentity',
   'RevokeSessions',
   'ConfigureAuthentication',
+  'ChangeProvider',
   'FindIdentity',
   'ListIdentities',
 ]);
@@ -138,6 +143,8 @@ class IdentitiesActor implements ActorBehaviour {
         return endLink(turn, command.id);
       case 'ConfigureAuthentication':
         return configure(turn, command);
+      case 'ChangeProvider':
+        return changeProvider(turn, command);
       case 'RequestAccess':
         sweep(turn);
         return requestAccess(turn, command);
@@ -273,11 +280,21 @@ function remove(turn: Turn, { identityId }: DeleteIdentity): Identity {
 }
 
 function configure(turn: Turn, { change }: ConfigureAuthentication): AuthConfiguration {
-  const merged = mergedAuthConfiguration(configurationOf(turn), change);
+  return storeConfiguration(turn, mergedAuthConfiguration(configurationOf(turn), change));
+}
+
+function changeProvider(turn: Turn, { change }: ChangeProvider): ProviderChanged {
+  const stored = configurationOf(turn);
+  if (change.kind === 'remove' && providerOf(stored, change.id) === undefined)
+    return { configuration: stored, isChanged: false };
+  return { configuration: storeConfiguration(turn, withChangedProvider(stored, change)), isChanged: true };
+}
+
+function storeConfiguration(turn: Turn, configuration: AuthConfiguration): AuthConfiguration {
   noteIssuers(turn);
-  putRow(turn, IdentitiesTable.settings, merged, AUTHENTICATION);
+  putRow(turn, IdentitiesTable.settings, configuration, AUTHENTICATION);
   turn.emit(authenticationConfigured);
-  return merged;
+  return configuration;
 }
 
 function replaceSecrets(turn: Turn, { replacements }: ReplaceSecrets): boolean {

@@ -2,6 +2,7 @@ import type {
   AuthConfiguration,
   AuthConfigurationChange,
 } from '#runtime/access/identity/auth-configuration.ts';
+import type { ProviderChange } from '#runtime/access/identity/provider-changes.ts';
 import type { ActorEvent } from '#runtime/commit/behaviour.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import type { CountAbsentLink, CountAbsentLogin, FindAbsentLock } from './absent-messages.ts';
@@ -381,6 +382,24 @@ export interface ConfigureAuthentication {
 }
 
 /**
+ * Changes one provider, whatever else is changed at the same time. Its secret is encrypted. Sent by an administrator. Result:
+ * {@link ProviderChanged}.
+ *
+ * @throws {ServiceError} `ALREADY_EXISTS`, `PROVIDER_NOT_FOUND`, `VALIDATION_FAILED`
+ */
+export interface ChangeProvider {
+  readonly type: 'ChangeProvider';
+  readonly change: ProviderChange;
+}
+
+/** Result of {@link ChangeProvider}. */
+export interface ProviderChanged {
+  readonly configuration: AuthConfiguration;
+  /** False: there was none to be removed. */
+  readonly isChanged: boolean;
+}
+
+/**
  * Replaces encrypted secrets of the configuration, each only while it is stored: one that was changed meanwhile stays. Sent
  * by the engine. Result: whether something was replaced.
  */
@@ -409,6 +428,7 @@ export type IdentitiesCommand =
   | RequestLink
   | EndLink
   | ConfigureAuthentication
+  | ChangeProvider
   | ReplaceSecrets
   | PeopleCommand;
 

@@ -21,6 +21,7 @@ import type {
   JobsCommand,
   JobsQuery,
   QueueReply,
+  RefuseJob,
   SubmitJob,
 } from './messages.ts';
 
@@ -113,6 +114,27 @@ export abstract class ActorQueue implements Queue {
         ? { caller }
         : { caller, idempotency: { ...repeated, key: keyOfCaller(job.submitter, repeated.key) } };
     return (await this.#order(scope, command, delivery)) as string;
+  }
+
+  async refuse(
+    scope: JobScope,
+    submitter: string,
+    refusal: ServiceError,
+    repeated: IdempotencyKey,
+  ): Promise<string> {
+    // Without a queue nothing was submitted before.
+    if (!(await this.has(scope))) throw refusal;
+    const { code, details, field, message } = refusal;
+    const command: RefuseJob = {
+      type: 'RefuseJob',
+      code,
+      message,
+      ...(field === undefined ? {} : { field }),
+      ...(details === undefined ? {} : { details }),
+      since: SQL_CHANGES_SINCE,
+    };
+    const idempotency = { ...repeated, key: keyOfCaller(submitter, repeated.key) };
+    return (await this.#order(scope, command, { caller: this.#engine, idempotency })) as string;
   }
 
   async heartbeat(claim: ClaimedJob, progress?: number): Promise<boolean> {

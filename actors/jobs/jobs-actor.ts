@@ -94,6 +94,13 @@ class JobsActor implements ActorBehaviour {
         turn.emit(jobWaiting(id));
         return id;
       }
+      case 'RefuseJob': {
+        const { code, message, details, field } = command;
+        throw new ServiceError(code, message, {
+          ...(details === undefined ? {} : { details }),
+          ...(field === undefined ? {} : { field }),
+        });
+      }
       case 'ClaimJob': {
         const job = claim(command, turn, queue);
         const status = statusOfTypes(turn, queue.passed, new Set(command.types));

@@ -1,5 +1,6 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { VersionedMessage } from '#runtime/actor/message-version.ts';
+import type { ErrorCode } from '#runtime/errors/error-registry.ts';
 import type { JobRecord, NewJob, SubmittedJob } from '#runtime/jobs/job.ts';
 import type { FailureOutcome, JobPage } from '#runtime/jobs/ports.ts';
 
@@ -47,6 +48,20 @@ export interface JobEnqueued extends QueueReply {
 export interface SubmitJob extends VersionedMessage {
   readonly type: 'SubmitJob';
   readonly job: SubmittedJob;
+}
+
+/**
+ * Refuses a job that could not be submitted, for the engine only. With an idempotency key: a repetition of a submission may be
+ * refused because of what has changed since, and is answered with the outcome of the first one.
+ *
+ * @throws {ServiceError} the refusal
+ */
+export interface RefuseJob extends VersionedMessage {
+  readonly type: 'RefuseJob';
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly field?: string;
+  readonly details?: Readonly<Record<string, unknown>>;
 }
 
 /** Claims the next due job, for the engine only. Result: {@link JobClaimed}. */
@@ -162,6 +177,7 @@ export interface RemoveJobs {
 export type JobsCommand =
   | EnqueueJob
   | SubmitJob
+  | RefuseJob
   | ClaimJob
   | RenewJob
   | CompleteJob

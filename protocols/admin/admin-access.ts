@@ -98,6 +98,7 @@ export class AdminAccess {
   /** When an unknown key is forgotten, on the monotonic clock. Oldest first. */
   readonly #unknownKeys = new Map<string, number>();
   readonly #lookUps = new BoundedTurns(lookUps);
+  readonly #listeners: ((tenant: string, userId: string) => void)[] = [];
   /** When the use of a key was last recorded, by its id. */
   readonly #uses = new Map<string, number>();
 
@@ -113,15 +114,20 @@ export class AdminAccess {
       read: (account) => this.#readAccount(account),
     });
     news?.listen(
-      (tenant, userId) => this.#accounts.forget(accountKey(tenant, userId)),
+      (tenant, userId) => this.#forget(tenant, userId),
       () => this.#accounts.doubt(),
     );
   }
 
   /** An account has changed at this member, which owns it: no member relies on what it knows of it. */
   changed(tenant: string, userId: string): void {
-    this.#accounts.forget(accountKey(tenant, userId));
+    this.#forget(tenant, userId);
     this.#news?.tell(tenant, userId);
+  }
+
+  /** @param hear called for every change of an account or its keys, on any member, for the lifetime of the process */
+  listen(hear: (tenant: string, userId: string) => void): void {
+    this.#listeners.push(hear);
   }
 
   /**
@@ -191,6 +197,11 @@ export class AdminAccess {
     if (caller === undefined) throw new ServiceError('UNAUTHORIZED', 'The API key is not valid any more');
     if (accessFlags.api_access) return caller.principal;
     throw new ServiceError('INSUFFICIENT_PERMISSIONS', 'The account of the key has no api_access');
+  }
+
+  #forget(tenant: string, userId: string): void {
+    this.#accounts.forget(accountKey(tenant, userId));
+    for (const hear of this.#listeners) hear(tenant, userId);
   }
 
   #admit(verified: VerifiedToken): AdminCaller | Promise<AdminCaller> {

@@ -6,12 +6,12 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import { printStatement } from '#runtime/sql-syntax/print-statement.ts';
 import { placeIn, sqlError } from '#runtime/sql-syntax/sql-error.ts';
 import { changeCommand } from './sent-messages.ts';
-import type { SqlSurface } from './session-ports.ts';
+import type { BulkStatement, EnqueuedStatement, RestoredRoot, SqlSurface } from './session-ports.ts';
 import { oneRow, type SessionRows } from './session-rows.ts';
 import type { NumberedStatement, SqlText } from './sql-text.ts';
 import type { TextPart } from './text-part.ts';
 
-type Surface = Pick<SqlSurface<unknown>, 'change' | 'enqueue' | 'match'>;
+type Surface = Pick<SqlSurface<unknown>, 'change' | 'enqueue' | 'match' | 'refuse'>;
 
 /**
  * Puts a statement that is done in the background into the queue, after it was found to be valid for its caller: what is wrong with
@@ -30,11 +30,13 @@ export async function enqueueStatement(
 ): Promise<SessionRows> {
   if (statement.kind === 'restore') return await enqueueRestore(surface, text, statement, index, branch);
   assert(statement.kind === 'update' || statement.kind === 'delete', 'only these are done in bulk');
+  const { kind, table } = statement;
   const given = { sql: part.sql, parameters: text.parameters };
   const query = { type: 'MatchBySql', ...given, limit: 0, since: SQL_CHANGES_SINCE } as const;
-  const { revision: at } = await surface.match(branch, query);
-  const bulk = { kind: statement.kind, workspace: statement.table.name, ...given, at };
-  const { jobId } = await surface.enqueue(branch, bulk, index);
+  const { jobId } = await enqueueChecked(surface, branch, index, async () => {
+    const { revision: at } = await surface.match(branch, query);
+    return { kind, workspace: table.name, ...given, at };
+  });
   return oneRow({
     job_id: jobId,
     status: 'accepted',
@@ -42,10 +44,23 @@ export async function enqueueStatement(
   });
 }
 
-/** What the restoration of one node tells. */
-interface Restored {
-  readonly path: string;
-  readonly revision: string;
+/**
+ * Enqueues a statement that was checked. A repetition of a request is answered with the first one's job, also where the check
+ * fails because of what has changed since.
+ */
+async function enqueueChecked(
+  surface: Surface,
+  branch: string,
+  index: number,
+  check: () => Promise<BulkStatement>,
+): Promise<EnqueuedStatement> {
+  let checked: BulkStatement;
+  try {
+    checked = await check();
+  } catch (error) {
+    return await surface.refuse(error, index);
+  }
+  return await surface.enqueue(branch, checked, index);
 }
 
 /**
@@ -59,18 +74,20 @@ async function enqueueRestore(
   index: number,
   branch: string,
 ): Promise<SessionRows> {
-  const { path, revision } = await checkRestore(surface, text, statement, index, branch);
-  const fixed = isOfOther(statement, branch) ? statement : atRevision(statement, revision);
-  const { jobId } = await surface.enqueue(
-    branch,
-    {
+  const { jobId, restored } = await enqueueChecked(surface, branch, index, async () => {
+    const found = await checkRestore(surface, text, statement, index, branch);
+    const fixed = isOfOther(statement, branch) ? statement : atRevision(statement, found.revision);
+    return {
       kind: 'restore-tree',
       workspace: workspaceOf(statement, text.parameters),
       sql: printStatement(fixed),
       parameters: text.parameters,
-    },
-    index,
-  );
+      restored: found,
+    };
+  });
+  if (restored === undefined)
+    throw new ServiceError('NOT_FOUND', `Job '${jobId}' of this request has been removed since`);
+  const { path, revision } = restored;
   const result = `Restoration of the tree at '${path}' queued`;
   return oneRow({ result, job_id: jobId, status: 'queued', path, revision });
 }
@@ -94,14 +111,14 @@ async function checkRestore(
   statement: RestoreStatement,
   index: number,
   branch: string,
-): Promise<Restored> {
+): Promise<RestoredRoot> {
   const sql = printStatement({ ...statement, isTree: false });
   const command = { ...changeCommand({ sql, parameters: text.parameters }), dryRun: true };
   try {
     const { rows } = await surface.change(branch, command, index);
-    const [row] = JSON.parse(rows) as Restored[];
+    const [row] = JSON.parse(rows) as RestoredRoot[];
     assert(row !== undefined, 'a restored node has a row');
-    return row;
+    return { path: row.path, revision: row.revision };
   } catch (error) {
     throw asWritten(error, text, statement);
   }

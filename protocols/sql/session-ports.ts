@@ -9,6 +9,7 @@ import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import type { BranchStatement, UseBranchStatement } from '#runtime/sql-syntax/nodes/branch-nodes.ts';
 import type { Soon } from '#runtime/base/event-loop/soon.ts';
+import type { AccessDecision } from './access-decisions.ts';
 import type { SettingsChange } from './settings-change.ts';
 import type { SessionRows } from './session-rows.ts';
 
@@ -39,6 +40,21 @@ export interface BulkStatement extends StatementText {
   readonly workspace: string | null;
   /** Of UPDATE and DELETE: the revision that {@link MatchBySql} has read. The nodes that match at it are changed. */
   readonly at?: Revision;
+  /** Of RESTORE TREE: what its answer tells. */
+  readonly restored?: RestoredRoot;
+}
+
+/** A statement in the queue. */
+export interface EnqueuedStatement {
+  readonly jobId: string;
+  /** Of RESTORE TREE: what was found when it was first submitted; absent where that is not known any more. */
+  readonly restored?: RestoredRoot;
+}
+
+/** The root of a tree that is restored, and the revision whose state it gets. */
+export interface RestoredRoot {
+  readonly path: string;
+  readonly revision: string;
 }
 
 /**
@@ -67,6 +83,8 @@ export interface SqlSurface<Answer> {
   read(branch: string, query: RunSql, isShown: boolean): Soon<Answer>;
   /** Writes. @throws {ServiceError} `READ_ONLY_REVISION` for a tag; the errors of the command */
   change(branch: string, command: ChangeBySql, step: number): Promise<SqlChanged>;
+  /** Notes in the audit trail who may do what since a change that was just made. */
+  noteDecisions(decisions: readonly AccessDecision[]): Promise<void>;
   /**
    * Checks a statement that is done in bulk, before it is enqueued.
    *
@@ -79,7 +97,15 @@ export interface SqlSurface<Answer> {
    * @throws {ServiceError} `OVERLOADED` when too many jobs wait, `PAYLOAD_TOO_LARGE` for a statement that is too long;
    *   `UNAUTHORIZED`, `FORBIDDEN`; `READ_ONLY_REVISION` for a tag
    */
-  enqueue(branch: string, statement: BulkStatement, step: number): Promise<{ readonly jobId: string }>;
+  enqueue(branch: string, statement: BulkStatement, step: number): Promise<EnqueuedStatement>;
+  /**
+   * Refuses a statement that is done in bulk, because {@link SqlSurface.match} or the like has refused it.
+   *
+   * @returns the job, when the statement was enqueued before under the same idempotency key: what the first request found
+   *   to be right counts
+   * @throws {unknown} the refusal
+   */
+  refuse(refusal: unknown, step: number): Promise<EnqueuedStatement>;
   /**
    * Changes how people authenticate in the tenant.
    *

@@ -2,6 +2,7 @@ import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import { assert } from '#runtime/base/assert.ts';
 import { givenText } from '#runtime/sql-plan/given-values.ts';
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
+import type { ChangeBySql, SqlChanged } from '#actors/branch/sql-messages.ts';
 import type {
   CommitStatement,
   SessionStatement,
@@ -11,6 +12,7 @@ import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { sqlError } from '#runtime/sql-syntax/sql-error.ts';
 import { afterwards, type Soon } from '#runtime/base/event-loop/soon.ts';
+import { accessDecisions } from './access-decisions.ts';
 import { enqueueStatement } from './bulk-statement.ts';
 import { changeCommand, readQuery, type TransactionEnd, transactionCommand } from './sent-messages.ts';
 import { requireFewCommands } from './session-limits.ts';
@@ -190,7 +192,7 @@ export class SqlSession<Answer> {
             return ofRows(await enqueueStatement(this.#surface, text, part, numbered, branch));
           return {
             kind: 'changed',
-            changed: await this.#surface.change(branch, changeCommand(part), index),
+            changed: await this.#change(part, branch, changeCommand(part), index),
           };
       }
     });
@@ -307,8 +309,16 @@ export class SqlSession<Answer> {
         return { kind: 'read', answer: await this.#surface.read(branch, readQuery(part), isShown) };
       }
       const command = transactionCommand(part, end);
-      return { kind: 'changed', changed: await this.#surface.change(branch, command, step) };
+      return { kind: 'changed', changed: await this.#change(part, branch, command, step) };
     });
+  }
+
+  /** Sends a command, and notes what it has decided about access. What has made no revision has decided nothing. */
+  async #change(part: TextPart, branch: string, command: ChangeBySql, step: number): Promise<SqlChanged> {
+    const changed = await this.#surface.change(branch, command, step);
+    const decisions = changed.revision === null ? [] : accessDecisions(part.statements);
+    if (decisions.length > 0) await this.#surface.noteDecisions(decisions);
+    return changed;
   }
 
   /** Does something for statements: its errors say what they are about. */

@@ -62,6 +62,11 @@ export interface Policy {
   /** @throws {ServiceError} `REQUEST_TOO_EXPENSIVE` when it takes too much work to tell, see `DecisionWork` */
   allows(operation: Operation, subject: Subject): boolean;
   /**
+   * Whether an operation may be permitted on some node of a workspace: false only where none could be there that it is
+   * permitted on.
+   */
+  mayAllow(operation: Operation, workspace: string): boolean;
+  /**
    * The properties of a node that may be read, or set by an operation. None where the operation is not permitted.
    *
    * @throws {ServiceError} as {@link allows}
@@ -148,6 +153,7 @@ const unrestricted: Policy = Object.freeze({
   locks: true,
   needs: () => noNeeds,
   allows: () => true,
+  mayAllow: () => true,
   fields: () => allFields,
   readScope: () => wholeScope,
 });
@@ -159,6 +165,7 @@ const denied: Policy = Object.freeze({
   locks: false,
   needs: () => noNeeds,
   allows: () => false,
+  mayAllow: () => false,
   fields: () => noFields,
   readScope: () => emptyScope,
 });

@@ -1,6 +1,7 @@
 import type { ActorId, Delivery } from '#runtime/actor/ports.ts';
 import type { Caller, IdempotencyKey } from '#runtime/commit/behaviour.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
+import type { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobPriority, JobRecord, NewJob, SubmittedJob } from './job.ts';
 
 /** The repository a job belongs to: `{tenant}/{repository}~{uid}`, the beginning of its actors' ids. */
@@ -88,6 +89,20 @@ export interface Queue {
    *   `IDEMPOTENCY_MISMATCH`
    */
   submit(scope: JobScope, job: SubmittedJob, repeated?: IdempotencyKey): Promise<string>;
+  /**
+   * Refuses a job that a caller has submitted. It is kept for the key where the repository has a queue.
+   *
+   * @param submitter as in {@link SubmittedJob}
+   * @param repeated as of {@link submit}
+   * @returns id of the job when this is a repetition, whatever has changed since
+   * @throws {ServiceError} the refusal, or that of the first request; `IDEMPOTENCY_MISMATCH`
+   */
+  refuse(
+    scope: JobScope,
+    submitter: string,
+    refusal: ServiceError,
+    repeated: IdempotencyKey,
+  ): Promise<string>;
   /**
    * Waits for a due job of one of the types and claims it.
    *

@@ -1,10 +1,15 @@
-/** What statements of PostgreSQL that this dialect lacks are done with here, by their first words. */
+/** How the columns of a workspace are found out. */
+export const SHOWN_COLUMNS =
+  'SELECT * FROM … LIMIT 1 shows the columns of a workspace, SELECT * FROM NodeTypes the types of nodes with their properties';
+
+/** What is done here with statements that other dialects have, by their first words. */
 const hints: ReadonlyMap<string, string> = new Map([
   ['TRUNCATE', 'Remove nodes with DELETE FROM … WHERE …'],
   ['SAVEPOINT', 'A transaction has no savepoints: it is done whole or not at all'],
   ['RELEASE', 'A transaction has no savepoints: it is done whole or not at all'],
   ['END', 'A transaction ends with COMMIT or ROLLBACK'],
   ['ABORT', 'A transaction ends with COMMIT or ROLLBACK'],
+  ['DESC', SHOWN_COLUMNS],
   [
     'CREATE TABLE',
     'Workspaces are the tables, and PUT /api/workspaces/{repo}/{workspace} makes one; CREATE NODETYPE defines a type of nodes',
@@ -20,7 +25,7 @@ const hints: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * What to do instead of a statement that PostgreSQL has and this dialect has not.
+ * What to do instead of a statement that other dialects have and this one has not.
  *
  * @param words its first two words, as they were written
  * @returns the name of the statement and what to do; undefined: nothing is known about it

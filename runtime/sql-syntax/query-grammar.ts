@@ -58,6 +58,7 @@ export abstract class QueryGrammar extends SourceGrammar {
             });
             hasLimit = true;
             limit = this.SUBRULE(this.limitCount);
+            this.ACTION(() => this.refuseLimitOfTwo(word));
           },
         },
         {
@@ -96,6 +97,14 @@ export abstract class QueryGrammar extends SourceGrammar {
 
   /** Whether what is read next are the rows of an INSERT. */
   protected abstract insertsNext(): boolean;
+
+  /** Other dialects write the offset before the limit, with a comma. */
+  private refuseLimitOfTwo({ startOffset: start }: IToken): void {
+    const [word, offset, separator, limit] = [-1, 0, 1, 2].map((at) => this.LA(at)) as IToken[];
+    if (word?.startOffset !== start || separator?.tokenType !== comma) return;
+    const hint = `LIMIT ${limit?.image} OFFSET ${offset?.image}`;
+    throw this.failAt(`Syntax error: LIMIT takes one number. Write ${hint}`, { start });
+  }
 
   private twice(clause: string, token: IToken): Error {
     return this.failAt(`Syntax error: ${clause} is written twice`, spanOf(token));

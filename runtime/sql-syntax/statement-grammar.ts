@@ -1,5 +1,5 @@
 import type { ParserMethod, TokenType } from 'chevrotain';
-import { hintForForeign } from './foreign-statements.ts';
+import { hintForForeign, SHOWN_COLUMNS } from './foreign-statements.ts';
 import { spanOf } from './grammar-base.ts';
 import type { DataStatement } from './nodes/data-nodes.ts';
 import type { ExplainStatement, QueryStatement, Statement } from './nodes/statement-nodes.ts';
@@ -38,6 +38,12 @@ const otherStarts: readonly TokenType[] = [
   keywords.REVOKE,
 ];
 const explainable: ReadonlySet<TokenType> = new Set([...queryStarts, ...dataStarts]);
+const describable: ReadonlySet<TokenType> = new Set([
+  keywords.BRANCH,
+  keywords.ROLE,
+  keywords.GROUP,
+  keywords.USER,
+]);
 const statementStarts: ReadonlySet<TokenType> = new Set([...explainable, ...otherStarts]);
 
 /** The names of tokens as a list for a message. */
@@ -82,12 +88,15 @@ export class StatementGrammar extends SessionGrammar {
     throw this.failAt(`Syntax error: there is no ${foreign.name} here. ${foreign.hint}`, spanOf(first));
   }
 
-  /** @throws {ServiceError} when the next token is none of these, with a list of them */
-  private refuseOtherStart(starts: ReadonlySet<TokenType>, text: string): void {
+  /**
+   * @param hint behind the list
+   * @throws {ServiceError} when the next token is none of these, with a list of them
+   */
+  private refuseOtherStart(starts: ReadonlySet<TokenType>, text: string, hint = ''): void {
     const first = this.LA(1);
     if (first.image === '' || starts.has(first.tokenType)) return;
     const image = first.image.length > 40 ? `${first.image.slice(0, 40).toWellFormed()}…` : first.image;
-    throw this.failAt(`Syntax error: ${text} ${listed(starts)}, found "${image}"`, spanOf(first));
+    throw this.failAt(`Syntax error: ${text} ${listed(starts)}, found "${image}"${hint}`, spanOf(first));
   }
 
   /** The first token decides, and of CREATE, ALTER, DROP, DESCRIBE and SHOW the second. */
@@ -197,6 +206,7 @@ export class StatementGrammar extends SessionGrammar {
 
   private readonly describe = this.RULE('describe', (): Statement => {
     const { startOffset } = this.CONSUME(keywords.DESCRIBE);
+    this.ACTION(() => this.refuseOtherStart(describable, 'DESCRIBE is for', `. ${SHOWN_COLUMNS}`));
     return this.choose<Statement>([
       { ALT: () => this.SUBRULE(this.describeAccess, { ARGS: [startOffset] }) },
       { ALT: () => this.SUBRULE(this.describeBranch, { ARGS: [startOffset] }) },

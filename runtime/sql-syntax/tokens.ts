@@ -440,7 +440,9 @@ export function keywordOf(image: string): TokenType | undefined {
 
 /** Functions that are called without parentheses. */
 const bareCalls: ReadonlySet<string> = new Set([
+  'CURRENT_CATALOG',
   'CURRENT_DATE',
+  'CURRENT_SCHEMA',
   'CURRENT_TIME',
   'CURRENT_TIMESTAMP',
   'CURRENT_USER',

@@ -1,5 +1,6 @@
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
 import type { SubmittedStatement } from '#protocols/rest/sql/ports.ts';
+import type { RestoredRoot } from '#protocols/sql/session-ports.ts';
 import { type Principal, principalKey } from '#runtime/access/principal.ts';
 import type { ActorId } from '#runtime/actor/ports.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
@@ -42,6 +43,8 @@ export interface StatementPayload {
   /** The nodes that match at this revision are changed; null for RESTORE TREE. */
   readonly at: Revision | null;
   readonly commit: CommitInfo | null;
+  /** Of RESTORE TREE: what its submission has told, for repetitions. */
+  readonly restored?: RestoredRoot;
 }
 
 /**
@@ -51,7 +54,7 @@ export interface StatementPayload {
  * @throws {ServiceError} `PAYLOAD_TOO_LARGE` for a statement that is too long with its parameters
  */
 export function statementJob(id: string, statement: SubmittedStatement, principal: Principal): SubmittedJob {
-  const { at, branch, commit, kind, parameters, repository, sql } = statement;
+  const { at, branch, commit, kind, parameters, repository, restored, sql } = statement;
   const isRestore = kind === 'restore-tree';
   assert(isRestore || at !== undefined, 'an UPDATE or DELETE changes what matches at a revision');
   const payload: StatementPayload = {
@@ -63,6 +66,7 @@ export function statementJob(id: string, statement: SubmittedStatement, principa
     principal,
     at: at ?? null,
     commit: commit ?? null,
+    ...(restored === undefined ? {} : { restored }),
   };
   requireShort(payload);
   return {

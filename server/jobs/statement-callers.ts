@@ -39,11 +39,16 @@ export class StatementCallers {
     // A repository that was restored elsewhere brings its jobs along.
     if (principal.tenant !== job.tenant)
       throw new ServiceError('TENANT_MISMATCH', 'The caller who submitted this belongs to another tenant');
-    const present = await this.#present(principal);
+    const present = await this.present(principal);
     return { principal: present, policy: policyFor(present, job.tenant), signal: job.signal };
   }
 
-  async #present(principal: Principal): Promise<Principal> {
+  /**
+   * A caller who was authenticated before, as the account is now.
+   *
+   * @throws {ServiceError} as {@link StatementCallers.callerOf}
+   */
+  async present(principal: Principal): Promise<Principal> {
     const { admins, anonymous, identities } = this.#environment;
     switch (principal.kind) {
       case 'admin':

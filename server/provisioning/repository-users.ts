@@ -14,7 +14,13 @@ import type { FoundBranch } from '#protocols/rest/access/found-branch.ts';
 import type { RepositoryDirectory } from '#protocols/rest/access/repository-directory.ts';
 import type { Admitting } from '#protocols/rest/people/repository-members.ts';
 import type { TenantPeople } from '#protocols/rest/people/tenant-people.ts';
-import { isOvertaken, isSuspended, patchUserNode } from '#protocols/rest/people/user-nodes.ts';
+import {
+  addressOfRemoved,
+  isOvertaken,
+  isRemoved,
+  isSuspended,
+  patchUserNode,
+} from '#protocols/rest/people/user-nodes.ts';
 import { localPartOf } from '#runtime/access/identity/email-address.ts';
 import { policyFor } from '#runtime/access/policy.ts';
 import type { IdentityPrincipal } from '#runtime/access/principal.ts';
@@ -222,6 +228,7 @@ export class MemberRepositoryUsers implements RepositoryUsers, Admitting {
     const [found] = await this.#find(branch, { email });
     if (found !== undefined && found.userId === identityId) throw overtaken();
     // It may have roles that were meant for the owner of the address.
+    if (found !== undefined && isRemoved(found)) throw addressOfRemoved(found);
     if (found !== undefined && (found.userId !== null || !isVerified))
       throw new ServiceError('CONFLICT', `The user node '${found.path}' has the address of the person`);
     return found;

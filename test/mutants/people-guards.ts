@@ -173,6 +173,13 @@ export const peopleGuards: readonly GuardMutant[] = [
     tests: admissionTests,
   },
   {
+    guard: 'nobody is invited to an address that the node of a removed account has',
+    file: 'protocols/rest/people/access-grants.ts',
+    from: 'await members.requireInvitable(tenant, repository, email.trim());',
+    to: '',
+    tests: ['test/scenarios/removed-accounts.test.ts'],
+  },
+  {
     guard: 'a login claims a node only as it was read',
     file: 'server/provisioning/repository-users.ts',
     from: 'expected: { version: node.version },',

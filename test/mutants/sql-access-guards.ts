@@ -51,6 +51,13 @@ export const sqlAccessGuards: readonly GuardMutant[] = [
     tests: branchTests,
   },
   {
+    guard: 'the user of a removed account is given nothing',
+    file: 'actors/branch/sql/changes/access/access-edit.ts',
+    from: "if (ownValue(user.properties, 'status') === REMOVED)",
+    to: 'if (false)',
+    tests: ['test/scenarios/removed-accounts.test.ts'],
+  },
+  {
     guard: 'a user has an address that no other one has',
     file: 'actors/branch/sql/changes/access/user-changes.ts',
     from: 'if (holder !== undefined && holder.id !== userId)',

@@ -129,8 +129,8 @@ export const sqlSessionGuards: readonly GuardMutant[] = [
   {
     guard: 'nothing is done in the background under a lock',
     file: 'protocols/rest/sql/rest-surface.ts',
-    from: 'if (singleHeader(this.#request, lockParameter.name) !== undefined) {',
-    to: 'if (singleHeader(this.#request, lockParameter.name) === lockParameter.name) {',
+    from: "this.#refuseLock('A statement that is done in the background');",
+    to: '',
     tests: requestTests,
     only: 'in the background, where the lock',
   },

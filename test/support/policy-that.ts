@@ -9,6 +9,7 @@ export function policyThat(allows: Policy['allows']): Policy {
     locks: false,
     needs: () => noNeeds,
     allows,
+    mayAllow: () => true,
     fields: (operation, subject) => (allows(operation, subject) ? allFields : noFields),
     readScope: (workspace) => ({
       isAll: false,

@@ -1,5 +1,6 @@
 import type { RecordAdminAction } from '#actors/tenant/messages.ts';
-import type { Principal } from '#runtime/access/principal.ts';
+import { policyFor } from '#runtime/access/policy.ts';
+import type { AdminPrincipal, ImpersonatingPrincipal, Principal } from '#runtime/access/principal.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
@@ -7,6 +8,15 @@ import type { JsonObject } from '#runtime/content/values/json-value.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { callerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest } from '../rest-route.ts';
+
+/** Flags open interfaces, and nothing that is sent within the server depends on them. */
+const noFlags = Object.freeze({
+  console_login: false,
+  cli_access: false,
+  api_access: false,
+  pgwire_access: false,
+  can_impersonate: false,
+});
 
 /**
  * Records in the audit trail of the caller's tenant what an administrator, or an identity that decides, has just done. Changes of accounts, keys and the
@@ -25,7 +35,9 @@ export async function recordAdminAction(
   const by = principal.kind === 'identity' ? { identityId: principal.identityId } : {};
   const command: RecordAdminAction = { type: 'RecordAdminAction', ...action, details, ...by };
   try {
-    const caller = administrativeCaller(request);
+    const sender = administrativeCaller(request);
+    const caller =
+      principal.kind === 'impersonating' ? { ...sender, ...administratorBehind(principal) } : sender;
     await router.command(actorId(principal.tenant, 'tenant'), command, { caller });
   } catch (error) {
     if (!(error instanceof ServiceError) || error.entry.status < 500) throw error;
@@ -41,8 +53,19 @@ export function administrativeCaller(request: RestRequest): Caller {
   return principal.kind === 'identity' ? engineCaller(principal.tenant) : callerOf(request);
 }
 
-/** What tells in an entry which identity acted, because the engine has sent the command; nothing for other callers. */
+/** The administrator who acts with the permissions of somebody else: the trail names who has acted. */
+function administratorBehind({
+  tenant,
+  userId,
+  username,
+}: ImpersonatingPrincipal): Pick<Caller, 'principal' | 'policy'> {
+  const principal: AdminPrincipal = { kind: 'admin', tenant, userId, username, accessFlags: noFlags };
+  return { principal, policy: policyFor(principal, tenant) };
+}
+
+/** What tells in an entry which identity acted, because the engine has sent the command, or as whom; nothing for other callers. */
 export function identityDetails(principal: Principal): JsonObject {
+  if (principal.kind === 'impersonating') return { impersonating: principal.user };
   return principal.kind === 'identity'
     ? { identity_id: principal.identityId, identity_email: principal.email }
     : {};

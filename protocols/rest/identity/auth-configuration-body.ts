@@ -7,7 +7,11 @@ import type {
   OidcProviderChange,
   SessionSettings,
 } from '#runtime/access/identity/auth-configuration.ts';
-import { defaultAttributeMapping, defaultScopes } from '#runtime/access/identity/auth-configuration.ts';
+import {
+  defaultAttributeMapping,
+  defaultScopes,
+  PROVIDERS_MAX,
+} from '#runtime/access/identity/auth-configuration.ts';
 import { ACCESS_TOKEN_HOURS_MAX, REFRESH_TOKEN_DAYS_MAX } from '#runtime/access/identity/identity-tokens.ts';
 import { type PasswordPolicy, POLICY_CHARACTERS_MAX } from '#runtime/access/identity/password-policy.ts';
 import { OptionError } from '#runtime/config/option.ts';
@@ -19,8 +23,7 @@ import { readEmailSettings } from './email-settings-body.ts';
 /** Most sessions of a person; each login reads them. */
 const SESSIONS_MAX = 100;
 
-/** Most providers of a tenant, and of each list of texts. */
-const PROVIDERS_MAX = 32;
+/** Most entries of each list of texts. */
 const TEXTS_MAX = 100;
 
 const URL_CHARACTERS_MAX = 2_048;
@@ -151,6 +154,15 @@ function providerList(providers: readonly BodyFields[]): readonly OidcProviderCh
     throw invalid(`\`${field}\`: there are two providers '${id}'`, { field });
   }
   return read;
+}
+
+/**
+ * Reads a provider that is changed alone.
+ *
+ * @throws {ServiceError} as {@link readAuthConfigurationChange}, with the names of its own fields
+ */
+export function readProvider(body: unknown): OidcProviderChange {
+  return provider(bodyFields(body));
 }
 
 function provider(fields: BodyFields): OidcProviderChange {

@@ -21,7 +21,8 @@ function optionalText(description: string): JsonSchema {
   return { type: ['string', 'null'], description };
 }
 
-const providerSchema: JsonSchema = {
+/** A provider of a configuration. */
+export const providerSchema: JsonSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['provider_id', 'issuer_url', 'client_id'],

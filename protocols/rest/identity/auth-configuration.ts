@@ -1,15 +1,23 @@
-import type { ConfigureAuthentication } from '#actors/identities/messages.ts';
+import type {
+  ChangeProvider,
+  ConfigureAuthentication,
+  ProviderChanged,
+} from '#actors/identities/messages.ts';
 import type { RecordAdminAction } from '#actors/tenant/messages.ts';
 import type { IdentitiesProvisioning } from '#protocols/identity/ports.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import {
   type AuthConfiguration,
-  type AuthConfigurationChange,
   mergedAuthConfiguration,
   shownAuthConfiguration,
   withSealedMailPasswords,
   withSealedSecrets,
 } from '#runtime/access/identity/auth-configuration.ts';
+import {
+  type ProviderChange,
+  withChangedProvider,
+  withSealedSecret,
+} from '#runtime/access/identity/provider-changes.ts';
 import { changedFields } from '#runtime/access/identity/configuration-changes.ts';
 import { actorId } from '#runtime/actor/actor-id.ts';
 import type { JsonObject } from '#runtime/content/values/json-value.ts';
@@ -119,11 +127,33 @@ export async function changeAuthConfiguration(
   );
   const command: ConfigureAuthentication = { type: 'ConfigureAuthentication', change };
   const actor = await context.identities.createIdentities(tenant);
-  if (Object.keys(change).length > 0) await recordChange(context, request, change);
+  const parts = Object.keys(change);
+  if (parts.length > 0)
+    await recordChange(context, request, parts, (stored) => mergedAuthConfiguration(stored, change));
   // Without an idempotency key: the hash of the request would be one of its secrets that is quick to compute.
   const caller = administrativeCaller(request);
   const changed = (await context.router.command(actor, command, { caller })) as AuthConfiguration;
   return shownAuthConfiguration(changed, tenant);
+}
+
+/**
+ * Changes one provider of the configuration, as {@link changeAuthConfiguration} does: the others may be changed at the same time.
+ *
+ * @param change with its secret in plain text
+ * @throws {ServiceError} as `withChangedProvider`; the errors of the audit trail
+ */
+export async function changeProvider(
+  context: AuthConfigurationContext,
+  request: RestRequest,
+  change: ProviderChange,
+): Promise<ProviderChanged> {
+  const { tenant } = request.principal;
+  const sealed = withSealedSecret(change, (secret, id) => context.sealClientSecret(tenant, id, secret));
+  const actor = await context.identities.createIdentities(tenant);
+  await recordChange(context, request, ['oidc_providers'], (stored) => withChangedProvider(stored, sealed));
+  const command: ChangeProvider = { type: 'ChangeProvider', change: sealed };
+  const caller = administrativeCaller(request);
+  return (await context.router.command(actor, command, { caller })) as ProviderChanged;
 }
 
 function answered(tenant: string, configuration: AuthConfiguration): HttpReply {
@@ -135,23 +165,26 @@ function answered(tenant: string, configuration: AuthConfiguration): HttpReply {
  * may be an entry of a change that failed, but no change without its entry. What the change sets is named whether or not it
  * differs, because somebody else may change the same at the same time.
  *
+ * @param parts names of the parts that are set
+ * @param changedOf the configuration after the change
  * @throws {ServiceError} `VALIDATION_FAILED` for a change that would be refused; the errors of the trail
  */
 async function recordChange(
   { logins, router }: AuthConfigurationContext,
   request: RestRequest,
-  change: AuthConfigurationChange,
+  parts: readonly string[],
+  changedOf: (stored: AuthConfiguration) => AuthConfiguration,
 ): Promise<void> {
   const { principal } = request;
   const { tenant } = principal;
   const stored = await logins.configuration(tenant);
-  const { changed, more } = changedFields(stored, mergedAuthConfiguration(stored, change));
+  const { changed, more } = changedFields(stored, changedOf(stored));
   const command: RecordAdminAction = {
     type: 'RecordAdminAction',
     action: 'authentication_configured',
     subject: tenant,
     details: {
-      parts: Object.keys(change),
+      parts,
       changed,
       ...(more === 0 ? {} : { more }),
       ...identityDetails(principal),

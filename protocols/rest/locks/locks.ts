@@ -6,9 +6,12 @@ import {
   LOCK_TTL_MS_MAX,
   LOCK_TTL_MS_MIN,
   LOCK_WAIT_MS_MAX,
+  type LockGrant,
+  type LockRefused,
   type LocksCommand,
   POOL_UNITS_MAX,
 } from '#actors/locks/messages.ts';
+import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { Delivery } from '#runtime/actor/ports.ts';
 import { PreconditionRefuted } from '#runtime/actor/precondition.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
@@ -20,6 +23,7 @@ import { onPrecondition } from '../access/branch-access.ts';
 import { acquireReply, claimReply, releaseReply, releaseUnitsReply, renewReply } from './lock-replies.ts';
 import { consistencyOf } from '../reads/read-consistency.ts';
 import type { FoundBranch } from '../access/found-branch.ts';
+import type { WaitingCallers } from '../access/waiting-callers.ts';
 import { callerOf, deliveryOf, readerOf, type RestContext } from '../rest-context.ts';
 import type { RestRequest, RestRoute } from '../rest-route.ts';
 import type { Soon } from '#runtime/base/event-loop/soon.ts';
@@ -41,6 +45,11 @@ const answered = readOnly({
   expires_at_ms: { type: 'integer' },
   owner: { type: ['string', 'null'] },
 });
+
+/** Dependencies of {@link lockRoutes}. */
+export interface LocksContext extends RestContext {
+  readonly waitingCallers: WaitingCallers;
+}
 
 /** There is no such branch, for every operation on it. */
 export const missingBranch: ResponseDocs = { description: 'There is no such repository or branch.' };
@@ -66,7 +75,7 @@ const commonResponses = {
  *
  * @see docs/interface/locks.md
  */
-export function lockRoutes(context: RestContext): readonly RestRoute[] {
+export function lockRoutes(context: LocksContext): readonly RestRoute[] {
   return [
     acquireRoute(context),
     releaseRoute(context),
@@ -115,12 +124,17 @@ function send<Result>(
   command: LocksCommand,
   answer: (result: Result) => HttpReply,
 ): Promise<HttpReply> {
-  const waitMs = command.type === 'AcquireLock' ? command.waitMs : 0;
   // An abort signal costs an allocation, so only a caller that waits gets one.
-  const delivery = deliveryOf(
-    request,
-    waitMs > 0 ? waiterOf(request, waitMs, context.locks.stopping) : readerOf(request),
-  );
+  return sendAs(context, request, command, deliveryOf(request, readerOf(request)), answer);
+}
+
+function sendAs<Result>(
+  context: RestContext,
+  request: RestRequest,
+  command: LocksCommand,
+  delivery: Delivery,
+  answer: (result: Result) => HttpReply | Promise<HttpReply>,
+): Promise<HttpReply> {
   const found = likelyLockedBranch(context, request);
   return found instanceof Promise
     ? found.then((branch) => sendTo(context, request, branch, command, delivery, answer))
@@ -133,7 +147,7 @@ function sendTo<Result>(
   branch: FoundBranch,
   command: LocksCommand,
   delivery: Delivery,
-  answer: (result: Result) => HttpReply,
+  answer: (result: Result) => HttpReply | Promise<HttpReply>,
 ): Promise<HttpReply> {
   const { locks, router } = context;
   const { guess } = branch;
@@ -150,14 +164,54 @@ function sendTo<Result>(
 }
 
 /**
+ * Sends an acquire that may wait. The caller may lose access meanwhile, and then gets no lock: it leaves the queue as soon
+ * as this member hears of it, and a lock that was granted nevertheless is passed on.
+ */
+async function sendWaiting(
+  context: LocksContext,
+  request: RestRequest,
+  command: AcquireLock,
+): Promise<HttpReply> {
+  const { locks, waitingCallers } = context;
+  const waiting = waitingCallers.watch(request.principal);
+  try {
+    const ends = AbortSignal.any([locks.stopping, waiting.signal]);
+    const delivery = deliveryOf(request, waiterOf(request, command.waitMs, ends));
+    return await sendAs<LockGrant | LockRefused>(context, request, command, delivery, async (result) => {
+      const refusal = result.acquired ? await waiting.refusal() : undefined;
+      if (refusal === undefined) return acquireReply(result);
+      if (result.acquired) await passOn(context, request, result);
+      throw refusal;
+    });
+  } catch (error) {
+    // Another member owns the lock: it only hears that the request has ended.
+    waiting.signal.throwIfAborted();
+    throw error;
+  } finally {
+    waiting.end();
+  }
+}
+
+/** Releases a lock whose caller may not have it. If that fails, the lease expires as usual. */
+async function passOn(context: RestContext, request: RestRequest, { key, token }: LockGrant): Promise<void> {
+  const caller = engineCaller(request.principal.tenant);
+  try {
+    const { locks } = await lockedBranch(context, request);
+    await context.router.command(locks, { type: 'ReleaseLock', key, token }, { caller });
+  } catch {
+    // Nothing depends on it.
+  }
+}
+
+/**
  * A caller whose deadline is the end of the wait, so that a succeeding owner keeps it without knowing when the wait
  * began. The wait also ends when this member stops, wherever the lock is: the connection would be closed before the
  * response.
  */
-function waiterOf(request: RestRequest, waitMs: number, stopping: AbortSignal): Caller {
-  stopping.throwIfAborted();
+function waiterOf(request: RestRequest, waitMs: number, ends: AbortSignal): Caller {
+  ends.throwIfAborted();
   const caller = callerOf(request);
-  const signal = AbortSignal.any([request.signal, stopping]);
+  const signal = AbortSignal.any([request.signal, ends]);
   return { ...caller, signal, deadlineMs: request.deadlineMs - LOCK_WAIT_MS_MAX + waitMs };
 }
 
@@ -176,7 +230,7 @@ function docsOf(
   };
 }
 
-function acquireRoute(context: RestContext): RestRoute {
+function acquireRoute(context: LocksContext): RestRoute {
   return {
     method: 'POST',
     pattern: `${locksBase}/locks/acquire`,
@@ -222,7 +276,12 @@ function acquireRoute(context: RestContext): RestRoute {
         wait_ms: { type: 'integer', minimum: 0, maximum: LOCK_WAIT_MS_MAX, default: 0 },
       },
     ),
-    handler: (request) => send(context, request, parseAcquire(bodyFields(request.body)), acquireReply),
+    handler(request) {
+      const command = parseAcquire(bodyFields(request.body));
+      return command.waitMs > 0
+        ? sendWaiting(context, request, command)
+        : send(context, request, command, acquireReply);
+    },
   };
 }
 

@@ -71,6 +71,7 @@ function inviteRoute(context: AccessContext): RestRoute {
         403: { description: 'The caller does not decide on access, or invitations are switched off.' },
         401: { description: 'There is no valid login.' },
         404: { description: 'There is no such repository.' },
+        409: { description: 'A user node has the address, and its account was removed.' },
         429: { description: 'Too many invitations are open.' },
       },
     },
@@ -84,6 +85,7 @@ function inviteRoute(context: AccessContext): RestRoute {
       const days = fields.optionalInteger('expires_in_days') ?? INVITATION_DAYS;
       const repository = request.segment('repo');
       await members.requireRoles(tenant, repository, roles);
+      await members.requireInvitable(tenant, repository, email.trim());
       const part = await members.partOf(tenant, repository);
       await identities.createIdentities(tenant);
       const invite = {

@@ -2,6 +2,7 @@ import { DECIDING_BRANCH } from '#runtime/content/built-in/deciding-nodes.ts';
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
 import type { JsonAnswer, RunQuery } from '#actors/branch/messages.ts';
 import type { ReadNode } from '#actors/branch/read-messages.ts';
+import type { FindUsers, UserNode } from '#actors/branch/user-messages.ts';
 import type { Identity } from '#actors/identities/messages.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { Router } from '#runtime/actor/ports.ts';
@@ -11,7 +12,14 @@ import { isJsonArray, type JsonObject, ownValue } from '#runtime/content/values/
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { FoundBranch } from '../access/found-branch.ts';
 import type { RepositoryDirectory } from '../access/repository-directory.ts';
-import { isOvertaken, patchUserNode, patchUserNodes, userNodesOf } from './user-nodes.ts';
+import {
+  addressOfRemoved,
+  isOvertaken,
+  isRemoved,
+  patchUserNode,
+  patchUserNodes,
+  userNodesOf,
+} from './user-nodes.ts';
 
 const WORKSPACE = 'svc:access_control';
 const USER_TYPE = 'svc:User';
@@ -124,6 +132,20 @@ export class RepositoryMembers {
     person: Pick<Identity, 'email' | 'email_verified'>,
   ): Promise<void> {
     return this.#admitting.requireAdmissible(tenant, repository, person);
+  }
+
+  /**
+   * Requires that whoever proves an address can get a user node. An invitation would give nothing while the node of a removed
+   * account has the address.
+   *
+   * @throws {ServiceError} `CONFLICT`, `REPOSITORY_NOT_FOUND`, `BRANCH_NOT_FOUND`
+   */
+  async requireInvitable(tenant: string, repository: string, email: string): Promise<void> {
+    const { actor } = await this.#branchOf(tenant, repository);
+    const query: FindUsers = { type: 'FindUsers', by: { email } };
+    const nodes = (await this.#router.query(actor, query, engineCaller(tenant))) as readonly UserNode[];
+    const removed = nodes.find(isRemoved);
+    if (removed !== undefined) throw addressOfRemoved(removed);
   }
 
   /**

@@ -32,6 +32,19 @@ export function isSuspended({ canLogin, status }: Pick<UserNode, 'canLogin' | 's
   return !canLogin || (status !== null && status !== 'active');
 }
 
+/** Whether a node is that of an account that was removed. It counts for nobody, and no other account gets it. */
+export function isRemoved({ status, userId }: Pick<UserNode, 'status' | 'userId'>): boolean {
+  return userId !== null && status === 'deleted';
+}
+
+/** The error for a person with the address of such a node. @returns `CONFLICT` */
+export function addressOfRemoved({ path }: Pick<UserNode, 'path'>): ServiceError {
+  return new ServiceError(
+    'CONFLICT',
+    `The user node '${path}' has the address, and its account was removed: remove the node, or give it another address`,
+  );
+}
+
 /** Properties that a status sets of a node; undefined when there is nothing to be set. */
 export function statusPatch(status: UserStatus, stored: string | null): JsonObject | undefined {
   const current = stored ?? 'active';

@@ -1,12 +1,30 @@
 import type { SettingsChange } from '#protocols/sql/settings-change.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { isJsonObject } from '#runtime/content/values/json-value.ts';
-import { shownAuthConfiguration } from '#runtime/access/identity/auth-configuration.ts';
+import {
+  type AuthConfiguration,
+  providerOf,
+  shownProvider,
+} from '#runtime/access/identity/auth-configuration.ts';
+import { type ProviderChange, requireProvider } from '#runtime/access/identity/provider-changes.ts';
+import { bodyShape } from '#protocols/http/requests/body-shape.ts';
+import { otherSpelling } from '#protocols/http/requests/other-spelling.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { parseJson } from '#runtime/sql-values/json/parse-json.ts';
-import { changeAuthConfiguration, requireTenantAdministration } from '../identity/auth-configuration.ts';
+import {
+  changeAuthConfiguration,
+  changeProvider,
+  requireTenantAdministration,
+} from '../identity/auth-configuration.ts';
+import { readProvider } from '../identity/auth-configuration-body.ts';
+import { configurationSchema, providerSchema } from '../identity/auth-configuration-schema.ts';
 import type { RestRequest } from '../rest-route.ts';
 import { type AuthFunctionsContext, requireNoKey } from './auth-answers.ts';
+
+const configurationShape = bodyShape(configurationSchema);
+const providerShape = bodyShape(providerSchema);
+/** Of a provider that is there already, every field may be absent. */
+const partialProviderShape = bodyShape({ ...providerSchema, required: [] });
 
 /** The only kind of provider that is configured by hand. */
 const OIDC = 'oidc';
@@ -43,8 +61,11 @@ async function changed(
 ): Promise<JsonValue> {
   const [first, second] = args;
   switch (name) {
-    case 'SVC_AUTH_UPDATE_SETTINGS':
-      return await changeAuthConfiguration(context, request, objectOf(name, first));
+    case 'SVC_AUTH_UPDATE_SETTINGS': {
+      const body = objectOf(name, first);
+      configurationShape?.refuseUnknown(body);
+      return await changeAuthConfiguration(context, request, body);
+    }
     case 'SVC_AUTH_ADD_PROVIDER':
       return await addProvider(context, request, textOf(name, first), objectOf(name, second));
     case 'SVC_AUTH_UPDATE_PROVIDER':
@@ -63,12 +84,10 @@ async function addProvider(
   given: JsonObject,
 ): Promise<JsonValue> {
   if (type !== OIDC) throw invalid(`Unknown type of provider '${type}'; there is '${OIDC}'`);
-  const providers = await providersOf(context, request);
-  const id = given.provider_id;
-  if (providers.some(({ provider_id: other }) => other === id))
-    throw new ServiceError('ALREADY_EXISTS', `Provider '${String(id)}' already exists`);
-  await replaceProviders(context, request, [...providers, given]);
-  return id as JsonValue;
+  providerShape?.refuseUnknown(given);
+  const provider = readProvider(given);
+  await changeProvider(context, request, { kind: 'add', provider });
+  return provider.provider_id;
 }
 
 async function updateProvider(
@@ -77,17 +96,20 @@ async function updateProvider(
   id: string,
   given: JsonObject,
 ): Promise<JsonValue> {
-  const providers = await providersOf(context, request);
-  const stored = providers.find(({ provider_id: other }) => other === id);
-  if (stored === undefined) throw new ServiceError('PROVIDER_NOT_FOUND', `Provider '${id}' not found`);
-  if ((given.provider_id ?? id) !== id) throw invalid('The `provider_id` of a provider cannot be changed');
-  const changed = { ...stored, ...given, provider_id: id };
-  const all = await replaceProviders(
-    context,
-    request,
-    providers.map((one) => (one === stored ? changed : one)),
-  );
-  return all.find(({ provider_id: other }) => other === id) ?? null;
+  partialProviderShape?.refuseUnknown(given);
+  const stored = requireProvider(await configurationOf(context, request), id);
+  const isGiven = (name: string): boolean =>
+    [name, otherSpelling(name)].some((spelling) => Object.hasOwn(given, spelling));
+  // Each field is checked as a part of the whole. Only those that are given are changed.
+  const others = Object.entries(shownProvider(stored)).filter(([name]) => !isGiven(name));
+  const { provider_id: named, ...fields } = readProvider({ ...Object.fromEntries(others), ...given });
+  if (named !== id)
+    throw invalid('The `provider_id` of a provider cannot be changed', { field: 'provider_id' });
+  const changed = Object.fromEntries(Object.entries(fields).filter(([name]) => isGiven(name)));
+  if (Object.keys(changed).length === 0) return shownProvider(stored);
+  const change: ProviderChange = { kind: 'update', id, fields: changed };
+  const { configuration } = await changeProvider(context, request, change);
+  return shownProvider(requireProvider(configuration, id));
 }
 
 async function removeProvider(
@@ -95,30 +117,16 @@ async function removeProvider(
   request: RestRequest,
   id: string,
 ): Promise<boolean> {
-  const providers = await providersOf(context, request);
-  const others = providers.filter(({ provider_id: other }) => other !== id);
-  if (others.length === providers.length) return false;
-  await replaceProviders(context, request, others);
-  return true;
+  if (providerOf(await configurationOf(context, request), id) === undefined) return false;
+  const { isChanged } = await changeProvider(context, request, { kind: 'remove', id });
+  return isChanged;
 }
 
-async function providersOf(
+async function configurationOf(
   { people }: AuthFunctionsContext,
   { principal: { tenant } }: RestRequest,
-): Promise<readonly JsonObject[]> {
-  return shownProviders(shownAuthConfiguration(await people.configuration(tenant), tenant));
-}
-
-async function replaceProviders(
-  context: AuthFunctionsContext,
-  request: RestRequest,
-  providers: readonly JsonObject[],
-): Promise<readonly JsonObject[]> {
-  return shownProviders(await changeAuthConfiguration(context, request, { oidc_providers: providers }));
-}
-
-function shownProviders({ oidc_providers: providers }: JsonObject): readonly JsonObject[] {
-  return providers as readonly JsonObject[];
+): Promise<AuthConfiguration> {
+  return await people.configuration(tenant);
 }
 
 function textOf(name: string, value: JsonValue | undefined): string {

@@ -1,9 +1,10 @@
 import type { CommitInfo } from '#actors/branch/commit-messages.ts';
 import type { HeldLock } from '#actors/locks/messages.ts';
-import type { Delivery } from '#runtime/actor/ports.ts';
+import type { ActorId, Delivery } from '#runtime/actor/ports.ts';
 import type { Clock } from '#runtime/base/time/clock.ts';
-import type { BranchStatementInput, BulkStatement } from '#protocols/sql/session-ports.ts';
+import type { BranchStatementInput, BulkStatement, EnqueuedStatement } from '#protocols/sql/session-ports.ts';
 import type { RunSql } from '#actors/branch/sql-messages.ts';
+import type { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { AuthAnswers } from '#runtime/sql-plan/auth-answers.ts';
 import type { SettingsChange } from '#protocols/sql/settings-change.ts';
@@ -40,7 +41,15 @@ export interface BulkStatements {
    * @throws {ServiceError} `OVERLOADED` when too many jobs wait, `PAYLOAD_TOO_LARGE` for a statement that is too long;
    *   `UNAUTHORIZED`, `FORBIDDEN`
    */
-  enqueue(statement: SubmittedStatement, delivery: Delivery): Promise<{ readonly jobId: string }>;
+  enqueue(statement: SubmittedStatement, delivery: Delivery): Promise<EnqueuedStatement>;
+  /**
+   * Refuses a statement that was found to be wrong.
+   *
+   * @param repository actor of the repository
+   * @returns the first job, of a repetition with the same idempotency key
+   * @throws {ServiceError} the refusal, or the outcome of the first request
+   */
+  refuse(repository: ActorId, refusal: ServiceError, delivery: Delivery): Promise<EnqueuedStatement>;
 }
 
 /** A statement that is done in the background, and where. */

@@ -5,9 +5,11 @@ import type {
   RunSql,
   SqlChanged,
 } from '#actors/branch/sql-messages.ts';
+import type { AccessDecision } from '#protocols/sql/access-decisions.ts';
 import type {
   BranchStatementInput,
   BulkStatement,
+  EnqueuedStatement,
   ManagedBranchStatement,
   SqlSurface,
 } from '#protocols/sql/session-ports.ts';
@@ -19,9 +21,11 @@ import type { SessionRows } from '#protocols/sql/session-rows.ts';
 import { runBranchStatement } from './branches/run-branch-statement.ts';
 import type { Delivery } from '#runtime/actor/ports.ts';
 import type { Caller, ReadConsistency } from '#runtime/commit/behaviour.ts';
+import { isLasting } from '#runtime/commit/idempotency.ts';
 import { requireWaiting } from '#runtime/commit/waiting-caller.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
+import { recordAdminAction } from '../access/admin-actions.ts';
 import { askBranch, likelyBranchNamed, replyOf, sendCommand } from '../access/branch-access.ts';
 import type { FoundBranch } from '../access/found-branch.ts';
 import { isHiddenFrom } from '../access/hidden-branch.ts';
@@ -115,23 +119,42 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
     return changed;
   }
 
+  async noteDecisions(decisions: readonly AccessDecision[]): Promise<void> {
+    const repository = this.#request.segment('repo');
+    for (const { action, details, subject } of decisions)
+      await recordAdminAction(this.#context, this.#request, {
+        action,
+        subject: subject === '' ? repository : subject,
+        details: { repository, ...details },
+      });
+  }
+
   async match(branch: string, query: MatchBySql): Promise<MatchedNodes> {
     const { actor } = await this.#find(branch, 'write');
     return (await this.#context.router.query(actor, query, this.#caller)) as MatchedNodes;
   }
 
-  async enqueue(branch: string, statement: BulkStatement, step: number): Promise<{ readonly jobId: string }> {
-    if (singleHeader(this.#request, lockParameter.name) !== undefined) {
-      const message = 'A statement that is done in the background cannot be guarded by a lock';
-      throw invalid(message, { field: lockParameter.name });
-    }
+  async enqueue(branch: string, statement: BulkStatement, step: number): Promise<EnqueuedStatement> {
+    this.#refuseLock('A statement that is done in the background');
     const found = await this.#find(branch, 'write');
     const submitted = { ...statement, repository: found.repository, branch: found };
     return await this.#context.bulk.enqueue(submitted, this.#deliveryOf(step));
   }
 
+  async refuse(refusal: unknown, step: number): Promise<EnqueuedStatement> {
+    const delivery = this.#deliveryOf(step);
+    if (delivery.idempotency === undefined || !isLasting(refusal)) throw refusal;
+    const { directory } = this.#context;
+    const repository = await directory.repository(
+      this.#request.principal.tenant,
+      this.#request.segment('repo'),
+    );
+    return await this.#context.bulk.refuse(repository.actor, refusal, delivery);
+  }
+
   async changeSettings(change: SettingsChange): Promise<JsonValue> {
     this.requireWriter();
+    this.#refuseLock('A change of the settings of the tenant');
     return await this.#context.authFunctions.change(this.#request, change);
   }
 
@@ -157,6 +180,12 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
     });
     this.#note(rows.revision ?? null);
     return rows;
+  }
+
+  /** Refuses a lock where it would have no effect. */
+  #refuseLock(what: string): void {
+    if (singleHeader(this.#request, lockParameter.name) === undefined) return;
+    throw invalid(`${what} cannot be guarded by a lock`, { field: lockParameter.name });
   }
 
   #note(revision: string | null): void {

@@ -53,6 +53,9 @@ export interface AttributeMapping {
   readonly email_verified: string;
 }
 
+/** Most providers of a tenant. */
+export const PROVIDERS_MAX = 32;
+
 /** An OpenID Connect provider as stored. */
 export interface OidcProvider {
   readonly provider_id: string;
@@ -155,20 +158,36 @@ export function mergedAuthConfiguration(
     ...stored,
     ...parts,
     oidc_providers:
-      providers?.map((each, index) => mergedProvider(stored, each, index)) ?? stored.oidc_providers,
+      providers?.map((each, index) =>
+        mergedProvider(providerOf(stored, each.provider_id), each, `oidc_providers.${index}.`),
+      ) ?? stored.oidc_providers,
     email: email === undefined ? stored.email : mergedEmailSettings(stored.email, email),
   };
   return { ...merged, session_settings: consistent(merged.session_settings) };
 }
 
-function mergedProvider(
-  { oidc_providers: stored }: AuthConfiguration,
+/** A provider by its id; undefined: there is none. */
+export function providerOf(
+  { oidc_providers: providers }: AuthConfiguration,
+  id: string,
+): OidcProvider | undefined {
+  return providers.find(({ provider_id: other }) => other === id);
+}
+
+/**
+ * A provider as it is stored after a change, see {@link mergedAuthConfiguration}.
+ *
+ * @param known the stored one; undefined: it is new
+ * @param at what names of its fields begin with in errors
+ * @throws {ServiceError} `VALIDATION_FAILED` for a secret that has to be given again
+ */
+export function mergedProvider(
+  known: OidcProvider | undefined,
   change: OidcProviderChange,
-  index: number,
+  at: string,
 ): OidcProvider {
   const { client_secret: secret, ...rest } = change;
   if (secret !== undefined) return { ...rest, client_secret: secret };
-  const known = stored.find(({ provider_id: id }) => id === change.provider_id);
   if (known === undefined || known.client_secret === null) return { ...rest, client_secret: null };
   // The issuer names the token endpoint, unless there is an own one, and which keys sign what is answered for it.
   const isSame =
@@ -176,7 +195,7 @@ function mergedProvider(
     known.token_url === change.token_url &&
     known.client_id === change.client_id;
   if (isSame) return { ...rest, client_secret: known.client_secret };
-  const field = `oidc_providers.${index}.client_secret`;
+  const field = `${at}client_secret`;
   throw invalid(
     `\`${field}\` is needed again when \`issuer_url\`, \`token_url\` or \`client_id\` of the provider changes; null removes it`,
     { field },
@@ -215,16 +234,18 @@ export function withSealedSecrets(
   return { ...change, oidc_providers: providers };
 }
 
+/** A provider as it is answered to an administrator. */
+export function shownProvider({ client_secret: secret, ...provider }: OidcProvider): JsonObject {
+  return { ...provider, has_client_secret: secret !== null } as unknown as JsonObject;
+}
+
 /** A configuration as it is answered to an administrator: of a secret only whether there is one. */
 export function shownAuthConfiguration(configuration: AuthConfiguration, tenant: string): JsonObject {
   const { oidc_providers: providers, email, ...rest } = configuration;
   const shown = {
     tenant_id: tenant,
     ...rest,
-    oidc_providers: providers.map(({ client_secret: secret, ...provider }) => ({
-      ...provider,
-      has_client_secret: secret !== null,
-    })),
+    oidc_providers: providers.map(shownProvider),
     email: shownEmailSettings(email),
   };
   return shown as unknown as JsonObject;

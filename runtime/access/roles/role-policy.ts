@@ -103,6 +103,10 @@ export class RolePolicy implements Policy {
     return this.unrestricted || this.#list(operation, subject.workspace).holds(subject) === true;
   }
 
+  mayAllow(operation: Operation, workspace: string): boolean {
+    return this.unrestricted || this.#list(operation, workspace).rules.length > 0;
+  }
+
   fields(operation: 'read' | SettingOperation, subject: Subject): FieldFilter {
     if (this.unrestricted) return allFields;
     return this.#list(operation, subject.workspace).fields(subject) ?? noFields;

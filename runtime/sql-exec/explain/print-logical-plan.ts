@@ -1,4 +1,4 @@
-import type { BoundQuery, LogicalPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
+import type { BoundQuery, LogicalPlan, ValuesPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { inputsOf } from '../lowering/plan-parts.ts';
 import type { Names } from './names.ts';
 import { printExpression, printExpressions, printSort } from './print-expression.ts';
@@ -20,6 +20,12 @@ function printPlan(plan: LogicalPlan, names: Names, depth: number): readonly str
   return [line, ...inputsOf(plan).flatMap((input) => printPlan(input, names, depth + 1))];
 }
 
+/** A list of rows, in one line. */
+export function valuesText({ missing, rows }: ValuesPlan): string {
+  const why = missing === undefined ? '' : `, workspace '${missing}' does not exist`;
+  return `Values: rows=${rows.length}${why}`;
+}
+
 function describe(plan: LogicalPlan, names: Names): string {
   switch (plan.kind) {
     case 'nodes':
@@ -27,7 +33,7 @@ function describe(plan: LogicalPlan, names: Names): string {
     case 'schema':
       return `Scan: table=${plan.table}, alias=${plan.alias}`;
     case 'values':
-      return `Values: rows=${plan.rows.length}`;
+      return valuesText(plan);
     case 'series':
       return `Series: ${printExpressions([plan.start, plan.stop, plan.step], names)}`;
     case 'common-table':

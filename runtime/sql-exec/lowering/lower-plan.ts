@@ -11,6 +11,7 @@ import type {
   ValuesPlan,
 } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { printExpressions, printSort } from '../explain/print-expression.ts';
+import { valuesText } from '../explain/print-logical-plan.ts';
 import { keyWork } from '../expressions/key-work.ts';
 import type { Row } from '../operator.ts';
 import { DistinctOperator } from '../operators/distinct-operator.ts';
@@ -103,7 +104,7 @@ function* lowerValues(context: LoweringContext, plan: ValuesPlan): Generator<und
     yield undefined;
   }
   const values = makeStep(context, {
-    describe: () => `Values: rows=${rows.length}`,
+    describe: () => valuesText(plan),
     inputs,
     layout: new Layout(columns.map((column) => columnSlot(plan.relation, column))),
     rows: rows.length,

@@ -212,6 +212,8 @@ export interface ValuesPlan {
   readonly relation: number;
   readonly columns: readonly RelationColumn[];
   readonly rows: readonly (readonly BoundExpression[])[];
+  /** Of a workspace that does not exist and therefore has no rows: its name, for explanations. */
+  readonly missing?: string;
 }
 /**
  * Numbers or times from a start, in steps, as long as the stop is not passed: GENERATE_SERIES. The expressions have no columns;

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MemberLocks } from '#server/provisioning/branch-locks.ts';
 import { createHttpServer, type HttpServer } from '#protocols/http/uws-server.ts';
 import { contentRoutes } from '#protocols/rest/content-routes.ts';
+import { WaitingCallers } from '#protocols/rest/access/waiting-callers.ts';
 import { lockRoutes } from '#protocols/rest/locks/locks.ts';
 import type { DefinitionsContext } from '#protocols/rest/schema/definitions.ts';
 import type { SqlRouteContext } from '#protocols/rest/sql/run-text.ts';
@@ -37,12 +38,13 @@ beforeEach(async () => {
     clock: systemClock,
     jobs,
     slices: new SliceScheduler(systemClock),
-    bulk: { enqueue: unused },
+    bulk: { enqueue: unused, refuse: unused },
     authFunctions: { answers: unused, change: unused },
     branches: { createBranch: unused, removeBranch: unused, createTag: unused, removeTag: unused },
   };
+  const waitingCallers = new WaitingCallers({ present: () => Promise.resolve() });
   server = createHttpServer<Principal>({
-    routes: [...contentRoutes(context), ...lockRoutes(context)],
+    routes: [...contentRoutes(context), ...lockRoutes({ ...context, waitingCallers })],
     authenticate: () => adminOf('default'),
     clock: systemClock,
     random: systemRandom,

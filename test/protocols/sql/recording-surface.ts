@@ -1,3 +1,4 @@
+import type { AccessDecision } from '#protocols/sql/access-decisions.ts';
 import type {
   ChangeBySql,
   MatchBySql,
@@ -8,6 +9,7 @@ import type {
 import type {
   BranchStatementInput,
   BulkStatement,
+  EnqueuedStatement,
   ManagedBranchStatement,
   SqlSurface,
 } from '#protocols/sql/session-ports.ts';
@@ -20,7 +22,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 /** What a session has sent. */
 export interface Sent {
   readonly to: string;
-  readonly kind: 'read' | 'change' | 'match' | 'enqueue' | 'branches' | 'settings';
+  readonly kind: 'read' | 'change' | 'match' | 'enqueue' | 'branches' | 'settings' | 'decision';
   readonly sql: string;
   readonly step?: number;
   readonly message?: unknown;
@@ -60,14 +62,23 @@ export class RecordingSurface implements SqlSurface<string> {
     return { revision: '9-0', columns: ['affected_rows'], rows, rowCount: 1 };
   }
 
+  async noteDecisions(decisions: readonly AccessDecision[]): Promise<void> {
+    for (const { action, subject, details } of decisions)
+      this.sent.push({ to: 'tenant', kind: 'decision', sql: `${action} ${subject}`, message: details });
+  }
+
   async match(to: string, message: MatchBySql): Promise<MatchedNodes> {
     this.#keep({ to, kind: 'match', sql: message.sql, message });
     return { ids: [], revision: parseRevision('7-0') };
   }
 
-  async enqueue(to: string, message: BulkStatement, step: number): Promise<{ readonly jobId: string }> {
+  async enqueue(to: string, message: BulkStatement, step: number): Promise<EnqueuedStatement> {
     this.#keep({ to, kind: 'enqueue', sql: message.sql, step, message });
-    return { jobId: 'j1' };
+    return { jobId: 'j1', ...(message.restored === undefined ? {} : { restored: message.restored }) };
+  }
+
+  async refuse(refusal: unknown): Promise<never> {
+    throw refusal;
   }
 
   async changeSettings(change: SettingsChange): Promise<JsonValue> {

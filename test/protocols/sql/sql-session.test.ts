@@ -114,6 +114,7 @@ describe('the branch', () => {
       ['change', 'dev', expect.stringContaining('UPDATE'), 0],
       ['change', 'dev', expect.stringContaining('MOVE'), 1],
       ['change', 'main', "CREATE ROLE 'r'", 2],
+      ['decision', 'tenant', 'role_created r'],
     ]);
   });
 });

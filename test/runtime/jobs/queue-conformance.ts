@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
+import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { JobRecord, NewJob } from '#runtime/jobs/job.ts';
 import { mayBeJobOf } from '#runtime/jobs/job-id.ts';
 import type { ClaimedJob, JobScope, Queue } from '#runtime/jobs/ports.ts';
@@ -99,6 +100,23 @@ export function queueConformance(name: string, create: () => Promise<QueueHarnes
       const other = submit('identity:ada', { ...repeated, requestHash: 'other' });
       await expect(other).rejects.toMatchObject({ code: 'IDEMPOTENCY_MISMATCH' });
       expect(await submit('identity:ada')).not.toBe(id);
+    });
+
+    it('refuses a submission, but for one that is repeated', async () => {
+      const keyed = (key: string) => ({ key, requestHash: 'hash' });
+      const details = { line: 1 };
+      const refusal = new ServiceError('VALIDATION_FAILED', 'wrong now', { field: 'sql', details });
+      const refused = { code: 'VALIDATION_FAILED', message: 'wrong now', field: 'sql', details };
+      const refuse = (submitter: string, key: string): Promise<string> =>
+        harness.queue.refuse(JOB_SCOPE, submitter, refusal, keyed(key));
+      await expect(refuse('identity:ada', 'a')).rejects.toMatchObject(refused);
+      const submit = (key: string): Promise<string> =>
+        harness.queue.submit(JOB_SCOPE, { ...newJob(), submitter: 'identity:ada' }, keyed(key));
+      const id = await submit('b');
+      expect(await refuse('identity:ada', 'b')).toBe(id);
+      await expect(refuse('identity:bob', 'b')).rejects.toMatchObject(refused);
+      await expect(refuse('identity:ada', 'c')).rejects.toMatchObject(refused);
+      await expect(submit('c')).rejects.toMatchObject(refused);
     });
 
     it('wakes a worker that waits for a job', async () => {

@@ -455,6 +455,16 @@ test('a statement that is nested too deeply is an error of the caller', () => {
   );
 });
 
+test('a plan says that a workspace does not exist', () => {
+  const run = new SqlInMemory({ workspaces: garden });
+  const missing = "Values: rows=0, workspace 'bed' does not exist";
+  expect(run.explain('SELECT id FROM bed WHERE version > 1')).toContain(missing);
+  expect(run.explain('SELECT id FROM bed', { isVerbose: true }).split(missing)).toHaveLength(4);
+  expect(run.explain('SELECT b.id FROM beds b, (SELECT id FROM bed) c')).toContain(missing);
+  expect(run.explain('SELECT id FROM beds')).not.toContain('does not exist');
+  expect(run.explain('SELECT 1')).toMatch(/Values: rows=1$/);
+});
+
 test('a call that names no column is made once for a statement, and its memory freed', () => {
   const run = new SqlInMemory({ workspaces: garden });
   const sql = "SELECT id FROM many WHERE name = REPEAT('n', 100000) OR (version < 0 AND 1 / 0 = 1)";

@@ -264,7 +264,14 @@ describe('UPDATE', () => {
       `name = ROW_NUMBER() OVER ()`,
       'Window function ROW_NUMBER not allowed in SET clause (line 1, column 23)',
     ],
-    [`name = bogus`, 'Column not found: bogus (line 1, column 23)'],
+    [
+      `name = bogus`,
+      "Column not found: bogus. A property is written as properties->>'bogus' (line 1, column 23)",
+    ],
+    [
+      `title = 'x'`,
+      `Column not found: g.title. A property is written in properties: '{"title": …}' (line 1, column 16)`,
+    ],
     [`name = p.name`, expect.stringMatching(/^Column not found: p\.name/)],
     [`name = (1, 2)`, expect.stringMatching(/^Row values such as/)],
   ] as readonly (readonly [string, string])[])(

@@ -27,7 +27,9 @@ describe('columns', () => {
   });
 
   it('are case-sensitive, and a similar name is suggested', () => {
-    expect(errorOf(`SELECT bogus FROM 'g'`)).toBe('Column not found: bogus (line 1, column 8)');
+    expect(errorOf(`SELECT bogus FROM 'g'`)).toBe(
+      "Column not found: bogus. A property is written as properties->>'bogus' (line 1, column 8)",
+    );
     expect(errorOf(`SELECT Name FROM 'g'`)).toBe(
       'Column not found: Name. Did you mean name? (line 1, column 8)',
     );
@@ -36,6 +38,21 @@ describe('columns', () => {
     expect(errorOf(`SELECT other.name FROM 'g'`)).toMatch(
       /^Column not found: other\.name\. FROM has no table other /,
     );
+  });
+
+  it('are told from properties and from texts in double quotes', () => {
+    const property = (name: string): string => `A property is written as properties->>'${name}'`;
+    for (const [sql, hint] of [
+      [`SELECT id FROM 'g' WHERE title = 'x'`, property('title')],
+      [`SELECT id FROM 'g' a WHERE a.title = 'x'`, property('title')],
+      [`SELECT "it's" FROM 'g'`, `A text is written as 'it''s', and a property as properties->>'it''s'`],
+      [`SELECT id FROM (SELECT id FROM 'g') x WHERE id = "b1"`, `A text is written as 'b1'`],
+      [`SELECT "b1"`, `A text is written as 'b1'`],
+    ] as const)
+      expect(errorOf(sql)).toContain(`. ${hint} (line 1, column`);
+    expect(errorOf(`SELECT title FROM (SELECT id FROM 'g') x`)).toMatch(/^Column not found: title \(line/);
+    expect(errorOf(`SELECT ${'t'.repeat(65)} FROM 'g'`)).toMatch(/^Column not found: t{65} \(line/);
+    expect(errorOf(`SELECT nmae FROM 'g'`)).toMatch(/^Column not found: nmae\. Did you mean name\? \(line/);
   });
 
   it('are ambiguous where two tables have them', () => {
@@ -50,7 +67,7 @@ describe('columns', () => {
 
   it('show their place in a statement of several lines', () => {
     expect(() => bound(`SELECT id,\n  bogus\nFROM 'g'`)).toThrow(
-      'Column not found: bogus (line 2, column 3)\n  bogus\n  ^',
+      "Column not found: bogus. A property is written as properties->>'bogus' (line 2, column 3)\n  bogus\n  ^",
     );
   });
 

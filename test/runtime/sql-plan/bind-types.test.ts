@@ -204,6 +204,10 @@ describe('functions', () => {
     expect(expression('CURRENT_TIMESTAMP')).toBe('1700000000000000');
     expect(expression('CURRENT_DATE')).toBe('19675');
     expect(expression('CURRENT_USER')).toBe('ana');
+    for (const schema of ['CURRENT_SCHEMA', 'current_schema', 'CURRENT_SCHEMA()'])
+      expect(expression(schema)).toBe('public');
+    for (const catalog of ['CURRENT_CATALOG', 'CURRENT_CATALOG()', 'CURRENT_DATABASE()'])
+      expect(expression(catalog)).toBe('svc');
     expect(expression('CURRENT_BRANCH()')).toBe('main');
     expect(expression('CURRENT_SCHEMA()')).toBe('public');
     expect(expression('CURRENT_DATABASE()')).toBe('svc');

@@ -1,3 +1,4 @@
+import type { Policy } from '#runtime/access/policy.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
@@ -36,7 +37,8 @@ type BulkStatement = BoundUpdate | BoundDelete;
 /**
  * The ids of nodes that a statement matches. @see sql-messages.ts, MatchBySql
  *
- * @throws {ServiceError} `VALIDATION_FAILED`, `REQUEST_TOO_EXPENSIVE`
+ * @throws {ServiceError} `VALIDATION_FAILED`, `REQUEST_TOO_EXPENSIVE`; for a statement that is only checked `PERMISSION_DENIED`,
+ *   when its caller may change nothing in the workspace
  */
 export function matchBySql(
   state: BranchState,
@@ -51,7 +53,10 @@ export function matchBySql(
     try {
       const caller = yield* statementCaller(branches.own, sql);
       const bound = yield* bulkStatement(sql, { ...scope, caller });
-      if (limit === 0) return { ids: [], revision };
+      if (limit === 0) {
+        requireSomePermission(context.caller.policy, bound);
+        return { ids: [], revision };
+      }
       const tables = new NodeTables(branches.own, execution);
       const opened = yield* openStatement(bound.idsAfter(after, limit), tables, execution);
       try {
@@ -130,6 +135,25 @@ function* isChanged(
     if (isDenied && edit.writer.changeCount === before) return false;
     throw error;
   }
+}
+
+/**
+ * Refuses a statement that could change no node, whatever it matches: its job would only occupy a worker.
+ *
+ * @throws {ServiceError} `PERMISSION_DENIED`
+ */
+function requireSomePermission(policy: Policy, bound: BulkStatement): void {
+  const operation = bound.kind === 'update' && !isOnlyMove(bound) ? 'update' : 'delete';
+  if (policy.mayAllow(operation, bound.workspace)) return;
+  throw new ServiceError(
+    'PERMISSION_DENIED',
+    `Permission denied: cannot ${operation} nodes of workspace '${bound.workspace}'`,
+  );
+}
+
+/** Whether an UPDATE takes nodes to another place and changes nothing else, which is permitted as it is to remove them. */
+function isOnlyMove({ columns }: BoundUpdate): boolean {
+  return columns.includes('path') && columns.every((column) => column === 'path' || column === 'name');
 }
 
 /** The statement of a part. @throws {ServiceError} `VALIDATION_FAILED`, `WORKSPACE_NOT_FOUND` */

@@ -2,7 +2,7 @@ import type { WrittenColumn } from '#runtime/sql-syntax/nodes/data-nodes.ts';
 import type { InsertedColumn, UpdatedColumn } from '../../bound/bound-change.ts';
 import { type NodeColumn, nodeColumns } from '../../node-columns.ts';
 import { plainColumnName } from '../scopes/name-scope.ts';
-import { suggestion } from '../scopes/name-suggestions.ts';
+import { setPropertyHint, suggestion } from '../scopes/name-suggestions.ts';
 import type { StatementBinding } from '../statement-binding.ts';
 
 const updatedColumns: readonly UpdatedColumn[] = [
@@ -76,7 +76,8 @@ function knownColumn(
   const plain = plainColumnName(name);
   const found = nodeColumns.find((column) => column.name === plain);
   if (found !== undefined) return found.name;
-  throw binding.error(`Column not found: ${table}.${name}${suggestion(name, writable)}`, span);
+  const similar = suggestion(name, writable) || setPropertyHint(name);
+  throw binding.error(`Column not found: ${table}.${name}${similar}`, span);
 }
 
 function requireDistinct(

@@ -166,7 +166,8 @@ function bindTable(node: TableNode, context: QueryContext): BoundSource {
   const workspace = binding.scope.workspaceNamed(node.name, node.isBare);
   if (workspace === undefined) {
     // It has the columns of a workspace, so that a statement is bound alike before and after the workspace is made.
-    const plan: LogicalPlan = { kind: 'values', relation, columns: nodeColumns, rows: [] };
+    const missing = node.name;
+    const plan: LogicalPlan = { kind: 'values', relation, columns: nodeColumns, rows: [], missing };
     return { plan, relations: [{ ...named(node, alias, plan, context), isWorkspace: true }] };
   }
   const table = storedNodes(relation, workspace, alias);

@@ -18,7 +18,8 @@ import { bindValues } from './values-binder.ts';
 export function bindQuery(query: Query, context: QueryContext): BoundQuery {
   const inner: QueryContext = { ...context, commonTables: bindCommonTables(query, context) };
   const limits = bindLimits(query, inner);
-  if (context.isOutermost && readsUnknownWorkspace(query.body, inner)) return emptyQuery(context);
+  const missing = context.isOutermost ? unknownWorkspace(query.body, inner) : undefined;
+  if (missing !== undefined) return emptyQuery(missing, context);
   const bound = bindBody(query.body, query.orderBy, inner);
   return limits === undefined ? bound : { ...bound, plan: { ...limits, input: bound.plan } };
 }
@@ -45,10 +46,10 @@ function bindUnordered(body: Exclude<QueryBody, { kind: 'select' }>, context: Qu
   }
 }
 
-/** Whether the outermost SELECT reads a workspace that does not exist: then the answer has no columns and no rows. */
-function readsUnknownWorkspace(written: QueryBody, context: QueryContext): boolean {
+/** A workspace that the outermost SELECT reads and that does not exist: then the answer has no columns and no rows. */
+function unknownWorkspace(written: QueryBody, context: QueryContext): string | undefined {
   const body = unwrapped(written);
-  if (body.kind !== 'select') return false;
+  if (body.kind !== 'select') return undefined;
   const open: Source[] = [...body.from];
   for (let source = open.pop(); source !== undefined; source = open.pop()) {
     if (source.kind === 'join') open.push(source.left, source.right);
@@ -58,13 +59,14 @@ function readsUnknownWorkspace(written: QueryBody, context: QueryContext): boole
         context.commonTables.find(name) !== undefined ||
         isSchemaTable(name) ||
         context.binding.scope.workspaceNamed(name, isBareName) !== undefined;
-      if (!isKnown) return true;
+      if (!isKnown) return name;
     }
   }
-  return false;
+  return undefined;
 }
 
-function emptyQuery({ binding }: QueryContext): BoundQuery {
-  const plan: LogicalPlan = { kind: 'values', relation: binding.newRelation(), columns: [], rows: [] };
+function emptyQuery(missing: string, { binding }: QueryContext): BoundQuery {
+  const relation = binding.newRelation();
+  const plan: LogicalPlan = { kind: 'values', relation, columns: [], rows: [], missing };
   return { plan, output: [] };
 }

@@ -2,7 +2,7 @@ import type { Span } from '#runtime/sql-syntax/nodes/syntax-nodes.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import type { BoundColumn, NodesPlan, RelationColumn, SchemaPlan } from '../../bound/bound-statement.ts';
 import type { StatementBinding } from '../statement-binding.ts';
-import { suggestion } from './name-suggestions.ts';
+import { propertyHint, suggestion, textHint } from './name-suggestions.ts';
 
 /** What a WHERE clause says about how a table is read; it is known only after the plan for the table was made. */
 export type RoutedTable =
@@ -128,11 +128,14 @@ export class NameScope {
     const full = table === undefined ? name : `${table}.${name}`;
     const found = this.find(table, name);
     if (found === 'ambiguous') throw binding.error(`Ambiguous column reference: ${full}`, span);
-    if (found === undefined) throw binding.error(this.#missing(full, table, name), span);
+    if (found === undefined) {
+      const source = binding.textOf(span);
+      throw binding.error(this.#missing(full, table, name, source), span);
+    }
     return columnOf(binding, found, full, span);
   }
 
-  #missing(full: string, table: string | undefined, name: string): string {
+  #missing(full: string, table: string | undefined, name: string, source: string): string {
     // A name of this query is meant before one of a query around it, even if it is misspelt.
     if (table === undefined || this.relation(table) === undefined) {
       if (this.outer.some((scope) => scope.find(table, name) !== undefined))
@@ -140,17 +143,25 @@ export class NameScope {
     }
     if (table === undefined) {
       const names = this.relations.flatMap(({ columns }) => columns.map((column) => column.name));
-      return `Column not found: ${full}${suggestion(name, names)}`;
+      const ofWorkspace = this.relations.some(({ isWorkspace }) => isWorkspace);
+      return `Column not found: ${full}${suggestion(name, names) || hint(name, source, ofWorkspace)}`;
     }
     const relation = this.relation(table);
     if (relation !== undefined) {
       const names = relation.columns.map((column) => column.name);
-      return `Column not found: ${full}${suggestion(name, names)}`;
+      const similar = suggestion(name, names) || hint(name, '', relation.isWorkspace);
+      return `Column not found: ${full}${similar}`;
     }
     const tables = this.relations.map((entry) => entry.name);
     const similar = suggestion(table, tables);
     return `Column not found: ${full}${similar === '' ? `. FROM has no table ${table}` : similar}`;
   }
+}
+
+/** What else may be meant by a name that no column has. */
+function hint(name: string, source: string, isOfWorkspace: boolean): string {
+  if (isOfWorkspace) return propertyHint(name, source);
+  return source.startsWith('"') ? textHint(name) : '';
 }
 
 /** An expression for a column; it remembers where it was written. */

@@ -30,6 +30,33 @@ export function suggestion(wrong: string, names: Iterable<string>): string {
   return closest.length === 0 ? '' : `. Did you mean ${closest.join(' or ')}?`;
 }
 
+/**
+ * The end of a message about a column that a workspace has not: newcomers name a property as if it were one.
+ *
+ * @param name as it was written
+ * @param source what the statement has there: in double quotes it may be meant as a text
+ */
+export function propertyHint(name: string, source: string): string {
+  if (name.length > NAME_LENGTH_MAX) return '';
+  const before = source.startsWith('"') ? `${textHint(name)}, and a property` : '. A property is written';
+  return `${before} as properties->>${quoted(name)}`;
+}
+
+/** The end of a message about a name in double quotes that may be meant as a text. */
+export function textHint(name: string): string {
+  return name.length > NAME_LENGTH_MAX ? '' : `. A text is written as ${quoted(name)}`;
+}
+
+/** As {@link propertyHint}, for a column that is written. */
+export function setPropertyHint(name: string): string {
+  const member = JSON.stringify(name).replaceAll("'", "''");
+  return name.length > NAME_LENGTH_MAX ? '' : `. A property is written in properties: '{${member}: …}'`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
 /** The number of characters to insert, remove, replace or swap with the next to make one text of the other. */
 function editDistance(a: string, b: string): number {
   let beforeLast: number[] = [];

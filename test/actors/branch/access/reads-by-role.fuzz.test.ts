@@ -63,6 +63,7 @@ function vague(policy: Policy): Policy {
     locks: false,
     needs: (operation, at) => policy.needs(operation, at),
     allows: (operation, subject) => policy.allows(operation, subject),
+    mayAllow: (operation, at) => policy.mayAllow(operation, at),
     fields: (operation, subject) => policy.fields(operation, subject),
     readScope: (at) => {
       const { allows, fields, ...scope } = policy.readScope(at);

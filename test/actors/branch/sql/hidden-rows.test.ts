@@ -106,6 +106,7 @@ function undecided(caller: Caller, isReadable: boolean): Caller {
       locks: false,
       needs: (operation, workspace) => policy.needs(operation, workspace),
       allows: (operation, subject) => policy.allows(operation, subject),
+      mayAllow: (operation, workspace) => policy.mayAllow(operation, workspace),
       fields: (operation, subject) => policy.fields(operation, subject),
       readScope: (workspace) => {
         const scope = policy.readScope(workspace);

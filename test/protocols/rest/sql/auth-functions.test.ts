@@ -112,6 +112,69 @@ describe('settings of the tenant', () => {
     expect(await rows('SELECT COUNT(*) AS n FROM SVC_AUTH_PROVIDERS()')).toEqual([{ n: 0 }]);
   });
 
+  it('are checked as by the route, with the names of their fields [SQLACC-013]', async () => {
+    const unknown = expect.stringContaining("Unknown field 'local_aut'; did you mean 'local_auth'?");
+    await expectRefusal(`SELECT SVC_AUTH_UPDATE_SETTINGS('{"local_aut":{"enabled":true}}')`, [
+      400,
+      'VALIDATION_FAILED',
+      unknown,
+    ]);
+    const body = { local_aut: { enabled: true } };
+    const route = await server.admin('PUT', '/api/tenants/default/auth/config', body);
+    expect([route.status, route.json.message]).toEqual([400, unknown]);
+    for (const [given, message] of [
+      [{ ...provider, colour: 1 }, "Unknown field 'colour'"],
+      [{ ...provider, issuer_url: undefined }, 'missing field `issuer_url`'],
+      [{ ...provider, issuer_url: 'ftp://x' }, '`issuer_url` must be an http or https address'],
+    ] as const)
+      await expectRefusal(`SELECT SVC_AUTH_ADD_PROVIDER('oidc', '${JSON.stringify(given)}')`, [
+        400,
+        'VALIDATION_FAILED',
+        expect.stringContaining(message),
+      ]);
+    await rows(`SELECT SVC_AUTH_ADD_PROVIDER('oidc', $1)`, [provider]);
+    for (const [given, message] of [
+      [{ colour: 1 }, "Unknown field 'colour'"],
+      [{ token_url: 'x' }, '`token_url` must be an http or https address'],
+      [{ client_id: 'other' }, '`client_secret` is needed again'],
+      [{ has_client_secret: true }, "Field 'has_client_secret' is read-only"],
+    ] as const)
+      await expectRefusal(`SELECT SVC_AUTH_UPDATE_PROVIDER('acme', '${JSON.stringify(given)}')`, [
+        400,
+        'VALIDATION_FAILED',
+        expect.stringContaining(message),
+      ]);
+    await rows(`SELECT SVC_AUTH_UPDATE_PROVIDER('acme', '{"displayName":"A"}')`);
+    expect(await rows('SELECT display_name FROM SVC_AUTH_PROVIDERS()')).toEqual([{ display_name: 'A' }]);
+    await rows(`SELECT SVC_AUTH_REMOVE_PROVIDER('acme')`);
+  });
+
+  it('refuse a lock, which could not guard them', async () => {
+    const answer = await server.request('POST', `/api/sql/${repository}`, {
+      body: { sql: `SELECT SVC_AUTH_REMOVE_PROVIDER('acme')` },
+      token: server.adminToken,
+      headers: { 'x-svc-lock': 'beds;1' },
+    });
+    expect([answer.status, answer.json.field]).toEqual([400, 'X-Svc-Lock']);
+  });
+
+  it('lose no provider that is changed at the same time as others', async () => {
+    const ids = Array.from({ length: 8 }, (_, index) => `p${index}`);
+    const each = (sql: (id: string) => string): Promise<unknown> =>
+      Promise.all(ids.map((id) => rows(sql(id))));
+    await each((id) => {
+      const { client_secret: _, ...given } = { ...provider, provider_id: id };
+      return `SELECT SVC_AUTH_ADD_PROVIDER('oidc', '${JSON.stringify(given)}')`;
+    });
+    const listed = () =>
+      rows('SELECT provider_id, display_name FROM SVC_AUTH_PROVIDERS() ORDER BY provider_id');
+    expect(await listed()).toHaveLength(ids.length);
+    await each((id) => `SELECT SVC_AUTH_UPDATE_PROVIDER('${id}', '{"display_name":"${id}"}')`);
+    expect(await listed()).toEqual(ids.map((id) => ({ provider_id: id, display_name: id })));
+    await each((id) => `SELECT SVC_AUTH_REMOVE_PROVIDER('${id}')`);
+    expect(await listed()).toEqual([]);
+  });
+
   it('are changed by a statement of its own only, and not with a key of idempotency [SQLACC-015]', async () => {
     const alone = expect.stringContaining('it stands alone');
     for (const sql of [

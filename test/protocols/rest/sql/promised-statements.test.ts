@@ -93,6 +93,22 @@ describe('roles and users', () => {
     expect(await answer('SHOW ROLES', null)).toEqual([401, 'UNAUTHORIZED']);
   });
 
+  it('lose the permission of a number, counted from 1 [ACLSQL-004]', async () => {
+    const grant = (path: string): string => `ALLOW READ PATH '${path}'`;
+    await garden.run(`CREATE ROLE 'walker' PERMISSIONS (${['/a', '/b', '/c'].map(grant).join(', ')})`);
+    const paths = async (): Promise<unknown> =>
+      ((await node('/roles/walker')).properties as { permissions: { path: string }[] }).permissions.map(
+        ({ path }) => path,
+      );
+    const drop = (number: string) => answer(`ALTER ROLE 'walker' DROP PERMISSION ${number}`);
+    for (const number of ['0', '4', '$1']) expect((await drop(number))[0]).toBe(400);
+    expect(await paths()).toEqual(['/a', '/b', '/c']);
+    expect(await drop('1')).toEqual(done);
+    expect(await paths()).toEqual(['/b', '/c']);
+    expect(await drop('2')).toEqual(done);
+    expect(await paths()).toEqual(['/b']);
+  });
+
   it('have each role once, and lose it [ACLSQL-003, ACLSQL-007]', async () => {
     expect(await answer("CREATE USER 'u' EMAIL 'u@example.org'")).toEqual(done);
     const user = async () => (await node('/users/u')).properties as Record<string, unknown>;

@@ -112,6 +112,52 @@ describe('a request under an Idempotency-Key', () => {
     expect(first.rows).toMatchObject([{ status: 'accepted' }]);
     expect(second.rows).toEqual(first.rows);
   });
+
+  it('answers a repetition with the first job, whatever has changed since [SQL-069]', async () => {
+    const [a, tree] = [newPath(), newPath()];
+    await garden.client.branch('passing', { upstream_branch: 'main' });
+    await garden.run(`${folder(a)}; ${folder(tree)}; ${folder(`${tree}/x`)}`, { branch: 'passing' });
+    await garden.run(`UPDATE 'g' SET properties = '{"k":1}' WHERE path = '${tree}'`, { branch: 'passing' });
+    const texts = {
+      update: "UPDATE 'g' SET name = 'q' WHERE node_type = 'grow:Nothing'",
+      delete: "SELECT 1 AS a; DELETE FROM 'g' WHERE node_type = 'grow:Nothing'",
+      restore: `RESTORE TREE NODE path='${tree}' IN WORKSPACE 'g' TO REVISION HEAD~1`,
+    };
+    const answers = async (): Promise<unknown> =>
+      await Promise.all(
+        Object.entries(texts).map(
+          async ([key, sql]) =>
+            expectStatus(await garden.ask(sql, { branch: 'passing', ...keyed(`gone ${key}`) }), 200).json
+              .rows,
+        ),
+      );
+    const first = await answers();
+    await garden.run(`UPDATE 'g' SET properties = '{"k":2}' WHERE path = '${tree}'`, { branch: 'passing' });
+    // `HEAD~1` is another revision now.
+    expect(await answers()).toEqual(first);
+    await garden.run("DROP BRANCH 'passing'");
+    expect(await answers()).toEqual(first);
+    const other = await garden.ask("DELETE FROM 'g' WHERE node_type = 'grow:Other'", {
+      branch: 'passing',
+      ...keyed('gone update'),
+    });
+    expect([other.status, other.json.code]).toEqual([422, 'IDEMPOTENCY_MISMATCH']);
+    const fresh = await garden.ask(texts.update, { branch: 'passing', ...keyed('gone fresh') });
+    expect([fresh.status, fresh.json.code]).toEqual([404, 'BRANCH_NOT_FOUND']);
+  });
+
+  it('gives the same error again for a statement that could not be done in the background', async () => {
+    const late = newPath();
+    const sql = `DELETE FROM 'late' WHERE path = '${late}' OR name = 'x'`;
+    const first = await garden.ask(sql, keyed('refused'));
+    expect([first.status, first.json.code]).toEqual([404, 'WORKSPACE_NOT_FOUND']);
+    const definition = { allowed_node_types: [], allowed_root_node_types: [] };
+    const { repository } = garden.client;
+    expectStatus(await server.admin('PUT', `/api/workspaces/${repository}/late`, definition), 204);
+    const second = await garden.ask(sql, keyed('refused'));
+    expect([second.status, second.json]).toEqual([first.status, first.json]);
+    expectStatus(await garden.ask(sql, keyed('refused no more')), 200);
+  });
 });
 
 describe('a request with a lock', () => {

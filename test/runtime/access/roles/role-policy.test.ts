@@ -51,6 +51,17 @@ describe('RolePolicy', () => {
     expect(allowed).toEqual(['read', 'relate']);
   });
 
+  it('may permit an operation in the workspaces where a permission may hold for some node', () => {
+    const policy = policyOf([
+      { path: '/a/*', operations: ['update'], workspace: 'content', condition: 'draft' },
+      { path: '**', operations: ['delete'], workspace: 'other' },
+      { path: '**', operations: ['relate'], workspace: 'content', condition: 'as editor' },
+    ]);
+    const allowed = everyOperation.filter((operation) => policy.mayAllow(operation, 'content'));
+    expect(allowed).toEqual(['update']);
+    expect(policy.mayAllow('delete', 'other')).toBe(true);
+  });
+
   it.each<[string, JsonObject, NodeSpec, NodeSpec]>([
     ['paths', { path: '/blog/**' }, { path: '/blog/x' }, { path: '/blogs' }],
     ['workspaces', { workspace: 'con*' }, { workspace: 'content' }, { workspace: 'other' }],

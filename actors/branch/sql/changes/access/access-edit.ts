@@ -1,7 +1,7 @@
 import { isId, strippedId } from '#runtime/access/roles/access-nodes.ts';
 import { NAMES_MAX } from '#runtime/access/roles/permission.ts';
-import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
-import { invalid, type ServiceError } from '#runtime/errors/service-error.ts';
+import { type JsonObject, type JsonValue, ownValue } from '#runtime/content/values/json-value.ts';
+import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { Moment } from '#runtime/scan/moment.ts';
 import { givenText, givenValue } from '#runtime/sql-plan/given-values.ts';
 import type { GivenText, GivenValue } from '#runtime/sql-syntax/nodes/given-nodes.ts';
@@ -17,6 +17,9 @@ import type { ChangeContext } from '../change-context.ts';
 
 /** The type of folders of roles, groups, users and settings. */
 export const ACCESS_FOLDER_TYPE = 'svc:AclFolder';
+
+/** `status` of the user node of an account that was removed. */
+const REMOVED = 'deleted';
 
 /** Folders of ids, which may stand before them. */
 const folders = { Role: '/roles/', Group: '/groups/' } as const;
@@ -97,6 +100,22 @@ export class AccessEdit {
     const found = yield* this.catalog.user(name);
     if (found === undefined) throw accessNotFound('User', name);
     return found;
+  }
+
+  /**
+   * The user that a statement gives something to. A node of an account that was removed counts for nobody, and no other account
+   * gets it: what is given to it would be given to nobody, though the statement says otherwise.
+   *
+   * @throws {ServiceError} `CONFLICT` for such a node; as {@link requiredUser}
+   */
+  *grantableUser(given: GivenText): Generator<undefined, CatalogNode> {
+    const user = yield* this.requiredUser(given);
+    if (ownValue(user.properties, 'status') === REMOVED)
+      throw new ServiceError(
+        'CONFLICT',
+        `The account of user '${this.text(given)}' was removed: DROP USER frees the address for the next account with it`,
+      );
+    return user;
   }
 
   /** Makes a folder at the root of the workspace if it is missing. @throws {ServiceError} as `insertNode` */

@@ -11,14 +11,19 @@ const kinds = {
 /**
  * `GRANT … TO` and `REVOKE … FROM`. What is granted has to exist; revoked is also what does not exist any more.
  *
- * @throws {ServiceError} `NOT_FOUND`; `CONFLICT`; `VALIDATION_FAILED` for a group of a group
+ * @throws {ServiceError} `NOT_FOUND`; `CONFLICT`, also for the user of an account that was removed; `VALIDATION_FAILED` for a
+ *   group of a group
  */
 export function* grant(edit: AccessEdit, statement: GrantStatement): Generator<undefined, string> {
   const { kind, name, names, span, to, what } = statement;
   if (what === 'group' && to === 'group')
     throw edit.error('Groups have roles, and no groups: only users are in groups', span);
   const { folder, noun, property } = kinds[what];
-  const holder = yield* to === 'user' ? edit.requiredUser(name) : edit.required('Group', name);
+  const holder = yield* to === 'group'
+    ? edit.required('Group', name)
+    : kind === 'grant'
+      ? edit.grantableUser(name)
+      : edit.requiredUser(name);
   const before = listOf(holder, property);
   const after =
     kind === 'grant'

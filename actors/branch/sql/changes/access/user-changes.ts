@@ -48,7 +48,7 @@ export function* alterUser(
   edit: AccessEdit,
   { change, name }: AlterUserStatement,
 ): Generator<undefined, string> {
-  const user = yield* edit.requiredUser(name);
+  const user = yield* change.kind === 'add' ? edit.grantableUser(name) : edit.requiredUser(name);
   if (change.kind === 'set') yield* edit.set(user, yield* changedProperty(edit, change, user.id));
   else {
     const { folder, noun } = kinds[change.what];

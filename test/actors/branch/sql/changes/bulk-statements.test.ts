@@ -157,6 +157,34 @@ describe('a part of a bulk statement', () => {
     expect([await branch.isMissing(`${at}/a`), await branch.isMissing(`${at}/b`)]).toEqual([true, false]);
   });
 
+  it('is refused at once for a caller who may change nothing in the workspace [SQL-137]', async () => {
+    const may = (...operations: readonly string[]): Caller =>
+      roleCaller([
+        { path: '**', operations: ['read', 'create'] },
+        { path: '/elsewhere', operations: [...operations] },
+      ]);
+    const texts = {
+      update: "UPDATE 'content' SET name = 'x' WHERE name = 'nothing'",
+      delete: "DELETE FROM 'content' WHERE name = 'nothing'",
+      move: "UPDATE 'content' SET path = '/x', name = 'x' WHERE name = 'nothing'",
+    };
+    const refusals = async (caller: Caller): Promise<readonly string[]> => {
+      const refused: string[] = [];
+      for (const [name, sql] of Object.entries(texts))
+        await matched(sql, 0, undefined, caller).catch(({ code, message }) => {
+          expect(code).toBe('PERMISSION_DENIED');
+          const operation = name === 'update' ? 'update' : 'delete';
+          expect(message).toBe(`Permission denied: cannot ${operation} nodes of workspace 'content'`);
+          refused.push(name);
+        });
+      return refused;
+    };
+    expect(await refusals(may('relate'))).toEqual(['update', 'delete', 'move']);
+    expect(await refusals(may('update'))).toEqual(['delete', 'move']);
+    expect(await refusals(may('delete'))).toEqual(['update']);
+    expect(await refusals(administrator)).toEqual([]);
+  });
+
   it('fails as a whole for the error of one node, and names it [SQL-138]', async () => {
     const at = await folder('a', 'b');
     const sql = `UPDATE 'content' SET properties = (CASE WHEN name = 'b' THEN '{}' ELSE properties || '{"done":true}' END)::jsonb WHERE CHILD_OF('${at}')`;

@@ -491,7 +491,28 @@ export const accessGuards: readonly GuardMutant[] = [
     file: 'actors/branch/reads/visible-nodes.ts',
     from: 'record.propertyTexts((name) => shown.has(name))',
     to: 'record.propertyTexts(() => true)',
+    tests: ['test/actors/branch/reads/listed-texts.test.ts'],
+  },
+  {
+    guard: 'a node that is written at once is written without the hidden properties',
+    file: 'actors/branch/reads/visible-nodes.ts',
+    from: 'writeRecord(record, added, isParent, text, (name) => shown.has(name))',
+    to: 'writeRecord(record, added, isParent, text, () => true)',
     tests: ['test/actors/branch/access/reads-by-role.fuzz.test.ts'],
+  },
+  {
+    guard: 'a node that is read at once is read without the hidden properties',
+    file: 'actors/branch/reads/read-node.ts',
+    from: 'const isShown = filter.has(name);',
+    to: 'const isShown = name !== undefined;',
+    tests: ['test/actors/branch/access/reads-by-role.fuzz.test.ts'],
+  },
+  {
+    guard: 'translations of hidden properties are not answered with a node that is read or written at once',
+    file: 'actors/branch/reads/read-node.ts',
+    from: 'if (peeked.hasRelations || peeked.hasTranslations) return undefined;',
+    to: 'if (peeked.hasRelations) return undefined;',
+    tests: ['test/actors/branch/access/hidden-fields.test.ts'],
   },
   {
     guard: 'a cursor does not name a node that may not be read',

@@ -100,6 +100,12 @@ export class NodeAccess {
     return this.scope(workspace).fields === undefined ? allFields : this.fields('read', workspace, record);
   }
 
+  /** As {@link shownFields}, at the price of a row in place. @returns undefined where that does not tell */
+  shownInPlace(workspace: string, record: NodeRecord): FieldFilter | undefined {
+    const { fields } = this.scope(workspace);
+    return fields === undefined ? allFields : fields(new PeekedNode(workspace, record, this.#asking));
+  }
+
   /** The properties of a node that are shown to the caller, or that the caller may set. */
   fields(
     operation: 'read' | SettingOperation,

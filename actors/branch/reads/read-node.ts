@@ -1,3 +1,4 @@
+import type { FieldFilter } from '#runtime/access/field-filter.ts';
 import type { QueryContext } from '#runtime/commit/behaviour.ts';
 import type { NodeHeader, Relation } from '#runtime/content/content-node.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
@@ -21,9 +22,9 @@ import { LargePiece, settle, settleGrowing, settleLarge } from '../long-answer.t
 import { isHidden, localeChain, localizedProperties } from './localize.ts';
 import { schemaAt } from './moment-readers.ts';
 import type { ReadNode, ReadProperty } from '../read-messages.ts';
-import { NodeAccess } from './node-access.ts';
+import { NodeAccess, readsWhole } from './node-access.ts';
 import { seenNodes } from './seen-nodes.ts';
-import type { ShownNode } from './shown-node.ts';
+import { type ShownNode, shownMark } from './shown-node.ts';
 import { VisibleNodes } from './visible-nodes.ts';
 import { treeAt } from '#runtime/tree/past-node-reader.ts';
 
@@ -91,8 +92,7 @@ export function readNode(
   context: QueryContext,
   query: ReadNode,
 ): JsonText | Unchanged | Promise<JsonText | Unchanged> {
-  const { policy } = context.caller;
-  if (isPlain(query) && policy.readScope(query.workspace).fields === undefined) {
+  if (isPlain(query)) {
     const found = presentNode(state, context, query);
     if (found instanceof JsonText) return found;
     if (found !== undefined)
@@ -219,8 +219,8 @@ function* renderedNode(
 
 /**
  * @returns the text of a node; for a large one the length of its record, in bytes; undefined when there is none, when the
- *   caller may not read it, and when it takes more to tell: about its children or relations, or by permissions that take
- *   more work than those of a row in place
+ *   caller may not read it, and when it takes more to tell: about its children, relations or hidden properties, or by
+ *   permissions that take more work than those of a row in place
  */
 function presentNode(
   state: BranchState,
@@ -243,18 +243,47 @@ function presentNode(
   const peeked = reader.peekById(workspace, id);
   if (peeked === undefined) return undefined;
   const scope = policy.readScope(workspace);
-  if (!scope.isAll) {
+  let part: ShownPart | undefined;
+  if (!readsWhole(policy, workspace)) {
     // The general way asks about a large node, and which of the children may be read.
-    if (hasChildren || peeked instanceof LargeValue || peeked.isLarge) return undefined;
-    if (new NodeAccess(context, view).mayReadInPlace(workspace, peeked) !== true) return undefined;
+    if (peeked instanceof LargeValue || peeked.isLarge || (hasChildren && !scope.isAll)) return undefined;
+    const access = new NodeAccess(context, view);
+    if (!scope.isAll && access.mayReadInPlace(workspace, peeked) !== true) return undefined;
+    const shown = access.shownInPlace(workspace, peeked);
+    if (shown === undefined) return undefined;
+    if (!shown.isAll) {
+      // Of the relations and translations some may have to be left out as well.
+      if (peeked.hasRelations || peeked.hasTranslations) return undefined;
+      part = shownPart(peeked, shown);
+    }
   }
   if (peeked instanceof LargeValue) return peeked.length;
   if (peeked.isLarge) return peeked.bytes.length;
   const record = peeked.hasRelations ? relatedNode(reader, peeked, policy) : peeked;
   if (record === undefined) return undefined;
   const revision = tagged === true ? record.revision : undefined;
-  const text = record.render({ workspace, hasChildren, typeText });
-  return new JsonText(text, revision && nodeTag(revision, type, hasChildren));
+  const derived = { workspace, hasChildren, typeText };
+  const text = record.render(part === undefined ? derived : { ...derived, text: part.text });
+  return new JsonText(text, revision && nodeTag(revision, type, hasChildren, part?.mark));
+}
+
+/** The shown properties of a node of which some are hidden. */
+interface ShownPart {
+  /** As the text of a JSON object. */
+  readonly text: string;
+  /** The mark of the hidden ones in its entity tag. */
+  readonly mark: string | undefined;
+}
+
+/** What {@link shownNode} shows of a node without relations and translations, by its stored texts: nothing is decoded. */
+function shownPart(record: NodeRecord, filter: FieldFilter): ShownPart {
+  const names: string[] = [];
+  const texts = record.propertyTexts((name) => {
+    const isShown = filter.has(name);
+    if (isShown) names.push(name);
+    return isShown;
+  });
+  return { text: `{${texts}}`, mark: joinedMark(undefined, shownMark(names)) };
 }
 
 /** Most relations whose targets are looked up without a pause. */

@@ -29,7 +29,12 @@ export function* shownNode(record: NodeRecord, filter: FieldFilter): Generator<u
   const { header } = record;
   const translations = translationsWithin(header.translations, (name) => filter.has(name));
   const shown = yield* makeNodeRecordInSteps({ ...header, translations }, properties);
-  return { record: shown, mark: variantMark(Object.keys(properties)) };
+  return { record: shown, mark: shownMark(Object.keys(properties)) };
+}
+
+/** The {@link ShownNode.mark} of a node of which some properties are not shown. @param names of those that are, in their order */
+export function shownMark(names: readonly string[]): string {
+  return variantMark(names);
 }
 
 /** The properties that a filter has. Yields where the work may pause. */

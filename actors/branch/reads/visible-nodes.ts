@@ -272,7 +272,9 @@ export class VisibleNodes {
     source: ScanSource,
     bounds: Pick<ScanRequest, 'after' | 'limit' | 'placesMax' | 'skip'> = {},
   ): Generator<VisibleRow | undefined, string | undefined> {
-    return this.rows(source, { ...bounds, isPassing: this.#isPlain && !this.hidesSome });
+    // Relations are looked up elsewhere than in the node that is answered.
+    const readsMore = this.hidesSome && this.#access.policy.needs('read', this.workspace).relations;
+    return this.rows(source, { ...bounds, isPassing: this.#isPlain && !readsMore });
   }
 
   /**
@@ -289,9 +291,12 @@ export class VisibleNodes {
     const isParent = hasChildren ?? this.tree.hasChildren(this.workspace, id);
     // Which of the children may be read is found out in steps.
     if (isParent && !this.#scope.isAll) return false;
-    if (this.hidesSome && !this.shownFields(record).isAll) return false;
+    const shown = this.hidesSome ? this.shownFields(record) : allFields;
+    // Those of hidden properties are left out of the translations as well.
+    if (!shown.isAll && record.hasTranslations) return false;
     text.add(before);
-    writeRecord(record, added, isParent, text);
+    if (shown.isAll) writeRecord(record, added, isParent, text);
+    else writeRecord(record, added, isParent, text, (name) => shown.has(name));
     return true;
   }
 

@@ -245,18 +245,10 @@ export class NodeRecord extends RecordParts {
 
   /** The stored texts of selected top-level properties, `"key":value,…`, in stored order. */
   propertyTexts(isWanted: (name: string) => boolean): string {
-    const from = this.propertiesAt;
-    const { tableEnd } = this;
+    const stretches = this.stretchesOf(isWanted);
     const texts: string[] = [];
-    let start = from;
-    for (let entry = this.tableAt; entry < tableEnd; entry += TABLE_ENTRY_BYTES) {
-      const key = this.slice(start, from + readUint32(this.bytes, entry));
-      const valueEnd = this.#valueEnd(entry);
-      const name = key.includes('\\') ? (JSON.parse(key) as string) : key.slice(1, -1);
-      if (isWanted(name)) texts.push(this.slice(start, valueEnd));
-      // Every key but the first follows a comma.
-      start = valueEnd + 1;
-    }
+    for (let index = 0; index < stretches.length; index += 2)
+      texts.push(this.slice(stretches[index] as number, stretches[index + 1] as number));
     return texts.join(',');
   }
 

@@ -1,6 +1,8 @@
 import type { Buffer } from 'node:buffer';
 import { type RecordLayout, TABLE_ENTRY_BYTES } from './record-layout.ts';
+import { shortText } from './short-text.ts';
 import { STEP_BYTES } from './steps.ts';
+import { readUint32 } from './uint32.ts';
 
 /** The bytes of a record and where its parts are in them. Nothing is decoded. */
 export class RecordParts {
@@ -41,6 +43,28 @@ export class RecordParts {
   /** Where the properties end. */
   get propertiesEnd(): number {
     return this.layout.propertiesEnd(this.bytes);
+  }
+
+  /**
+   * Where the stored texts of selected top-level properties are, `"key":value,…`, in stored order: the start and the end of
+   * each stretch of properties that follow each other.
+   */
+  stretchesOf(isWanted: (name: string) => boolean): readonly number[] {
+    const { bytes, propertiesAt: from, tableEnd } = this;
+    const stretches: number[] = [];
+    let isOpen = false;
+    let start = from;
+    for (let entry = this.tableAt; entry < tableEnd; entry += TABLE_ENTRY_BYTES) {
+      const key = shortText(bytes, start + 1, from + readUint32(bytes, entry) - 1);
+      const valueEnd = from + readUint32(bytes, entry + TABLE_ENTRY_BYTES / 2);
+      const isNext = isWanted(key.includes('\\') ? (JSON.parse(`"${key}"`) as string) : key);
+      if (isNext && isOpen) stretches[stretches.length - 1] = valueEnd;
+      else if (isNext) stretches.push(start, valueEnd);
+      isOpen = isNext;
+      // Every key but the first follows a comma.
+      start = valueEnd + 1;
+    }
+    return stretches;
   }
 
   /** A stretch of the text. */

@@ -22,18 +22,31 @@ export class AddedFields {
 }
 
 /**
- * Adds a node object, whose stored fields are all answered as they are, to a text: as `renderRecord` makes it of the same
- * fields, without decoding the stored ones.
+ * Adds a node object to a text, whose stored fields are answered as they are: as `renderRecord` makes it of the same fields,
+ * without decoding the stored ones.
+ *
+ * @param isShown whether a property is answered; absent: all are. Of a node with translations it has to be absent
  */
 export function writeRecord(
   record: RecordParts,
   added: AddedFields,
   hasChildren: boolean,
   text: TextBytes,
+  isShown?: (name: string) => boolean,
 ): void {
   const { bytes, layout } = record;
-  text.copy(bytes, record.frontAt, record.propertiesEnd);
-  if (record.count > 0) text.add(',');
+  let isEmpty = record.count === 0;
+  if (isShown === undefined) text.copy(bytes, record.frontAt, record.propertiesEnd);
+  else {
+    text.copy(bytes, record.frontAt, record.propertiesAt);
+    const stretches = record.stretchesOf(isShown);
+    isEmpty = stretches.length === 0;
+    for (let index = 0; index < stretches.length; index += 2) {
+      if (index > 0) text.add(',');
+      text.copy(bytes, stretches[index], stretches[index + 1]);
+    }
+  }
+  if (!isEmpty) text.add(',');
   text.copy(added.bytes(hasChildren));
   layout.writeFields(bytes, text);
   text.add('}');

@@ -12,6 +12,7 @@ import {
   WORKSPACE,
 } from '#test/support/branch-fixture.ts';
 import { textOfChunks } from '#test/support/chunk-text.ts';
+import { roleCaller } from '#test/support/role-caller.ts';
 
 const workspace = WORKSPACE;
 
@@ -167,6 +168,27 @@ describe('nodes in listings, trees and queries', () => {
       {},
       caller,
     );
+  });
+
+  it.each([
+    ['one property', { except_fields: ['text'] }],
+    ['properties beside each other', { except_fields: ['title', 'words'] }],
+    ['names with escapes', { except_fields: ['ключ"\\', 'exact', 'none'] }],
+    ['all but some', { fields: ['💾 key', 'tags', 'nested', 'to'] }],
+    ['all', { fields: [] }],
+  ])('have it for a caller from whom %s are hidden, as nodes that are decoded', async (_, permitted) => {
+    const caller = roleCaller([{ path: '**', operations: ['read'], ...permitted }]);
+    await requireEqual(names, {}, caller);
+    for (const name of names) {
+      const query = { type: 'ReadNode', workspace, place: { path: `/all/${name}` }, tagged: true } as const;
+      const atOnce = (await branch.ask(query, caller)) as JsonText;
+      // A condition is judged with the whole node.
+      const judged = (await branch.ask({ ...query, unless: ['other'] }, caller)) as JsonText;
+      expect([atOnce.tag, atOnce.text]).toEqual([judged.tag, judged.text]);
+      expect(await branch.ask({ ...query, unless: [String(atOnce.tag)] }, caller)).toEqual({
+        unchanged: atOnce.tag,
+      });
+    }
   });
 
   it('tell which of them have children where parents of elsewhere lie between them', async () => {

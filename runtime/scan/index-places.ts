@@ -5,6 +5,7 @@ import type { KeyRange } from '#runtime/index/key-range.ts';
 import { END, textBytes } from '#runtime/shard/binary-key.ts';
 import { BranchTable, propertyPrefix, readPropertyKey, underParts } from '#runtime/shard/key-layout.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
+import { visitRows } from '#runtime/shard/visit-rows.ts';
 import {
   decodeTypeCount,
   hasAllIn,
@@ -24,7 +25,7 @@ import { STEP_BYTES } from '#runtime/tree/record/steps.ts';
 import type { IndexedSource } from './indexed-source.ts';
 import type { Moment } from './moment.ts';
 import { PathPlaces } from './path-places.ts';
-import type { PartBounds, Place, PlacePart, PlaceSource } from './places.ts';
+import type { CountedPart, PartBounds, Place, PlacePart, PlaceSource } from './places.ts';
 import { SortedPlaces } from './sorted-places.ts';
 
 /** Ranges that are looked up in a part: of an `in` with many values most may be empty. */
@@ -137,6 +138,32 @@ class IndexRows implements PlaceSource {
       }
     }
     return { places };
+  }
+
+  countPart({ after, most }: Omit<PartBounds, 'reverse'>): CountedPart {
+    const { index, workspace } = this.#source;
+    const prefix = propertyPrefix(workspace, index);
+    let count = 0;
+    let looked = 0;
+    let isLoose = this.#isShared;
+    let last: string | undefined;
+    for (const range of this.#ranges) {
+      const { end, isExact, start } = behindPosition(range, after, false);
+      if (start >= end) continue;
+      if (looked === RANGES_PER_PART) return { count, isLoose, next: start };
+      looked += 1;
+      const before = count;
+      const bounds = { start: prefix + start, end: prefix + end };
+      visitRows(this.#moment.reader, BranchTable.properties, bounds, (row) => {
+        count += 1;
+        if (count < most) return true;
+        last = row.key();
+        return false;
+      });
+      if (count > before && !isExact) isLoose = true;
+      if (last !== undefined) return { count, isLoose, next: last.slice(prefix.length) };
+    }
+    return { count, isLoose };
   }
 
   *has(record: NodeRecord): Generator<undefined, boolean> {

@@ -8,7 +8,14 @@ import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { IndexedSource } from './indexed-source.ts';
 import type { Moment } from './moment.ts';
 import { keepPlace, placesBetween } from './place-list.ts';
-import { isOf, type PartBounds, type Place, type PlacePart, type PlaceSource } from './places.ts';
+import {
+  type CountedPart,
+  isOf,
+  type PartBounds,
+  type Place,
+  type PlacePart,
+  type PlaceSource,
+} from './places.ts';
 
 /** Estimated nanoseconds to read a node, and each byte of it. */
 const NODE_WORK = 5_000;
@@ -59,6 +66,12 @@ export class OverlaidPlaces implements PlaceSource {
     const isLoose = this.#withoutTable.has !== undefined;
     const judged = isLoose ? places.map((place) => ({ ...place, isLoose })) : places;
     return next === undefined ? { places: judged } : { places: judged, next };
+  }
+
+  countPart(bounds: Omit<PartBounds, 'reverse'>): CountedPart | undefined {
+    // At a revision changed nodes are left out and put in.
+    const isPresent = this.#moment.at === undefined && this.#withoutTable === undefined;
+    return isPresent && this.#hasAll() ? this.#source.rows.countPart?.(bounds) : undefined;
   }
 
   has(record: NodeRecord): Generator<undefined, boolean> {

@@ -36,6 +36,15 @@ export interface PlacePart {
   readonly changed?: ReadonlySet<string>;
 }
 
+/** How many places are in a part. */
+export interface CountedPart {
+  readonly count: number;
+  /** Whether a place may be loose, see {@link Place}. */
+  readonly isLoose: boolean;
+  /** As in {@link PlacePart}. */
+  readonly next?: string;
+}
+
 /** The part of a source to read next. */
 export interface PartBounds {
   /** Only places behind this position, in the direction of the walk. */
@@ -52,6 +61,11 @@ export interface PartBounds {
 export interface PlaceSource {
   /** Reads a part. Yields while it reads nodes: those with positions too long for a key, or not in an index. */
   part(bounds: PartBounds): Generator<undefined, PlacePart>;
+  /**
+   * Counts the places of a part by their keys, which costs a fraction of reading them. Absent, or without an answer, where places
+   * have to be read to be counted.
+   */
+  countPart?(bounds: Omit<PartBounds, 'reverse'>): CountedPart | undefined;
   /**
    * Whether the source has a state of a node that was found at a place that is loose. Absent when no place is. Yields only
    * for a large node.

@@ -31,7 +31,8 @@ export function runDslQuery(state: BranchState, context: QueryContext, query: Ru
       return;
     }
     const filter = new NodeFilter(nodes, dsl);
-    if (plan.kind === 'sorted') yield* orderedText(filter, plan.use, plan.total);
+    if (plan.kind === 'sorted' && plan.use.isById) yield* textById(filter, plan.use, plan.total);
+    else if (plan.kind === 'sorted') yield* orderedText(filter, plan.use, plan.total);
     else if (plan.isInPathOrder && dsl.order.length === 0)
       yield* foundText(filter, plan.source, plan.unordered);
     else yield* sortedText(filter, plan.unordered ?? plan.source);
@@ -181,6 +182,26 @@ function* orderedText(
   } finally {
     group?.close();
   }
+}
+
+/**
+ * The nodes that match the filter, from an index that has them in the requested order, all of it.
+ *
+ * @param total number of matches, if it is known: then the walk ends with the window
+ */
+function* textById(
+  filter: NodeFilter,
+  { reverse, source }: IndexUse,
+  total: number | undefined,
+): Generator<Piece, void> {
+  const page = new PageText(filter.dsl.window);
+  for (const row of filter.nodes.rows(source, { reverse })) {
+    const isMatch = row !== undefined && (yield* silently(filter.find(row))) !== undefined;
+    if (isMatch) yield* page.next(filter.nodes, row);
+    else yield* resting(filter.nodes);
+    if (total !== undefined && page.isFull) break;
+  }
+  yield page.end(total);
 }
 
 /** A pause at which the read may go over to another snapshot. */

@@ -26,6 +26,8 @@ export interface IndexUse {
   readonly columns: number;
   /** Whether that order is the opposite one of the index. */
   readonly reverse: boolean;
+  /** Whether all rows have one key, so that their ids decide the whole order, and it is the wanted one. */
+  readonly isById: boolean;
 }
 
 /** The comparisons and fields of a query that indexes look at. */
@@ -70,7 +72,31 @@ function indexUse(index: string, { nodeType, order, terms, workspace }: IndexedQ
   }
   const source: ValueSource = { kind: 'index', workspace, nodeType, index, equal, where };
   const isNarrowed = equal.length + where.length > 0;
-  return { source, satisfied, isNarrowed, ...orderOf(index, columns, equal.length, order) };
+  const isOneKey =
+    columns === undefined ? where.some(({ operator }) => operator === 'eq') : equal.length === columns.length;
+  const found = orderOf(index, columns, equal.length, order);
+  const byId = isOneKey ? orderById(source.index, columns, order) : undefined;
+  return { source, satisfied, isNarrowed, ...found, ...byId };
+}
+
+/**
+ * The order of rows of an index that all have one key: that of the ids. Fields of the index are equal in all of them, and
+ * what comes behind the id decides nothing.
+ *
+ * @returns undefined when another field decides before the id does
+ */
+function orderById(
+  index: string,
+  columns: readonly IndexColumn[] | undefined,
+  order: readonly OrderTerm[],
+): Pick<IndexUse, 'sorted' | 'reverse' | 'isById'> | undefined {
+  const isEqual = (field: Field): boolean =>
+    columns === undefined
+      ? indexOf(field) === index
+      : columns.some(({ property }) => property === columnOf(field));
+  const first = order.find(({ field }) => !isEqual(field));
+  if (first?.field.kind !== 'column' || first.field.name !== 'id') return undefined;
+  return { sorted: order.length, reverse: first.descending, isById: true };
 }
 
 /** How many of the fields to sort by an index has in order, behind columns with one value. */
@@ -79,7 +105,7 @@ function orderOf(
   columns: readonly IndexColumn[] | undefined,
   fixed: number,
   order: readonly OrderTerm[],
-): Pick<IndexUse, 'sorted' | 'columns' | 'reverse'> {
+): Pick<IndexUse, 'sorted' | 'columns' | 'reverse' | 'isById'> {
   let at = fixed;
   let sorted = 0;
   let reverse: boolean | undefined;
@@ -97,7 +123,12 @@ function orderOf(
     }
     sorted += 1;
   }
-  return { sorted: reverse === undefined ? 0 : sorted, columns: at, reverse: reverse === true };
+  return {
+    sorted: reverse === undefined ? 0 : sorted,
+    columns: at,
+    reverse: reverse === true,
+    isById: false,
+  };
 }
 
 /**

@@ -102,6 +102,7 @@ const paging: fc.Arbitrary<JsonObject> = fc.record(
           'created_at',
           'updated_at',
           'version',
+          'id',
         ),
         {
           minLength: 1,

@@ -33,7 +33,11 @@ describe('a query that an index supports', () => {
       compound_indexes: [
         { name: 'c', columns: [{ property: 'group' }, { property: 'plain', ascending: false }] },
       ],
-      properties: [...shared, { name: 'own', type: 'Number', index: ['Property'] }],
+      properties: [
+        ...shared,
+        { name: 'own', type: 'Number', index: ['Property'] },
+        { name: 'same', type: 'Number', index: ['Property'] },
+      ],
     };
     branch = await openBranch({
       nodeTypes: [
@@ -45,7 +49,7 @@ describe('a query that an index supports', () => {
     });
     const operations: CommitOperation[] = Array.from({ length: NODES }, (_, n) => {
       const rank = n % 10 === 0 ? {} : { rank: (n * 7) % NODES };
-      const properties = { ...rank, own: n, group: n % 2, label: `label ${n % 100}`, plain: n };
+      const properties = { ...rank, own: n, same: 1, group: n % 2, label: `label ${n % 100}`, plain: n };
       return { type: 'create', parentPath: '/', node: { name: `n${n}`, nodeType: 'test:Item', properties } };
     });
     const commit = { message: 'many' };
@@ -132,6 +136,34 @@ describe('a query that an index supports', () => {
     // Not in this combination of directions.
     const other = { 'properties.group': 'asc', 'properties.plain': 'asc' };
     await expect(ask({ ...items, order_by: other, limit: 2 })).rejects.toThrow();
+  });
+
+  it('reads only the first nodes of one value in the order of their ids', async () => {
+    const { head } = (await branch.query({ type: 'ReadBranchState' })) as { readonly head: string };
+    const ids: string[] = [];
+    for (let n = 0; n < NODES; n += 1) ids.push((await branch.read(`/n${n}`)).id);
+    ids.sort();
+    const same = { ...items, 'properties.same': { eq: 1 } };
+    for (const at of [undefined, parseRevision(head)]) {
+      const ascending = await ask(
+        { ...same, order_by: { id: 'asc', name: 'desc' }, limit: 3, offset: 2 },
+        at,
+      );
+      expect(ascending.items.map(({ id }) => id)).toEqual(ids.slice(2, 5));
+      expect(ascending.page).toMatchObject({ total: NODES, nextOffset: 5 });
+      const order = { 'properties.same': 'asc', id: 'desc' };
+      const descending = await ask({ ...same, order_by: order, limit: 2 }, at);
+      expect(descending.items.map(({ id }) => id)).toEqual(ids.slice(-2).reverse());
+      // Another field decides first.
+      const byName = ask({ ...same, order_by: { name: 'asc', id: 'asc' }, limit: 2 }, at);
+      await expect(byName).rejects.toThrow(/too expensive|work/i);
+    }
+    // Several values are several lists of ids, in the order of the values.
+    const some = { ...items, 'properties.own': { in: [3, 1, 2] } };
+    const found = await ask({ ...some, order_by: { id: 'asc' } });
+    const three = found.items.map(({ id }) => id);
+    expect(three).toEqual([...three].sort());
+    expect(three).toHaveLength(3);
   });
 
   it('reads only those at a revision as well, and the nodes that changed since', async () => {

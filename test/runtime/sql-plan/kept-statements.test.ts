@@ -197,6 +197,16 @@ describe('statements that are kept', () => {
     expect(kept.bindings).toBe(2);
   });
 
+  it('are bound again for a value whose cast takes too long to be made while binding', () => {
+    const kept = new Kept();
+    const sql = "SELECT id FROM 'g' WHERE properties @> $1";
+    for (const length of [1, 2, 2_000, 3]) {
+      const parameters = [JSON.stringify({ a: 'x'.repeat(length) })];
+      expect(kept.of(sql, { parameters })).toBe(kept.anew(sql, { parameters }));
+    }
+    expect(kept.bindings).toBe(1);
+  });
+
   it('are none of what the tenant answers about authentication, and compare a list of all parameters', () => {
     const statements = new KeptStatements<{ readonly shown: string }>();
     const run = (setting: Setting, auth: string): string => {

@@ -12,6 +12,7 @@ import { backupFolder } from '#server/host/backup-folder.ts';
 import { claimName } from '#server/host/claimed-name.ts';
 import { directoryKey, type RotatedKey } from '#server/host/directory-key.ts';
 import { FolderWatch } from '#server/host/folder-watch.ts';
+import { SigningKeyRecord } from '#server/host/signing-key.ts';
 import { openSpaceGate, SpaceWatch } from '#server/host/space-watch.ts';
 import { unsuitedVolumeWarning } from '#server/host/unsuited-volume.ts';
 import type { Closers, MemberEnvironment } from './member.ts';
@@ -22,6 +23,8 @@ export interface MemberResources {
   readonly secrets: ReturnType<typeof findSecrets>;
   /** The master keys, as the data directory records them. */
   readonly key: RotatedKey;
+  /** Which signing key the data directory records. */
+  readonly signingKey: SigningKeyRecord;
   /** Its key is stored once the member listens. */
   readonly localAccess: LocalAccess;
   readonly metrics: Metrics;
@@ -67,7 +70,8 @@ export async function openResources(
   const checkResults = new CheckResults(files, dataDir, clock);
   const slices = new SliceScheduler(clock, options.limits.replyBytesTotalMax);
   const key = directoryKey(secrets);
-  return { lock, secrets, key, localAccess, metrics, files, space, folders, checkResults, slices };
+  const signingKey = new SigningKeyRecord({ dataDir, secrets, previous: options.server.jwtSecretPrevious });
+  return { lock, secrets, key, signingKey, localAccess, metrics, files, space, folders, checkResults, slices };
 }
 
 function openMetrics({ collectDefaultMetrics, linesDropped }: MemberEnvironment): Metrics {

@@ -60,11 +60,14 @@ async function openMember(environment: MemberEnvironment, closers: Closers): Pro
   const { clock, log } = environment;
   const parts: PartsAbove = { state: 'starting', services: undefined, http: undefined, bus: undefined };
   const resources = await openResources(environment, closers);
-  const { folders, lock, metrics, secrets, space } = resources;
+  const { folders, lock, metrics, secrets, signingKey, space } = resources;
   const engine = await openEngine(engineEnvironment(environment, resources, parts));
   closers.add(() => engine.close());
+  // The first start has made them by now.
+  await folders.check();
   if (engine.mode === 'cluster') closers.add(endWhenLost({ clock, end: environment.end, lock, log }));
   secrets.store();
+  signingKey.store(log);
   parts.bus = engine.bus;
   watchBus(metrics, engine.bus);
   const services = openServices(environment, resources, engine, closers);
@@ -138,7 +141,7 @@ function engineEnvironment(
   parts: PartsAbove,
 ): EngineEnvironment {
   const { clock, log, options, random, registryTimes, version } = environment;
-  const { checkResults, files, folders, key, lock, metrics, secrets, slices, space } = resources;
+  const { checkResults, files, folders, key, lock, metrics, secrets, signingKey, slices, space } = resources;
   const observer = hostObserver(metrics, log, {
     onAccountChanged: (actor, userId) => parts.services?.admins.changed(tenantOf(actor), userId),
     onBranchesEnding: (branches) => parts.services?.feeds.ending(branches),
@@ -167,7 +170,7 @@ function engineEnvironment(
     checkResults,
     key,
     secrets,
-    keyRotation: () => parts.services?.keyRotation.findings ?? [],
+    keyFindings: () => [...signingKey.findings, ...(parts.services?.keyRotation.findings ?? [])],
     kinds: actorKinds(
       options.limits,
       memberConsumers(environment.feedConsumers),

@@ -242,6 +242,8 @@ export type MemberFindingCode =
   | 'folder-refused'
   /** A check found stored data that does not verify. */
   | 'stored-damage'
+  /** Logins are signed with another key than at the last start. */
+  | 'signing-key-changed'
   /** The master key was replaced: whether the previous one is still needed. */
   | 'master-key-rotation';
 

@@ -80,6 +80,10 @@ export interface Secrets {
 
 /** The keys of a member, with their origin. */
 export interface FoundSecrets extends Secrets {
+  /** Origin of the signing key, for people: the variable, or the path of its file. */
+  readonly jwtSecretSource: string;
+  /** Whether the signing key was generated now, because there was none. */
+  readonly isJwtSecretNew: boolean;
   /** Origin of the master key, for people: the variable, or the path of its file. */
   readonly masterKeySource: string;
   /** As {@link masterKeySource}, of the previous key; where it is looked for when there is none. */
@@ -100,7 +104,8 @@ export interface FoundSecrets extends Secrets {
 type KeyOptions = Pick<Options['server'], 'dataDir' | 'jwtSecret' | 'masterKey'> &
   Partial<Pick<Options['server'], 'masterKeyPrevious'>>;
 
-/** Names of the files of the master keys in the folder of the secrets. */
+/** Names of the files of the keys in the folder of the secrets. */
+const JWT_SECRET_FILE = 'jwt-secret';
 const MASTER_KEY_FILE = 'master-key';
 const PREVIOUS_MASTER_KEY_FILE = 'master-key-previous';
 
@@ -133,8 +138,12 @@ export function findSecrets(server: KeyOptions, random: Random): FoundSecrets {
   const isSame = (key: MasterKey | undefined): boolean =>
     key !== undefined && timingSafeEqual(key.bytes(), masterKey);
   if (isSame(previous.key)) throw new OptionError([sameKeysOf(masterKeySource, previous.source)]);
+  const jwtSecretPath = join(folder, JWT_SECRET_FILE);
+  const jwtSecret = server.jwtSecret ?? new Secret(storedJwtSecret(stored(JWT_SECRET_FILE, jwtSecretBytes)));
   return Object.freeze({
-    jwtSecret: server.jwtSecret ?? new Secret(storedJwtSecret(stored('jwt-secret', jwtSecretBytes))),
+    jwtSecret,
+    jwtSecretSource: server.jwtSecret === undefined ? jwtSecretPath : 'JWT_SECRET',
+    isJwtSecretNew: made.has(jwtSecretPath),
     masterKey: new MasterKey(masterKey),
     masterKeySource,
     previousMasterKey: previous.key,
@@ -254,7 +263,7 @@ export function storedKeys(
         throw new OptionError([`it is another key than the one ${what}`]);
     };
   const current = masterKeyOf(keyCheck, 'the data directory was made with');
-  const keys = [look('jwt-secret', storedJwtSecret), look(MASTER_KEY_FILE, current)];
+  const keys = [look(JWT_SECRET_FILE, storedJwtSecret), look(MASTER_KEY_FILE, current)];
   if (!keys.some(({ path }) => existsSync(path))) return [];
   if (previousKeyCheck === undefined) return keys;
   const previous = masterKeyOf(previousKeyCheck, 'that some of the data directory is encrypted with');

@@ -296,7 +296,7 @@ export class ClusterEngine implements MemberEngine {
       ...spaceFindings(this.#environment.space),
       ...this.#environment.folders.findings,
       ...this.#environment.checkResults.findings,
-      ...this.#environment.keyRotation(),
+      ...this.#environment.keyFindings(),
       ...this.#logWatch.findings,
       ...linkFindings(this.#sealed, this.#environment.options.server.natsUrl),
       ...memberFindings(this.#started?.registry),

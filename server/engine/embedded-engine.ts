@@ -143,7 +143,7 @@ function engineOf(
         ...spaceFindings(space),
         ...environment.folders.findings,
         ...environment.checkResults.findings,
-        ...environment.keyRotation(),
+        ...environment.keyFindings(),
         ...journalFindings(journal),
         ...stoppedFindings(host.stoppedActors),
         ...revisionClock.findings,

@@ -52,8 +52,8 @@ export interface EngineEnvironment {
   readonly key: DirectoryKey;
   /** The master key, and the one before it. */
   readonly secrets: Pick<Secrets, 'masterKey' | 'previousMasterKey'>;
-  /** Reports how far the rotation of the master key has come. */
-  readonly keyRotation: () => readonly MemberFinding[];
+  /** Reports a changed signing key, and how far the rotation of the master key has come. */
+  readonly keyFindings: () => readonly MemberFinding[];
   readonly version: string;
   /** Returns the state of the member's life cycle. */
   readonly state: () => MemberState;

@@ -48,7 +48,7 @@ async function openEngines(
         options,
         key: directoryKey(secrets),
         secrets,
-        keyRotation: () => [],
+        keyFindings: () => [],
         kinds: [noteActor],
         observer: { batchDurable: () => {}, events: () => {}, stopped: () => {}, applyFailed: () => {} },
         clock: systemClock,

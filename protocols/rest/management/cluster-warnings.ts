@@ -22,6 +22,7 @@ export const clusterWarningSeverities = Object.freeze({
   'writes-stopped': 'alarm',
   'folder-refused': 'alarm',
   'stored-damage': 'alarm',
+  'signing-key-changed': 'alarm',
   'partition-unprotected': 'alarm',
   'partition-short-of-followers': 'notice',
   'follower-behind': 'alarm',

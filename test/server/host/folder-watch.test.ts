@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { FolderWatch } from '#server/host/folder-watch.ts';
 import { startServer } from '#test/support/server.ts';
 import { TestClock } from '#test/support/test-clock.ts';
@@ -71,3 +71,62 @@ it('makes a member report that it is not ready, in the status as well', async ()
     await server.close();
   }
 });
+
+describe.each(['actors', 'partitions', '.'])('the folder %s', (name) => {
+  it.each(['is moved away', 'is replaced'])('is told when it %s, until it is back', async (how) => {
+    const clock = new TestClock();
+    const root = join(dataDir, 'data');
+    const folder = join(root, name);
+    for (const made of ['actors', 'partitions']) mkdirSync(join(root, made), { recursive: true });
+    const watch = await FolderWatch.start(root, clock);
+    expect([watch.findings, watch.missing]).toEqual([[], []]);
+    const away = join(dataDir, 'away');
+    renameSync(folder, away);
+    if (how === 'is replaced') mkdirSync(folder);
+    await watch.check();
+    const message = expect.stringMatching(
+      `^${folder} was removed, moved away or replaced under the running server.*bring that one back`,
+    );
+    expect(watch.findings).toEqual([{ code: 'folder-refused', message }]);
+    expect(watch.missing).toEqual([{ part: 'folder', message, partitions: [] }]);
+    rmSync(folder, { recursive: true, force: true });
+    renameSync(away, folder);
+    await watch.check();
+    expect([watch.findings, watch.missing]).toEqual([[], []]);
+    watch.stop();
+  });
+});
+
+it('misses no folder that was never there, and takes one that is made later', async () => {
+  const watch = await FolderWatch.start(dataDir, new TestClock());
+  expect(watch.missing).toEqual([]);
+  mkdirSync(join(dataDir, 'actors'));
+  await watch.check();
+  expect(watch.missing).toEqual([]);
+  rmSync(join(dataDir, 'actors'), { recursive: true });
+  await watch.check();
+  expect(watch.missing).toMatchObject([{ part: 'folder' }]);
+  watch.stop();
+});
+
+it.each(['.', 'actors'])(
+  'makes a member whose folder %s is moved away report that it is not ready',
+  async (name) => {
+    const root = join(dataDir, 'data');
+    const server = await startServer({ dataDir: root });
+    const ready = async () => await server.request('GET', '/ready');
+    const [folder, away] = [join(root, name), join(dataDir, 'away')];
+    try {
+      expect((await ready()).status).toBe(200);
+      renameSync(folder, away);
+      await until(async () => (await ready()).status === 503, 'it is noticed');
+      const folders = async () =>
+        (await ready()).json.missing.filter(({ part }: { part: string }) => part === 'folder');
+      await until(async () => (await folders()).length > 0, 'the folder is named');
+      expect((await folders())[0].message).toContain(`${folder} was removed, moved away or replaced`);
+    } finally {
+      renameSync(away, folder);
+      await server.close();
+    }
+  },
+);

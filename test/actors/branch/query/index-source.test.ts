@@ -74,6 +74,9 @@ describe('a query that an index supports', () => {
     ).toBe(20);
     expect((await ask({ ...items, 'properties.rank': { exists: false } })).page.total).toBe(100);
     expect((await ask({ ...items, 'properties.rank': { eq: null } })).page.total).toBe(0);
+    // A node of another type has the same value.
+    const five = { ...items, 'properties.rank': { eq: 5 }, order_by: { 'properties.rank': 'asc' }, limit: 1 };
+    expect((await ask(five)).page.total).toBe(1);
     // The smaller one of two indexes.
     const both = { ...items, 'properties.rank': { gte: 0 }, 'properties.label': { eq: 'label 3' } };
     expect((await ask(both)).page.total).toBe(10);
@@ -226,6 +229,9 @@ describe('a query that an index supports', () => {
     }
     expect(await ends({ 'properties.cut': { gt: `${cutStart}c` } })).toBe('def');
     expect(await ends({ 'properties.cut': { lte: `${cutStart}c` } })).toBe('abc');
+    const order = { order_by: { 'properties.cut': 'asc' }, limit: 1 };
+    const first = await ask({ ...cut, 'properties.cut': { gt: `${cutStart}c` }, ...order });
+    expect(first.page.total).toBe(3);
     expect(await ends({ 'properties.cut': { gt: cutStart, lt: `${cutStart}c` } })).toBe('ab');
   });
 });

@@ -79,7 +79,11 @@ export abstract class ActorQueue implements Queue {
     this.worker = this.#newName();
   }
 
-  abstract claim(types: readonly string[], signal: AbortSignal): Promise<ClaimedJob | undefined>;
+  abstract claim(
+    types: readonly string[],
+    signal: AbortSignal,
+    busy?: () => readonly string[],
+  ): Promise<ClaimedJob | undefined>;
 
   prepare(scope: JobScope): Promise<void> {
     return this.#lifecycle.create(actorOf(scope));
@@ -224,10 +228,19 @@ export abstract class ActorQueue implements Queue {
   protected async claimFrom(
     scope: JobScope,
     types: readonly string[],
+    busy: readonly string[],
   ): Promise<{ readonly claim: ClaimedJob | undefined; readonly answer: JobClaimed }> {
     const { leaseMs } = this.settings;
     const token = this.#newName();
-    const command: JobsCommand = { type: 'ClaimJob', types, token, worker: this.worker, leaseMs };
+    const { worker } = this;
+    const command: JobsCommand = {
+      type: 'ClaimJob',
+      types,
+      token,
+      worker,
+      leaseMs,
+      ...(busy.length === 0 ? {} : { busy }),
+    };
     const answer = (await this.#router.command(actorOf(scope), command, {
       caller: this.#engine,
     })) as JobClaimed;

@@ -106,14 +106,17 @@ export function statusOf(reader: TableReader): QueueStatus {
   return statusWith(reader, (priority) => earliest(reader, 'scheduled', priority));
 }
 
-/** The status of the queue with the waiting jobs of some types. */
-export function statusOfTypes(
+/**
+ * The status of the queue with some of the waiting jobs.
+ *
+ * @param first key in the agenda of the first one of a priority
+ */
+export function statusOfSome(
   reader: TableReader,
-  passed: PassedJobs,
-  types: ReadonlySet<string>,
+  first: (priority: JobPriority) => string | undefined,
 ): QueueStatus {
   return statusWith(reader, (priority) => {
-    const key = passed.first(reader, priority, types);
+    const key = first(priority);
     return key === undefined ? null : agendaTime(key);
   });
 }

@@ -12,6 +12,7 @@ import {
   TIMEOUT_MARK,
 } from '#runtime/jobs/job.ts';
 import type { FailureOutcome } from '#runtime/jobs/ports.ts';
+import type { ClaimableJobs, Takes } from './claimable-jobs.ts';
 import {
   countDispatch,
   dropJob,
@@ -41,6 +42,7 @@ export interface JobsLimits {
 /** The queue of one repository. */
 export interface JobQueue extends JobsLimits {
   readonly passed: PassedJobs;
+  readonly claimable: ClaimableJobs;
 }
 
 /** Most jobs one command reclaims or removes. */
@@ -99,9 +101,9 @@ export function enqueue({ job }: Pick<EnqueueJob, 'job'>, turn: Turn, queue: Job
  */
 export function claim(command: ClaimJob, turn: Turn, queue: JobQueue): JobRow | undefined {
   for (const lapsed of dueJobs(turn, 'leased', turn.wallMs, SWEPT_MAX)) takeBack(turn, lapsed, queue);
-  const types = new Set(command.types);
+  const takes = takesOf(command);
   for (const priority of jobPriorities) {
-    const key = queue.passed.first(turn, priority, types);
+    const key = queue.claimable.first(turn, priority, takes);
     if (key === undefined || agendaTime(key) > turn.wallMs) continue;
     const found = readJob(turn, agendaId(key)) as JobRow;
     const { leaseMs, token, worker } = command;
@@ -117,6 +119,11 @@ export function claim(command: ClaimJob, turn: Turn, queue: JobQueue): JobRow | 
     return taken;
   }
   return undefined;
+}
+
+/** What the sender of a claim takes. */
+export function takesOf({ busy = [], types }: ClaimJob): Takes {
+  return { types: new Set(types), busy: new Set(busy) };
 }
 
 /** @returns whether the attempt still held the job. @see messages.ts, RenewJob */

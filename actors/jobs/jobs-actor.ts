@@ -15,6 +15,7 @@ import { jobWaiting } from '#runtime/jobs/job-waiting.ts';
 import type { JobCounts } from '#runtime/jobs/ports.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { spaceUseByType } from '#runtime/space/space-use.ts';
+import { ClaimableJobs } from './claimable-jobs.ts';
 import {
   activeIds,
   countActive,
@@ -22,7 +23,7 @@ import {
   readJob,
   readTotals,
   statusOf,
-  statusOfTypes,
+  statusOfSome,
 } from './job-store.ts';
 import { forgetSource, noteSource, readSources } from './job-sources.ts';
 import {
@@ -40,6 +41,7 @@ import {
   remove,
   removeAll,
   renew,
+  takesOf,
 } from './job-transitions.ts';
 import { jobsTableNames, type JobRow } from './jobs-tables.ts';
 import type { JobsCommand, JobsQuery } from './messages.ts';
@@ -57,7 +59,8 @@ class JobsActor implements ActorBehaviour {
 
   constructor(context: ActorContext, limits: JobsLimits) {
     this.#tenant = decodeURIComponent(context.id.split('/')[0] as string);
-    this.#queue = { ...limits, passed: new PassedJobs() };
+    const passed = new PassedJobs();
+    this.#queue = { ...limits, passed, claimable: new ClaimableJobs(passed) };
   }
 
   execute(command: JobsCommand, turn: Turn): unknown {
@@ -103,7 +106,8 @@ class JobsActor implements ActorBehaviour {
       }
       case 'ClaimJob': {
         const job = claim(command, turn, queue);
-        const status = statusOfTypes(turn, queue.passed, new Set(command.types));
+        const takes = takesOf(command);
+        const status = statusOfSome(turn, (priority) => queue.claimable.first(turn, priority, takes));
         const { dueMs } = status;
         const waitMs = dueMs === null ? null : Math.max(0, dueMs - turn.wallMs);
         const { active } = readTotals(turn);

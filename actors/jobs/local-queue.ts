@@ -18,6 +18,12 @@ const POLL_MS_MAX = 60_000;
 /** Interval between two removals of expired final jobs, in milliseconds. @see docs/interface/jobs.md#attempts */
 const CLEAN_EVERY_MS = 3_600_000;
 
+/** What a claimer takes, see {@link LocalQueue.claim}. */
+interface Takes {
+  readonly types: readonly string[];
+  readonly busy: readonly string[];
+}
+
 /** The last answer of a queue to one claimer, valid until the queue changes. */
 interface Told {
   readonly dueMs: number;
@@ -59,13 +65,22 @@ export class LocalQueue extends ActorQueue {
     this.#cleaning?.cancel();
   }
 
-  async claim(types: readonly string[], signal: AbortSignal): Promise<ClaimedJob | undefined> {
+  async claim(
+    types: readonly string[],
+    signal: AbortSignal,
+    busyNow: () => readonly string[] = () => [],
+  ): Promise<ClaimedJob | undefined> {
     assert(types.length > 0, 'a worker handles some type of job');
     const told = new Map<JobScope, Told>();
+    let toldFor = '';
     while (!signal.aborted) {
+      const busy = busyNow();
+      const asked = JSON.stringify(busy);
+      if (asked !== toldFor) told.clear();
+      toldFor = asked;
       const changed = this.#untilChanged(signal);
       try {
-        const { claim, nextMs } = await this.#claimDue(types, told, signal);
+        const { claim, nextMs } = await this.#claimDue({ types, busy }, told, signal);
         if (claim !== undefined) return claim;
         changed.checkAgainAt(nextMs);
         await changed.promise;
@@ -88,7 +103,7 @@ export class LocalQueue extends ActorQueue {
 
   /** Tries the queues with due jobs until one grants a claim. */
   async #claimDue(
-    types: readonly string[],
+    takes: Takes,
     told: Map<JobScope, Told>,
     signal: AbortSignal,
   ): Promise<{ readonly claim?: ClaimedJob; readonly nextMs: number }> {
@@ -104,7 +119,7 @@ export class LocalQueue extends ActorQueue {
         nextMs = Math.min(nextMs, dueMs);
         continue;
       }
-      const answer = await this.#claimIn(scope, types);
+      const answer = await this.#claimIn(scope, takes);
       if (typeof answer !== 'number') return { claim: answer, nextMs };
       // Outdated if the queue changed meanwhile; it is then asked again.
       told.set(scope, { dueMs: answer, changes });
@@ -114,9 +129,9 @@ export class LocalQueue extends ActorQueue {
   }
 
   /** @returns the claim, or when to ask again */
-  async #claimIn(scope: JobScope, types: readonly string[]): Promise<ClaimedJob | number> {
+  async #claimIn(scope: JobScope, { busy, types }: Takes): Promise<ClaimedJob | number> {
     try {
-      const { answer, claim } = await this.claimFrom(scope, types);
+      const { answer, claim } = await this.claimFrom(scope, types, busy);
       if (claim === undefined) return answer.status.dueMs ?? Number.POSITIVE_INFINITY;
       this.heard(scope, answer.status);
       this.#scopes.moveBack(scope);

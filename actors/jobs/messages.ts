@@ -73,6 +73,8 @@ export interface ClaimJob {
   /** Identifies the process that claims the job. */
   readonly worker: string;
   readonly leaseMs: number;
+  /** Submitters whose jobs are left to others, because they have their share of the process; absent: none. */
+  readonly busy?: readonly string[];
 }
 
 /** Result of {@link ClaimJob}. */

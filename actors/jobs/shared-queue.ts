@@ -128,13 +128,17 @@ export class SharedQueue extends ActorQueue {
     this.#tickets.close();
   }
 
-  async claim(types: readonly string[], signal: AbortSignal): Promise<ClaimedJob | undefined> {
+  async claim(
+    types: readonly string[],
+    signal: AbortSignal,
+    busy: () => readonly string[] = () => [],
+  ): Promise<ClaimedJob | undefined> {
     assert(types.length > 0, 'a worker handles some type of job');
     while (!signal.aborted) {
       const ticket = await this.#tickets.take(signal);
       if (ticket === undefined) return undefined;
       if (ticket.deliveries > 1) this.#observer.redelivered();
-      const claim = await this.#claimWith(ticket, types);
+      const claim = await this.#claimWith(ticket, types, busy());
       if (claim !== undefined) return claim;
     }
     return undefined;
@@ -176,9 +180,13 @@ export class SharedQueue extends ActorQueue {
     this.#held.delete(token);
   }
 
-  async #claimWith(ticket: JobTicket, types: readonly string[]): Promise<ClaimedJob | undefined> {
+  async #claimWith(
+    ticket: JobTicket,
+    types: readonly string[],
+    busy: readonly string[],
+  ): Promise<ClaimedJob | undefined> {
     try {
-      const { answer, claim } = await this.claimFrom(ticket.scope, types);
+      const { answer, claim } = await this.claimFrom(ticket.scope, types, busy);
       if (claim === undefined) this.#putBack(ticket, answer);
       else this.#held.set(claim.token, ticket);
       return claim;
@@ -199,7 +207,7 @@ export class SharedQueue extends ActorQueue {
       ticket.used();
       return;
     }
-    // The active jobs are of types this member does not handle.
+    // The active jobs are of types this member does not handle, or of callers who have their share of it.
     const untilMs = waitMs ?? backoffMs(STRANGE, ticket.deliveries - 1, this.#chance);
     ticket.again(Math.min(Math.max(untilMs, LOOK_MS_MIN), this.#pollMsMax));
   }

@@ -106,9 +106,14 @@ export interface Queue {
   /**
    * Waits for a due job of one of the types and claims it.
    *
+   * @param busy submitters whose jobs are left to others at present; it is asked each time. Default: none
    * @returns undefined when the signal aborted first
    */
-  claim(types: readonly string[], signal: AbortSignal): Promise<ClaimedJob | undefined>;
+  claim(
+    types: readonly string[],
+    signal: AbortSignal,
+    busy?: () => readonly string[],
+  ): Promise<ClaimedJob | undefined>;
   /**
    * Renews the lease and stores the progress.
    *

@@ -44,6 +44,8 @@ export class JobRunner {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #workers: number;
+  /** The jobs that run here, by their submitters. */
+  readonly #shares = new Occupants();
   readonly #stopping = new AbortController();
   readonly #running = new Set<Attempt>();
   readonly #ended = new Set<Promise<void>>();
@@ -105,7 +107,7 @@ export class JobRunner {
         continue;
       }
       try {
-        const claim = await this.#queue.claim(this.types, signal);
+        const claim = await this.#queue.claim(this.types, signal, () => this.#busy());
         if (claim !== undefined) this.#begin(claim);
       } catch (error) {
         if (signal.aborted) return;
@@ -115,19 +117,50 @@ export class JobRunner {
     }
   }
 
+  /** The submitters who have half of the workers: the other half is for others. */
+  #busy(): readonly string[] {
+    return this.#shares.with(Math.max(1, Math.floor(this.#workers / 2)));
+  }
+
   #begin(claim: ClaimedJob): void {
     const handler = this.#handlers.get(claim.job.type);
     assert(handler !== undefined, 'a queue hands out the types asked for');
-    const attempt = new Attempt(claim, handler, this.#queue, this.#clock, this.#log);
+    const { submitter } = claim.job;
+    const leave = submitter === undefined ? () => undefined : this.#shares.enter(submitter);
+    const attempt = new Attempt(claim, handler, this.#queue, this.#clock, this.#log, leave);
     // Claimed while the process began to stop.
     if (this.#stopping.signal.aborted) attempt.stop('draining');
     this.#running.add(attempt);
     const ended = attempt.run().finally(() => {
+      leave();
       this.#running.delete(attempt);
       this.#ended.delete(ended);
       this.#freed();
     });
     this.#ended.add(ended);
+  }
+}
+
+/** Counts what is under way by the names of those whom it is done for. */
+class Occupants {
+  readonly #counts = new Map<string, number>();
+
+  /** One more. @returns to be called when it has ended; again without effect */
+  enter(name: string): () => void {
+    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      const left = (this.#counts.get(name) ?? 1) - 1;
+      if (left === 0) this.#counts.delete(name);
+      else this.#counts.set(name, left);
+    };
+  }
+
+  /** The names that have at least so many, in their order. */
+  with(count: number): readonly string[] {
+    return [...this.#counts].flatMap(([name, has]) => (has >= count ? [name] : [])).sort();
   }
 }
 
@@ -138,6 +171,7 @@ class Attempt {
   readonly #queue: Queue;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #leave: () => void;
   readonly #stopped = new AbortController();
   #reason: StopReason | undefined;
   #progress: number | undefined;
@@ -147,11 +181,19 @@ class Attempt {
   #beating = false;
   #isOver = false;
 
-  constructor(claim: ClaimedJob, handler: JobHandler, queue: Queue, clock: Clock, log: Log) {
+  constructor(
+    claim: ClaimedJob,
+    handler: JobHandler,
+    queue: Queue,
+    clock: Clock,
+    log: Log,
+    leave: () => void,
+  ) {
     this.#claim = claim;
     this.#handler = handler;
     this.#queue = queue;
     this.#clock = clock;
+    this.#leave = leave;
     const { id, type } = claim.job;
     this.#log = log.child({ job: id, type });
   }
@@ -197,6 +239,8 @@ class Attempt {
     });
     const outcome = await this.#orAbandoned(handled);
     this.#endBeats();
+    // The report makes the queue look for the next job, which may be one of the same submitter.
+    if (outcome !== 'abandoned') this.#leave();
     await this.#tell(outcome);
     // A handler that does not stop keeps its slot, because it still uses the resources that slots limit.
     if (outcome === 'abandoned') await handled;

@@ -55,6 +55,22 @@ export const bulkGuards: readonly GuardMutant[] = [
     tests: submittedTests,
   },
   {
+    guard: 'one caller has at most half of the workers of a member',
+    file: 'server/jobs/job-runner.ts',
+    from: 'Math.floor(this.#workers / 2)',
+    to: 'this.#workers',
+    tests: ['test/server/jobs/job-runner.test.ts'],
+    only: 'by half for one caller',
+  },
+  {
+    guard: 'a bulk statement whose caller may change nothing gets no job',
+    file: 'actors/branch/sql/changes/bulk-statements.ts',
+    from: 'if (policy.mayAllow(operation, bound.workspace)) return;',
+    to: 'if (operation !== undefined) return;',
+    tests: ['test/actors/branch/sql/changes/bulk-statements.test.ts'],
+    only: 'refused at once',
+  },
+  {
     guard: 'a part that is done is not done again',
     file: progress,
     from: 'part <= known.parts',

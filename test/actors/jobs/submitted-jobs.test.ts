@@ -64,11 +64,29 @@ async function claim(): Promise<JobRecord | null> {
   return (await fixture.command<JobClaimed>(actor, claiming)).job;
 }
 
+/** A claim of a worker that leaves the jobs of some to others. */
+async function claimWithout(...busy: readonly Caller[]): Promise<JobClaimed> {
+  const claiming = { type: 'ClaimJob', types: ['Test'], token: 't', worker: 'w', leaseMs: 60_000 };
+  const without = busy.map(({ principal }) => principalKey(principal));
+  return await fixture.command<JobClaimed>(actor, { ...claiming, busy: without });
+}
+
 function counted(caller: Caller): number {
   return fixture.query(actor, { type: 'Count', submitter: principalKey(caller.principal) } as never);
 }
 
 describe('a job that a caller has submitted', () => {
+  it('is passed over for a worker that leaves it to others, which does not wait for it either', async () => {
+    const [first, second] = [await submit(ada), await submit(ada)];
+    const none = await claimWithout(ada);
+    expect(none).toMatchObject({ job: null, waitMs: null, active: 2, status: { dueMs: null } });
+    const bobs = await submit(bob);
+    expect((await claimWithout(ada)).job?.id).toBe(bobs);
+    expect((await claimWithout(bob)).job?.id).toBe(first);
+    expect((await claimWithout(ada, bob)).job).toBeNull();
+    expect((await claim())?.id).toBe(second);
+  });
+
   it('is read and cancelled by that caller and by administrators; for others it is not there [JOB-018]', async () => {
     const id = await submit(ada);
     expect(find(id, ada)?.state).toBe('scheduled');

@@ -52,9 +52,12 @@ export function queueConformance(name: string, create: () => Promise<QueueHarnes
       harness.queue.find(scope, id, engine);
 
     /** A claim of what is due now; undefined when nothing is. */
-    async function claimNow(types: readonly string[] = ['Test']): Promise<ClaimedJob | undefined> {
+    async function claimNow(
+      types: readonly string[] = ['Test'],
+      busy?: () => readonly string[],
+    ): Promise<ClaimedJob | undefined> {
       const patience = new AbortController();
-      const claimed = harness.queue.claim(types, patience.signal);
+      const claimed = harness.queue.claim(types, patience.signal, busy);
       await harness.pass(1);
       patience.abort();
       return claimed;
@@ -100,6 +103,24 @@ export function queueConformance(name: string, create: () => Promise<QueueHarnes
       const other = submit('identity:ada', { ...repeated, requestHash: 'other' });
       await expect(other).rejects.toMatchObject({ code: 'IDEMPOTENCY_MISMATCH' });
       expect(await submit('identity:ada')).not.toBe(id);
+    });
+
+    it('leaves the jobs of some submitters to others', async () => {
+      const submit = (submitter: string): Promise<string> =>
+        harness.queue.submit(JOB_SCOPE, { ...newJob(), submitter });
+      const [first, second, bobs] = [
+        await submit('identity:ada'),
+        await submit('identity:ada'),
+        await submit('identity:bob'),
+      ];
+      const without = () => ['identity:ada'];
+      expect((await claimNow(['Test'], without))?.job.id).toBe(bobs);
+      expect(await claimNow(['Test'], without)).toBeUndefined();
+      // A worker without that restriction gets them.
+      const waiting = harness.queue.claim(['Test'], new AbortController().signal);
+      await harness.pass(60_000);
+      expect((await waiting)?.job.id).toBe(first);
+      expect((await find(second))?.state).toBe('scheduled');
     });
 
     it('refuses a submission, but for one that is repeated', async () => {

@@ -107,6 +107,38 @@ async function reached(job: NewJob, isReached: (record: JobRecord) => boolean): 
 
 const inState = (state: JobRecord['state']) => (record: JobRecord) => record.state === state;
 
+describe('the workers of a member', () => {
+  it('are at most by half for one caller, and the other half for others', async () => {
+    await passUntil(runner.drain(60_000));
+    runner = start(4);
+    const ends = new Map<string, () => void>();
+    work = ({ id }) => new Promise((resolve) => ends.set(id, () => resolve(null)));
+    const of = (submitter: string): Promise<NewJob> => enqueue({ submitter });
+    const ada: NewJob[] = [];
+    for (let index = 0; index < 5; index += 1) ada.push(await of('identity:ada'));
+    const [bob, nobody] = [await of('identity:bob'), await enqueue()];
+    const running = inState('running');
+    for (const job of [ada[0]!, ada[1]!, bob, nobody]) await reached(job, running);
+    expect((await find(ada[2]!)).state).toBe('scheduled');
+    ends.get(bob.id)?.();
+    await reached(bob, inState('completed'));
+    await passUntil(quiet());
+    // A worker is free, and it is not for ada, who has two.
+    expect([...ends.keys()]).not.toContain(ada[2]!.id);
+    const late = await of('identity:carl');
+    await reached(late, running);
+    ends.get(ada[0]!.id)?.();
+    // As soon as one of hers has ended another one begins.
+    await reached(ada[2]!, running);
+    expect((await find(ada[3]!)).state).toBe('scheduled');
+    for (const job of [...ada, nobody, late]) {
+      await reached(job, (record) => record.state !== 'scheduled');
+      ends.get(job.id)?.();
+    }
+    for (const job of [...ada, nobody, late]) await reached(job, inState('completed'));
+  });
+});
+
 /** Waits until the job is told to stop, then throws, as a handler does. */
 function untilStopped(job: RunningJob): Promise<never> {
   return new Promise((_, reject) => {

@@ -3,10 +3,10 @@ import { commitNumber, git } from '#test/support/commit-number.ts';
 import type { GuardMutant } from './guard-mutant.ts';
 
 /** So many mutants are tried in a run, of which a thousand take longer than all other tests. */
-export const TRIED_MAX = 120;
+export const TRIED_MAX = 90;
 
 /** Of them, so many at most because they changed of late: the others come in turn. */
-export const LATE_MAX = 70;
+export const LATE_MAX = 55;
 
 /** Files that were changed by so many last commits count as changed of late: about those of a change that lands. */
 const LATE_COMMITS = 50;

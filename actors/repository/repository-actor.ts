@@ -332,7 +332,9 @@ function putWorkspaceConfig({ name, config }: PutWorkspaceConfig, turn: Turn): v
 function settingsFor(records: RecordCache, workspace: string): RepositorySettings {
   const settings = records.record<SettingsRow>(RepositoryTable.settings, SETTINGS);
   if (settings === undefined) throw new ServiceError('REPOSITORY_NOT_FOUND');
-  const row = records.record<WorkspaceRow>(RepositoryTable.workspaces, workspace);
+  // Without a name only the rest is asked for, and names that are missing are not cached.
+  const row =
+    workspace === '' ? undefined : records.record<WorkspaceRow>(RepositoryTable.workspaces, workspace);
   return { workspace: row?.workspace, languages: settings.languages };
 }
 

@@ -61,6 +61,11 @@ export function* parseStatementsInSteps(text: string): Generator<undefined, read
   return statements;
 }
 
+/** The statements of a text that was read not long ago; undefined: it has to be read. */
+export function knownStatements(text: string): readonly ParsedStatement[] | undefined {
+  return known.find(text);
+}
+
 function* readStatements(text: string): Generator<undefined, readonly ParsedStatement[]> {
   if (text.trim() === '') throw invalid('Empty statement');
   const parser = theGrammar();

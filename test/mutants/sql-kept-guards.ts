@@ -162,4 +162,33 @@ export const sqlKeptGuards: readonly GuardMutant[] = [
     to: 'const isStored = chain.length === 0 || !record.hasTranslations;',
     tests: pointTests,
   },
+  {
+    guard: 'a node is written from its stored bytes only for who may see all of it',
+    file: 'actors/branch/sql/points/point-answer.ts',
+    from: 'if (!readsWhole(caller.policy, table.workspace)) return undefined;',
+    to: '',
+    tests: pointTests,
+  },
+  {
+    guard: 'a node is written from its stored bytes only at the head',
+    file: 'actors/branch/sql/points/point-answer.ts',
+    from: 'if (at !== undefined) return undefined;',
+    to: '',
+    tests: pointTests,
+  },
+  {
+    guard:
+      'a node is written from its stored bytes only in the default language, and where no revision is named',
+    file: 'actors/branch/sql/points/point-answer.ts',
+    from: 'if (table.locales !== undefined || table.revision !== undefined) return undefined;',
+    to: '',
+    tests: pointTests,
+  },
+  {
+    guard: 'a node with relations is not written from its stored bytes',
+    file: 'actors/branch/sql/points/point-answer.ts',
+    from: ' || record.hasRelations) return undefined;',
+    to: ') return undefined;',
+    tests: pointTests,
+  },
 ];

@@ -23,6 +23,11 @@ export function keptQuery(query: Query, source: string, scope: StatementScope): 
   return queries.of(query, source, scope, (noting) => bindStatement(query, source, noting));
 }
 
+/** As {@link keptQuery}, of a query that was bound before; undefined: it was not, or does not fit. */
+export function knownQuery(query: Query, scope: StatementScope): RunStatement<BoundStatement> | undefined {
+  return queries.known(query, scope);
+}
+
 /** The query with the values of its run. @param kept of {@link keptQuery}, of the same query. @throws {ServiceError} as there */
 export function boundQuery(
   kept: RunStatement<BoundStatement>,

@@ -21,6 +21,8 @@ import { type BranchTables, OpenBranches } from './branch-tables.ts';
 import { explainedPlan } from './explained-plan.ts';
 import { boundQuery, keptQuery } from './kept-bindings.ts';
 import { NodeTables } from './node-tables.ts';
+import { endOfAnswer } from './answer-end.ts';
+import { pointAnswer } from './points/point-answer.ts';
 import { pointPlanOf } from './points/point-plan.ts';
 import { pointPlanText, pointRows } from './points/point-read.ts';
 import { RowText } from './row-text.ts';
@@ -35,7 +37,10 @@ export function runSql(state: BranchState, context: QueryContext, query: RunSql)
   const scope = statementScope(state, context.caller, context.clock.wallMs(), query.parameters);
   const startedMs = context.clock.monotonicMs();
   // The first statement has waited since the request came. Each is reported once, however often it begins.
-  const watches: StatementWatch[] = [new StatementWatch(state, context.budget)];
+  const first = new StatementWatch(state, context.budget);
+  const quick = pointAnswer(state, context, query, scope, first);
+  if (quick !== undefined) return quick;
+  const watches: StatementWatch[] = [first];
   // The first attempt to answer may end after a slice, and the statements begin again.
   return answerText(context, function* (reader) {
     const execution = new Execution(context.budget);
@@ -157,9 +162,7 @@ class StatementRun {
 
   /** The text behind the rows. @param elapsedMs since the request came, in milliseconds */
   end(elapsedMs: number): string {
-    const time = Math.round(elapsedMs * 1_000) / 1_000;
-    const plan = this.#plan === undefined ? '' : `,"explain_plan":${JSON.stringify(this.#plan)}`;
-    return `],"row_count":${this.#rowCount},"execution_time_ms":${time}${plan}}`;
+    return endOfAnswer(this.#rowCount, elapsedMs, this.#plan);
   }
 
   /** The columns of a statement, then its rows in batches. Yields undefined where the work may pause. */

@@ -44,6 +44,11 @@ export class StatementWatch {
     this.#workBefore = budget.work;
   }
 
+  /** Time since it began, in milliseconds. */
+  get elapsedMs(): number {
+    return this.#clock.monotonicMs() - this.#startedMs;
+  }
+
   /** Begins anew: the statement is run again, or behind others. */
   begin(): void {
     this.#startedMs = this.#clock.monotonicMs();
@@ -77,6 +82,27 @@ export class StatementWatch {
     } finally {
       if (isStopped) failure = stoppedBy(caller, this.#clock) ?? (isAttempt ? undefined : cancelled);
       if (!isStopped || failure !== undefined) this.#ended(statement, caller, facts, failure);
+    }
+  }
+
+  /**
+   * As {@link run}, of a statement that never pauses.
+   *
+   * @param work undefined: it was not done, and the statement has yet to be run
+   */
+  runNow<T>(
+    statement: Statement,
+    caller: Caller,
+    work: () => T | undefined,
+    facts: () => StatementFacts,
+  ): T | undefined {
+    try {
+      const result = work();
+      if (result !== undefined) this.#ended(statement, caller, facts, undefined);
+      return result;
+    } catch (error) {
+      this.#ended(statement, caller, facts, error);
+      throw error;
     }
   }
 

@@ -60,21 +60,21 @@ export class KeptStatements<Bound extends object> {
     bind: (scope: StatementScope) => Bound,
   ): RunStatement<Bound> {
     if (source.length > TEXT_LENGTH_MAX) return ofRun(bind(scope));
-    let kept = this.#find(tree, scope);
-    if (kept === undefined) {
-      const noting = new NotingScope(scope);
-      const bound = bind(noting);
-      const noted = noting.noted();
-      if (noted === undefined) return ofRun(bound);
-      kept = { bound, ...noted };
-      this.#keep(tree, kept);
-    }
-    const { bound: template, fixed } = kept;
-    const values: RunValues = {
-      ofSlot: (slot) => fromParameter(scope.parameters[slot - 1] as JsonValue).value,
-      isFixed: (slot) => fixed.has(slot),
-    };
-    return { template, values, bound: () => withValues(template, values) };
+    const known = this.known(tree, scope);
+    if (known !== undefined) return known;
+    const noting = new NotingScope(scope);
+    const bound = bind(noting);
+    const noted = noting.noted();
+    if (noted === undefined) return ofRun(bound);
+    const kept = { bound, ...noted };
+    this.#keep(tree, kept);
+    return again(kept, scope);
+  }
+
+  /** The statement of a tree, as it was bound before; undefined: nothing is kept that fits the scope. */
+  known(tree: object, scope: StatementScope): RunStatement<Bound> | undefined {
+    const kept = this.#find(tree, scope);
+    return kept && again(kept, scope);
   }
 
   #find(tree: object, scope: StatementScope): KeptStatement<Bound> | undefined {
@@ -109,6 +109,18 @@ function holdsFor({ facts, fixed, kinds }: Noted, scope: StatementScope): boolea
   }
   for (const [index, json] of fixed) if (!Object.is(json, parameters[index - 1])) return false;
   return facts.every((holds) => holds(scope));
+}
+
+/** A kept statement, for a run. */
+function again<Bound extends object>(
+  { bound: template, fixed }: KeptStatement<Bound>,
+  { parameters }: StatementScope,
+): RunStatement<Bound> {
+  const values: RunValues = {
+    ofSlot: (slot) => fromParameter(parameters[slot - 1] as JsonValue).value,
+    isFixed: (slot) => fixed.has(slot),
+  };
+  return { template, values, bound: () => withValues(template, values) };
 }
 
 /** A statement that is for one run only: its open values are those of the run. */

@@ -7,11 +7,13 @@ import type {
   OutputColumn,
   RelationColumn,
 } from '#runtime/sql-plan/bound/bound-statement.ts';
+import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import { isPrepared, type PreparedColumn, preparedColumn, storedColumn } from '../tables/node-values.ts';
 import { columnNamed, comparedColumn, propertyOf } from '../tables/known-conditions.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { columnKeys } from '../row-text.ts';
 import type { NodeRow, RowNeeds } from '../tables/node-row.ts';
+import { type StoredColumn, storedColumnJson } from './stored-columns.ts';
 
 /** A column of the answer of a point query. */
 export interface PointColumn {
@@ -23,6 +25,10 @@ export interface PointColumn {
   readonly read: ((row: NodeRow) => SqlValue) | undefined;
   /** Whether it is all properties of the node. */
   readonly isProperties: boolean;
+  /** Writes it from stored bytes; undefined: of a property, and of `__tree_order`. */
+  readonly stored: StoredColumn | undefined;
+  /** Whether it is `__tree_order`, which other nodes tell. */
+  readonly isTreeOrder: boolean;
 }
 
 /**
@@ -40,7 +46,12 @@ export interface PointPlan {
   /** What a row has to prepare; without all properties, where their stored text is the answer. */
   readonly needs: RowNeeds;
   readonly needsBesideProperties: RowNeeds;
+  /** How many of its columns grow with the content of the node. */
+  readonly contents: number;
 }
+
+/** Columns that are as long as the content of a node. */
+const contentColumns: ReadonlySet<string | undefined> = new Set(['properties', 'translations']);
 
 const plans = new WeakMap<BoundStatement, PointPlan | 'general'>();
 
@@ -66,12 +77,15 @@ function foundPlan({ commonTables, query: { output, plan } }: BoundStatement): P
   for (const [index, each] of output.entries()) {
     const wanted = wantedOf(each, table);
     if (wanted === undefined) return undefined;
+    const column = columnNamed(each.expression, table.relation);
     columns.push({
       wanted,
       type: each.expression.type,
       opening: `${index === 0 ? '{' : ','}${JSON.stringify(keys[index])}:`,
       read: readerOf(each.expression, table),
-      isProperties: columnNamed(each.expression, table.relation) === 'properties',
+      isProperties: column === 'properties',
+      stored: column && storedColumnJson(column, table.workspace),
+      isTreeOrder: column === '__tree_order',
     });
   }
   return {
@@ -81,7 +95,12 @@ function foundPlan({ commonTables, query: { output, plan } }: BoundStatement): P
     head: `{"columns":${JSON.stringify(keys)},"rows":[`,
     needs: needsOf(output, table, true),
     needsBesideProperties: needsOf(output, table, false),
+    contents: columns.filter(({ stored, wanted }) => stored === undefined || isContent(wanted)).length,
   };
+}
+
+function isContent(wanted: WantedColumn): boolean {
+  return wanted.kind === 'column' && contentColumns.has(nodeColumns[wanted.column]?.name);
 }
 
 function pointIn(

@@ -160,7 +160,7 @@ export function timestamp(text: string | null): bigint | null {
 }
 
 /** Number of segments of a path that is not the root. */
-function depthOf(path: string): number {
+export function depthOf(path: string): number {
   let depth = 0;
   for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) depth += 1;
   return depth;

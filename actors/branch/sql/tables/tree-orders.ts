@@ -4,7 +4,7 @@ import type { Moment } from '#runtime/scan/moment.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 
 /** Between order keys; it sorts before every character of them, so that a node comes before its descendants. */
-const SEPARATOR = '.';
+export const SEPARATOR = '.';
 
 /** Characters of known places; above it they are forgotten. */
 const KNOWN_CHARACTERS_MAX = 1_000_000;

@@ -67,6 +67,19 @@ function waitingUntil(deadlineMs: number): Caller {
 }
 
 describe('a statement that reads', () => {
+  it('is reported once each time when it is one look-up that was bound before [SQL-140]', async () => {
+    const sql = 'SELECT name FROM content WHERE path = $1';
+    await read(sql, '/n7');
+    stepMs = THRESHOLD_MS;
+    await read(sql, '/n7');
+    await read(sql, '/none');
+    const plan = 'PathIndexScan: path=? (rows=1)';
+    expect(reports).toMatchObject([
+      { rows: 1, plan, branch: 'main', principal: 'admin' },
+      { rows: 0, plan },
+    ]);
+  });
+
   it('is reported when it has taken as long as the threshold, with its plan [SQL-140]', async () => {
     stepMs = THRESHOLD_MS;
     await read("SELECT name FROM content WHERE path = '/n7' AND properties->>'title' = 't7'");

@@ -4,7 +4,7 @@ import type { RunSql } from '#actors/branch/sql-messages.ts';
 import type { TextStream } from '#actors/branch/messages.ts';
 import type { Caller } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
-import { formatRevision } from '#runtime/content/revision.ts';
+import { parseRevision } from '#runtime/content/revision.ts';
 import { JsonText } from '#runtime/content/values/json-text.ts';
 import type { JsonObject, JsonValue } from '#runtime/content/values/json-value.ts';
 import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
@@ -24,6 +24,11 @@ let branch: BranchFixture;
 /** A revision before the last writes. */
 let before: string;
 
+/** A node so far below the root that its place in the tree takes many look-ups. */
+function deepNode(depth: number): readonly [path: string, id: string, properties: JsonObject] {
+  return [`/a${'/d'.repeat(depth)}`, `d${depth}`, { title: `depth ${depth}` }];
+}
+
 const nodes: readonly (readonly [path: string, id: string, properties: JsonObject])[] = [
   [
     '/a',
@@ -33,6 +38,7 @@ const nodes: readonly (readonly [path: string, id: string, properties: JsonObjec
   ['/a/b', 'b', { title: 'B "quoted"', secret: 'auf', ref: { 'svc:ref': 'a', 'svc:workspace': WORKSPACE } }],
   ['/empty', 'empty', {}],
   ['/hidden', 'hidden', { title: 'hidden' }],
+  ...Array.from({ length: 10 }, (_, index) => deepNode(index + 1)),
   ['/large', 'large', { title: 'L', text: 'x'.repeat(300_000) }],
 ];
 
@@ -74,7 +80,7 @@ beforeAll(async () => {
     relationType: 'likes',
     weight: null,
   });
-  before = formatRevision(revision as never);
+  before = revision as string;
   await branch.command({ type: 'UpdateNode', workspace, place: { id: 'b' }, properties: { title: 'later' } });
   await branch.command({ type: 'DeleteNode', workspace, place: { path: '/empty' } });
 });
@@ -95,8 +101,14 @@ const callers: Readonly<Record<string, Caller>> = {
 };
 
 /** The answer up to its time, which is another one each time; or the error. */
-async function answerTo(sql: string, parameters: readonly JsonValue[], caller: Caller): Promise<string> {
-  const query: RunSql = { type: 'RunSql', sql, parameters };
+async function answerTo(
+  sql: string,
+  parameters: readonly JsonValue[],
+  caller: Caller,
+  isPast = false,
+): Promise<string> {
+  const at = isPast ? { at: parseRevision(before) } : {};
+  const query: RunSql = { type: 'RunSql', sql, parameters, ...at };
   try {
     const answer = await branch.ask(query, caller);
     let text = '';
@@ -119,10 +131,26 @@ const columns = [
   'id AS path',
 ];
 
-const keys = ['a', 'b', 'empty', 'hidden', 'large', 'none', 'not an id', '', 'root'];
-const paths = ['/a', '/a/b', '/empty', '/hidden', '/large', '/none', '/', 'a', '/a/', '', 'ltree'];
+const keys = ['a', 'b', 'd1', 'd7', 'd10', 'empty', 'hidden', 'large', 'none', 'not an id', '', 'root'];
+const paths = [
+  '/a',
+  '/a/b',
+  '/a/d',
+  '/a/d/d/d/d/d/d/d/d/d',
+  '/empty',
+  '/hidden',
+  '/large',
+  '/none',
+  '/',
+  'a',
+  '/a/',
+  '',
+  'ltree',
+];
 
 const statements = fc.record({
+  /** Whether the branch itself is read at a revision, as through a tag. */
+  isPast: fc.boolean(),
   list: fc.oneof(fc.constant('*'), fc.array(fc.constantFrom(...columns), { minLength: 1, maxLength: 6 })),
   column: fc.constantFrom('id', 'path', 't.id', 't.path', 'path::TEXT'),
   isTurned: fc.boolean(),
@@ -138,7 +166,7 @@ describe('a query for one node', () => {
   it('is answered byte for byte as in the general way', async () => {
     await fc.assert(
       fc.asyncProperty(statements, async (given) => {
-        const { column, isLiteral, isTurned, list, locale, revision, value, workspace } = given;
+        const { column, isLiteral, isPast, isTurned, list, locale, revision, value, workspace } = given;
         const isText = typeof value === 'string';
         const shown = isLiteral && isText ? `'${value}'` : '$1';
         const condition = isTurned ? `${shown} = ${column}` : `${column} = ${shown}`;
@@ -150,12 +178,24 @@ describe('a query for one node', () => {
         const parameters = shown === '$1' ? [value] : [];
         const caller = callers[given.caller] as Caller;
         // A limit takes the general way.
-        const general = await answerTo(`${sql} LIMIT 10`, parameters, caller);
-        expect(await answerTo(sql, parameters, caller)).toBe(general);
-        expect(await answerTo(sql, parameters, caller)).toBe(general);
+        const general = await answerTo(`${sql} LIMIT 10`, parameters, caller, isPast);
+        expect(await answerTo(sql, parameters, caller, isPast)).toBe(general);
+        // Bound before, it is written from stored bytes.
+        expect(await answerTo(sql, parameters, caller, isPast)).toBe(general);
       }),
       { numRuns: 250 },
     );
+  });
+
+  it('gives every column of each node, however its place is told and whatever it has beside its properties', async () => {
+    const list = ['*', ...columns].join(', ');
+    for (const [path, id] of nodes)
+      for (const condition of [`id = '${id}'`, `path = '${path}'`]) {
+        const sql = `SELECT ${list} FROM ${WORKSPACE} WHERE ${condition}`;
+        const general = await answerTo(`${sql} LIMIT 10`, [], administrator);
+        expect(await answerTo(sql, [], administrator)).toBe(general);
+        expect(await answerTo(sql, [], administrator)).toBe(general);
+      }
   });
 
   it('finds the nodes that its caller may read, with what is stored', async () => {

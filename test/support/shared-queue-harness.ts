@@ -115,7 +115,7 @@ export class SharedQueueHarness implements QueueHarness {
       },
     });
     const { claim } = queue;
-    queue.claim = (types, signal) => this.#noting(types, claim.call(queue, types, signal));
+    queue.claim = (types, signal, busy) => this.#noting(types, claim.call(queue, types, signal, busy));
     const member = { queue, connection, failures, counts };
     this.#members.push(member);
     return member;

@@ -71,6 +71,11 @@ export interface MergeResult {
   readonly nodes_changed: number;
   /** Schema definitions the merge commit changed. */
   readonly definitions_changed: number;
+  /**
+   * Nodes that decide who may do what (users, roles, groups, security settings) among those that the merge commit changed;
+   * of a fast-forward, among those that differ in the adopted revisions.
+   */
+  readonly access_changes: number;
   /** Heads of the two before the merge. */
   readonly target_head: string;
   readonly source_head: string;

@@ -435,6 +435,12 @@ export const contentSchemas: Readonly<Record<string, JsonSchema>> = {
         minimum: 0,
         description: 'Schema definitions the merge commit changed.',
       },
+      access_changes: {
+        type: 'integer',
+        minimum: 0,
+        description:
+          'Users, roles, groups and security settings that the merge changes: nodes that decide who may do what. Of a fast-forward those that differ afterwards.',
+      },
       target_head: { ...revision, description: 'Where the branch stood.' },
       source_head: revision,
     },

@@ -41,6 +41,7 @@ describe('POST merge', () => {
       fast_forward: false,
       nodes_changed: 2,
       definitions_changed: 0,
+      access_changes: 0,
       target_head: targetHead,
       source_head: sourceHead,
     });

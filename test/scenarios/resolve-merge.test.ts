@@ -66,6 +66,7 @@ describe('POST resolve-merge', () => {
       fast_forward: false,
       nodes_changed: 3,
       definitions_changed: 0,
+      access_changes: 0,
       target_head: heads[0],
       source_head: heads[1],
     });
@@ -163,6 +164,7 @@ describe('POST resolve-merge', () => {
       fast_forward: false,
       nodes_changed: 0,
       definitions_changed: 0,
+      access_changes: 0,
       target_head: head,
       source_head: await client.headOf(source),
       conflicts: [

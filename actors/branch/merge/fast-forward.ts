@@ -27,6 +27,7 @@ import { BranchPair } from '../pair/branch-pair.ts';
 import type { EditScope } from '../edit-scope.ts';
 import type { MergeBranch } from '../merge-messages.ts';
 import { removeAllOrphanedVersions } from '../history/orphaned-versions.ts';
+import { countAdoptedAccessChanges } from './access-changes.ts';
 import { nodeKeyOf } from './merge-sides.ts';
 import { restoreHead } from '../history/move-head.ts';
 import type { DefinitionAddress, NodeAddress, RecordPart } from '../pair-messages.ts';
@@ -42,13 +43,14 @@ import { STATES_MAX } from '../pair/pair-queries.ts';
  * @param pair target and source; the source has revisions that the target lacks
  * @throws {ServiceError} `VALIDATION_FAILED` when the target has revisions of its own, also after a head that was moved
  *   back, and a revision of the source would have to come before them; `COMMIT_TOO_LARGE`
+ * @returns how many of the nodes that differ afterwards decide who may do what
  * @see docs/interface/merges.md#fast-forward
  */
 export function* fastForward(
   edit: EditScope,
   pair: BranchPair,
   { dryRun, source }: MergeBranch,
-): Generator<undefined, void> {
+): Generator<undefined, number> {
   const { turn } = edit;
   const way = yield* wayOf(edit, pair, source);
   // To revisions that the target already has, after a head that was moved back, the head is only moved forward.
@@ -59,7 +61,8 @@ export function* fastForward(
   if (pair.divergence.left.length > 0 || way.length === 0 || isBetween) {
     throw invalid('Fast-forward merge not possible: branches have diverged');
   }
-  if (dryRun) return;
+  const accessChanges = yield* countAdoptedAccessChanges(pair);
+  if (dryRun) return accessChanges;
   const reached = way[known];
   if (reached !== undefined) yield* restoreHead(edit, reached);
   if (first !== undefined) {
@@ -78,6 +81,7 @@ export function* fastForward(
   appendToFeed(turn, own, ['fast_forwarded', formatRevision(other), formatRevision(own)]);
   yield* writeMergedRevisions(turn, pair.divergence.right, source);
   turn.emit({ type: 'RevisionsAdopted' });
+  return accessChanges;
 }
 
 /**

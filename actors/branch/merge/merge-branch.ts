@@ -5,6 +5,7 @@ import { writeMergedRevisions } from '#runtime/tree/ancestry-store.ts';
 import { writeRevisionInSteps } from '#runtime/tree/revision-store.ts';
 import { BranchPair } from '../pair/branch-pair.ts';
 import { authorship, type EditScope } from '../edit-scope.ts';
+import { countAccessChanges } from './access-changes.ts';
 import { fastForward } from './fast-forward.ts';
 import { findConflicts } from './find-conflicts.ts';
 import type { MergeBranch, MergeResult } from '../merge-messages.ts';
@@ -28,9 +29,9 @@ export function* mergeBranch(edit: EditScope, command: MergeBranch): Generator<u
   const pair = yield* BranchPair.of(edit.state, edit.turn, command.source);
   if (pair.divergence.right.length === 0) return mergeResult(pair, {});
   if (command.strategy === 'FastForward') {
-    yield* fastForward(edit, pair, command);
+    const accessChanges = yield* fastForward(edit, pair, command);
     const reached = command.dryRun ? {} : { head: formatRevision(pair.heads.other) };
-    return mergeResult(pair, { ...reached, fast_forward: true });
+    return mergeResult(pair, { ...reached, fast_forward: true, access_changes: accessChanges });
   }
   const sides = yield* gatherSides(pair, edit.turn.budget);
   const { conflicts } = yield* findConflicts(mergeInput(edit, pair, sides));
@@ -60,7 +61,11 @@ export function* commitMerge(
   yield* writer.write();
   const changes = yield* writer.changes();
   const { definitions } = writer;
-  const changed = { nodes_changed: changes.length, definitions_changed: definitions.length };
+  const changed = {
+    nodes_changed: changes.length,
+    definitions_changed: definitions.length,
+    access_changes: countAccessChanges(changes),
+  };
   if (command.dryRun) {
     yield* edit.turn.undoInSteps();
     edit.state.commandSchemas.forget();
@@ -88,6 +93,7 @@ export function mergeResult({ heads }: BranchPair, facts: Partial<MergeResult>):
     fast_forward: false,
     nodes_changed: 0,
     definitions_changed: 0,
+    access_changes: 0,
     target_head: formatRevision(heads.own),
     source_head: formatRevision(heads.other),
     ...facts,

@@ -154,6 +154,19 @@ export class BranchPair {
     yield* this.changesOf(side, nodes);
   }
 
+  /** As {@link BranchPair.changes}, for the nodes of some workspaces. Nodes of others are not read. */
+  *changesWithin(
+    side: Side,
+    isWithin: (workspace: string) => boolean,
+  ): Generator<NetChange | undefined, void> {
+    const { nodes } = yield* this.#touched(side);
+    const within: NodeAddress[] = [];
+    for (const address of nodes) {
+      if (isWithin(address.workspace)) within.push(address);
+    }
+    yield* this.changesOf(side, within);
+  }
+
   /** As {@link BranchPair.changes}, for some nodes, in their order; omits nodes that the side did not change. */
   *changesOf(side: Side, nodes: Iterable<NodeAddress>): Generator<NetChange | undefined, void> {
     for (const batch of batches(nodes)) {

@@ -44,6 +44,7 @@ const tagAgain = {
   fast_forward: false,
   nodes_changed: 0,
   definitions_changed: 0,
+  access_changes: 0,
   target_head: '1805036979000-0',
   source_head: '1805036978000-0',
 };

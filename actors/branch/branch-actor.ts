@@ -225,7 +225,8 @@ class BranchBehaviour implements ActorBehaviour {
   constructor(context: ActorContext, limits: BranchLimits, consumers: readonly FeedConsumer[]) {
     this.#state = new BranchState(context, limits, consumers);
     this.#lockGuard = new LockGuard(context);
-    this.#policies = new CallerPolicies(context);
+    const { access } = this.#state;
+    this.#policies = new CallerPolicies(context, (view, principal) => access.granted(view, principal));
   }
 
   execute(command: BranchCommand & LockPrecondition, turn: Turn): unknown {
@@ -258,7 +259,7 @@ class BranchBehaviour implements ActorBehaviour {
 
   query(query: BranchQuery | ReadAtHead, context: QueryContext): unknown {
     if (query.type === 'LendBranch') return this.#lend(query, context);
-    const found = this.#policies.find(context.caller.principal);
+    const found = this.#policies.find(context.caller.principal, context.view);
     if (found === undefined) return this.#answer(query, context);
     if ('next' in found) return this.#answerAfter(found, query, context);
     context.usePolicy(found);

@@ -44,6 +44,8 @@ interface IdentityState {
 
 /** A token that was used on this member. */
 interface UsedToken extends IdentityCaller {
+  /** The key of its identity in the states. */
+  readonly key: string;
   /** When its use was last recorded, on the monotonic clock. */
   notedMs: number;
 }
@@ -104,21 +106,22 @@ export class IdentityCallers {
   }
 
   #admit(access: VerifiedAccess): IdentityCaller | Promise<IdentityCaller> {
-    const state = this.#stateOf(access.tenant, access.identityId);
-    if (!(state instanceof Promise)) return this.#callerOf(access, state);
-    return state.then((read) => this.#callerOf(access, read));
+    const used = this.#used.get(access);
+    const state = this.#stateOf(access.tenant, access.identityId, used?.key);
+    if (!(state instanceof Promise)) return this.#callerOf(access, state, used);
+    return state.then((read) => this.#callerOf(access, read, this.#used.get(access)));
   }
 
-  #callerOf(access: VerifiedAccess, state: IdentityState): IdentityCaller {
+  #callerOf(access: VerifiedAccess, state: IdentityState, used: UsedToken | undefined): IdentityCaller {
     requireActive(state);
-    const used = this.#used.get(access);
     if (used !== undefined) {
       this.#note(used);
       return used;
     }
     const { email, identityId, sessionId, tenant } = access;
     const principal = Object.freeze({ kind: 'identity', tenant, identityId, sessionId, email } as const);
-    const first: UsedToken = { principal, access, notedMs: this.#context.clock.monotonicMs() };
+    const notedMs = this.#context.clock.monotonicMs();
+    const first: UsedToken = { principal, access, key: keyOf(tenant, identityId), notedMs };
     this.#used.set(access, first);
     return first;
   }
@@ -135,8 +138,11 @@ export class IdentityCallers {
       .catch(() => undefined);
   }
 
-  #stateOf(tenant: string, identityId: string): IdentityState | Promise<IdentityState> {
-    const key = keyOf(tenant, identityId);
+  #stateOf(
+    tenant: string,
+    identityId: string,
+    key: string = keyOf(tenant, identityId),
+  ): IdentityState | Promise<IdentityState> {
     const kept = this.#recent.get(key) ?? this.#older.get(key);
     if (kept !== undefined && this.#context.clock.monotonicMs() < kept.untilMs) return kept;
     const reading = this.#reading.get(key) ?? this.#read(key, tenant, identityId);

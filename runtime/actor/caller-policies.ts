@@ -11,6 +11,7 @@ import type { Grants } from '#runtime/access/roles/grants.ts';
 import { type Capabilities, RolePolicy } from '#runtime/access/roles/role-policy.ts';
 import type { ActorContext } from '#runtime/commit/behaviour.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
+import type { TableReader } from '#runtime/shard/shard.ts';
 import { actorId } from './actor-id.ts';
 
 /** Workspaces of the product; all others are content. */
@@ -18,6 +19,12 @@ const SYSTEM_WORKSPACES = 'svc:';
 
 /** Operations that change content. Who has none of them takes no locks either. */
 const writing = ['create', 'update', 'delete'] as const;
+
+/** As `ReadGrants` answers, from the durable state of a branch. */
+type ReadsGranted = (
+  view: TableReader,
+  principal: GrantedPrincipal,
+) => Granted | Generator<undefined, Granted>;
 
 /**
  * Finds the policies of callers for an actor of a branch. Permissions of identities, of users whom administrators act as
@@ -35,9 +42,12 @@ export class CallerPolicies {
   readonly #branch: string;
   /** The deciding branch, where it is this one. */
   readonly #own: string | undefined;
+  /** Reads what callers of the deciding branch may do, where this is that branch and has it at hand. */
+  readonly #granted: ReadsGranted | undefined;
   readonly #policies = new WeakMap<Grants, Policy>();
 
-  constructor(context: ActorContext) {
+  /** @param granted of the branch itself, which saves it a question to itself; used if it is the deciding one */
+  constructor(context: ActorContext, granted?: ReadsGranted) {
     const [tenant, repository, branch] = context.id.split('/').map(decodeURIComponent) as [
       string,
       string,
@@ -49,18 +59,23 @@ export class CallerPolicies {
     this.#branch = branch.slice(0, branch.lastIndexOf('~'));
     const isOwn = this.#branch === DECIDING_BRANCH;
     this.#own = isOwn ? actorId(tenant, repository, branch, 'branch') : undefined;
+    this.#granted = isOwn ? granted : undefined;
   }
 
   /**
    * The policy of a caller.
    *
+   * @param view the durable state of the actor, where a query has it at hand
    * @returns undefined where the principal alone decides, see `policyFor`; a generator, which yields where the work may
    *   pause, where something has to be read first
    * @throws {ServiceError} `BRANCH_NOT_FOUND` for an anonymous caller without access; `USER_NODE_NOT_FOUND`
    */
-  find(principal: Principal): Policy | Generator<undefined, Policy> | undefined {
+  find(principal: Principal, view?: TableReader): Policy | Generator<undefined, Policy> | undefined {
     if (!isGrantedByContent(principal) || principal.tenant !== this.#tenant) return undefined;
-    const granted = this.#ask(principal);
+    const granted =
+      view === undefined || this.#granted === undefined
+        ? this.#ask(principal)
+        : this.#granted(view, principal);
     if (granted === undefined) return undefined;
     return 'next' in granted ? this.#later(granted) : this.#policyOf(granted);
   }

@@ -54,6 +54,8 @@ interface Known {
   /** The repository's setting for anonymous callers. */
   readonly anonymousEnabled: JsonValue | undefined;
   readonly granted: Map<string, Granted>;
+  /** The same by caller: the callers of a token or an account share one object, whose key need not be made again. */
+  readonly byCaller: WeakMap<GrantedPrincipal, Granted>;
 }
 
 /** Anonymous callers where they have no access. */
@@ -88,7 +90,17 @@ export class BranchAccess {
    */
   granted(reader: TableReader, principal: GrantedPrincipal): Granted | Generator<undefined, Granted> {
     const known = this.#current(reader);
-    return known?.granted.get(keyOf(principal)) ?? this.#find(reader, principal);
+    if (known === undefined) return this.#find(reader, principal);
+    return (
+      known.byCaller.get(principal) ?? this.#remembered(known, principal) ?? this.#find(reader, principal)
+    );
+  }
+
+  #remembered(known: Known, principal: GrantedPrincipal): Granted | undefined {
+    const granted = known.granted.get(keyOf(principal));
+    // Anonymous callers have an object each, and short keys.
+    if (granted !== undefined && principal.kind !== 'anonymous') known.byCaller.set(principal, granted);
+    return granted;
   }
 
   /** The record of the user node of an identity. Yields where the work may pause. */
@@ -163,6 +175,7 @@ export class BranchAccess {
           ? ownValue(yield* settings.decode(), 'anonymous_enabled')
           : undefined,
       granted: new Map(),
+      byCaller: new WeakMap(),
     };
     // What has changed meanwhile is noticed by its stamp at the next look.
     this.#known = known;

@@ -27,6 +27,9 @@ import { afterwards, recovering, type Soon } from '#runtime/base/event-loop/soon
 /** Header with the revision a write created, or the one a read used. */
 export const REVISION_HEADER = 'X-Svc-Revision';
 
+/** {@link MIN_REVISION_HEADER} as requests have it. */
+const minRevisionKey = MIN_REVISION_HEADER.toLowerCase();
+
 /** Maximum lag of a member's clock behind the clock that created a revision, in milliseconds. */
 const CLOCK_LAG_MS_MAX = 60_000;
 
@@ -127,7 +130,7 @@ export type ToReply<Answer> = (answer: Answer, headers: ReplyHeaders) => HttpRep
 
 /**
  * Queries a branch. The answer is of the requested revision, else at least of the head that `X-Svc-Revision` names:
- * the head is read first, within the same turn if this process owns the branch. Through a tag nothing later than the
+ * the head is read first, by the same query where nothing has to be compared with it. Through a tag nothing later than the
  * tag is visible. A guessed branch is queried for all of it in one message. An anonymous caller without access gets the
  * answer of an empty branch.
  *
@@ -182,6 +185,12 @@ function askFound<Answer>(
       datedReply(answer as DatedAnswer, toReply),
     );
   }
+  // Without a revision to compare the head with, or a replica to ask for it, one query answers both.
+  if (caller.consistency === undefined && request.headerList(minRevisionKey) === undefined) {
+    return afterwards(router.query(branch.actor, atHead(query), caller), (answer) =>
+      datedReply(answer as DatedAnswer, toReply),
+    );
+  }
   return afterwards(router.query(branch.actor, readState, behind(caller, seen)), (state) => {
     const { head } = state as BranchState;
     requireMinRevision(context, request, head);
@@ -194,7 +203,7 @@ function askFound<Answer>(
 
 function atHead(query: BranchQuery): ReadAtHead {
   const since = 'since' in query ? query.since : undefined;
-  return { type: 'ReadAtHead', query, ...(since === undefined ? {} : { since }) };
+  return since === undefined ? { type: 'ReadAtHead', query } : { type: 'ReadAtHead', query, since };
 }
 
 function datedReply({ answer, head }: DatedAnswer, toReply: ToReply<never>): HttpReply {
@@ -215,7 +224,7 @@ async function askGuessed(
   const asking = { ...caller, precondition: guess.precondition };
   try {
     // With a minimum revision the head must be read and checked first.
-    if (at !== undefined || request.header('x-svc-min-revision') === undefined) {
+    if (at !== undefined || request.header(minRevisionKey) === undefined) {
       const dated = at === undefined ? query : ({ ...query, at } as BranchQuery);
       const whole = atHead(dated);
       return datedReply((await router.query(branch.actor, whole, asking)) as DatedAnswer, toReply);

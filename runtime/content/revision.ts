@@ -21,9 +21,21 @@ export const revisionMax: Revision = Object.freeze({ ms: 2 ** 48 - 1, counter: 2
 
 const shape = /^(\d{1,20})-(\d{1,20})$/;
 
-/** The text form. */
-export function formatRevision(revision: Revision): string {
-  return `${revision.ms}-${revision.counter}`;
+const MILLION = 1_000_000;
+
+/** The texts of three digits. */
+const threeDigits = Array.from({ length: 1_000 }, (_, number) => String(number).padStart(3, '0'));
+
+/**
+ * The text form. Every read of a node makes it, so the milliseconds are put together from parts: to write a number of more
+ * than 31 bits takes five times as long.
+ */
+export function formatRevision({ counter, ms }: Revision): string {
+  if (ms < MILLION) return `${ms}-${counter}`;
+  const millions = Math.floor(ms / MILLION);
+  const rest = ms - millions * MILLION;
+  const thousands = Math.floor(rest / 1_000);
+  return `${millions}${threeDigits[thousands] as string}${threeDigits[rest - thousands * 1_000] as string}-${counter}`;
 }
 
 /**

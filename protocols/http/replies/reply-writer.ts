@@ -398,7 +398,8 @@ export class ReplyWriter<Principal> {
     if (isClosing || exchange.leavesBody) response.writeHeader('Connection', 'close');
     exchange.stopReading();
     // Not `end`: with it the library buffers everything the peer does not take.
-    return response.tryEnd(body as string | Uint8Array, Buffer.byteLength(body as string))[1];
+    const bytes = typeof body === 'string' ? Buffer.byteLength(body) : length;
+    return response.tryEnd(body as string | Uint8Array, bytes)[1];
   }
 
   /** Sends a head without a body. @param length of the body a GET would have had, if known */

@@ -24,6 +24,11 @@ export class HandlerTurns {
   readonly #lines = new Map<string, Waiter[]>();
   /** Start of the first handler of this turn, on the clock's `monotonicMs`; undefined before. */
   #startedMs: number | undefined;
+  /** One function for all turns; a turn in which everything has begun makes no promise. */
+  readonly #endTurn = (): void => {
+    if (this.#lines.size === 0) this.#startedMs = undefined;
+    else void this.#nextTurn();
+  };
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -58,7 +63,7 @@ export class HandlerTurns {
 
   #openTurn(): void {
     this.#startedMs = this.#clock.monotonicMs();
-    this.#clock.soon(() => void this.#nextTurn());
+    this.#clock.soon(this.#endTurn);
   }
 
   #isUsedUp(startedMs: number): boolean {
@@ -73,7 +78,7 @@ export class HandlerTurns {
       await null;
     }
     this.#startedMs = undefined;
-    if (this.#lines.size > 0) this.#clock.soon(() => void this.#nextTurn());
+    if (this.#lines.size > 0) this.#clock.soon(this.#endTurn);
   }
 
   #beginNext(): void {

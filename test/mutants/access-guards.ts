@@ -503,8 +503,8 @@ export const accessGuards: readonly GuardMutant[] = [
   {
     guard: 'a node that is read at once is read without the hidden properties',
     file: 'actors/branch/reads/read-node.ts',
-    from: 'const isShown = filter.has(name);',
-    to: 'const isShown = name !== undefined;',
+    from: 'part.has(name) && names.push(name) > 0',
+    to: 'names.push(name) > 0',
     tests: ['test/actors/branch/access/reads-by-role.fuzz.test.ts'],
   },
   {

@@ -13,12 +13,14 @@ import { type FoundNode, findNode } from '#runtime/tree/found-node.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { joinedMark, nodeTag, variantMark } from '#runtime/tree/node-tag.ts';
-import { derivedProperty, derivedTypeText, renderNodeInSteps } from '#runtime/tree/render-node.ts';
+import { recordText } from '#runtime/tree/record/write-record.ts';
+import { derivedProperty, renderNodeInSteps } from '#runtime/tree/render-node.ts';
 import { shownRelations } from '#runtime/tree/shown-relations.ts';
 import { Moment, restReader } from '#runtime/scan/moment.ts';
 import type { BranchState } from '../branch-state.ts';
 import { namesTag, type Unchanged } from '../condition-messages.ts';
 import { LargePiece, settle, settleGrowing, settleLarge } from '../long-answer.ts';
+import { knownType, learnType } from './known-types.ts';
 import { isHidden, localeChain, localizedProperties } from './localize.ts';
 import { schemaAt } from './moment-readers.ts';
 import type { ReadNode, ReadProperty } from '../read-messages.ts';
@@ -225,8 +227,9 @@ function* renderedNode(
 function presentNode(
   state: BranchState,
   context: QueryContext,
-  { place, tagged, workspace }: ReadNode,
+  query: ReadNode,
 ): JsonText | number | undefined {
+  const { place, tagged, workspace } = query;
   const { view } = context;
   const { policy } = context.caller;
   const reader = new HeadNodeReader(view);
@@ -235,15 +238,10 @@ function presentNode(
   // The record's bytes are valid until the next read, so it is read last and copied before its type is looked up.
   const hasChildren = reader.hasChildren(workspace, id);
   const schema = schemaAt(state, view, workspace, undefined);
-  let type: ResolvedNodeType | undefined;
-  const typeText = (nodeType: string): string => {
-    type = schema.nodeType(nodeType);
-    return derivedTypeText(type);
-  };
   const peeked = reader.peekById(workspace, id);
   if (peeked === undefined) return undefined;
   const scope = policy.readScope(workspace);
-  let part: ShownPart | undefined;
+  let part: FieldFilter | undefined;
   if (!readsWhole(policy, workspace)) {
     // The general way asks about a large node, and which of the children may be read.
     if (peeked instanceof LargeValue || peeked.isLarge || (hasChildren && !scope.isAll)) return undefined;
@@ -254,36 +252,26 @@ function presentNode(
     if (!shown.isAll) {
       // Of the relations and translations some may have to be left out as well.
       if (peeked.hasRelations || peeked.hasTranslations) return undefined;
-      part = shownPart(peeked, shown);
+      part = shown;
     }
   }
   if (peeked instanceof LargeValue) return peeked.length;
   if (peeked.isLarge) return peeked.bytes.length;
   const record = peeked.hasRelations ? relatedNode(reader, peeked, policy) : peeked;
   if (record === undefined) return undefined;
+  const { nodeType } = record;
+  const known = knownType(schema, workspace, nodeType);
+  if (known === undefined) {
+    // To look it up may read something else; then the record is read again.
+    learnType(schema, workspace, nodeType, schema.nodeType(nodeType));
+    return presentNode(state, context, query);
+  }
   const revision = tagged === true ? record.revision : undefined;
-  const derived = { workspace, hasChildren, typeText };
-  const text = record.render(part === undefined ? derived : { ...derived, text: part.text });
-  return new JsonText(text, revision && nodeTag(revision, type, hasChildren, part?.mark));
-}
-
-/** The shown properties of a node of which some are hidden. */
-interface ShownPart {
-  /** As the text of a JSON object. */
-  readonly text: string;
-  /** The mark of the hidden ones in its entity tag. */
-  readonly mark: string | undefined;
-}
-
-/** What {@link shownNode} shows of a node without relations and translations, by its stored texts: nothing is decoded. */
-function shownPart(record: NodeRecord, filter: FieldFilter): ShownPart {
   const names: string[] = [];
-  const texts = record.propertyTexts((name) => {
-    const isShown = filter.has(name);
-    if (isShown) names.push(name);
-    return isShown;
-  });
-  return { text: `{${texts}}`, mark: joinedMark(undefined, shownMark(names)) };
+  const isShown = part && ((name: string): boolean => part.has(name) && names.push(name) > 0);
+  const text = recordText(record, known.added, hasChildren, isShown);
+  const mark = part && joinedMark(undefined, shownMark(names));
+  return new JsonText(text, revision && nodeTag(revision, known.type, hasChildren, mark));
 }
 
 /** Most relations whose targets are looked up without a pause. */

@@ -21,9 +21,14 @@ export class TextBytes {
   #bytes: Buffer;
   #length = 0;
 
-  /** @param bytesExpected length of the text if it is about known, which saves growing */
-  constructor(bytesExpected = CAPACITY_MIN) {
-    this.#bytes = Buffer.allocUnsafeSlow(Math.max(bytesExpected, CAPACITY_MIN));
+  /**
+   * @param bytesExpected length of the text if it is about known, which saves growing
+   * @param isShort whether that is known: a short text then shares its memory with others, which is quicker to get
+   */
+  constructor(bytesExpected = CAPACITY_MIN, isShort = false) {
+    this.#bytes = isShort
+      ? Buffer.allocUnsafe(bytesExpected)
+      : Buffer.allocUnsafeSlow(Math.max(bytesExpected, CAPACITY_MIN));
   }
 
   /** Bytes of the text. */

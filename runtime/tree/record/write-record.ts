@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import type { TextBytes } from '#runtime/base/text/text-bytes.ts';
+import { TextBytes } from '#runtime/base/text/text-bytes.ts';
 import type { RecordParts } from './record-parts.ts';
 
 /** What is between the properties and the stored fields of a node object: it is the same for all nodes of a type. */
@@ -50,4 +50,20 @@ export function writeRecord(
   text.copy(added.bytes(hasChildren));
   layout.writeFields(bytes, text);
   text.add('}');
+}
+
+/** Most bytes of a node object besides its stored fields and {@link AddedFields}: commas, braces, fields that are null. */
+const FRAME_BYTES = 64;
+
+/** As {@link writeRecord}, the node object alone. */
+export function recordText(
+  record: RecordParts,
+  added: AddedFields,
+  hasChildren: boolean,
+  isShown?: (name: string) => boolean,
+): Uint8Array {
+  const bytesMax = record.bytes.length + added.bytes(hasChildren).length + FRAME_BYTES;
+  const text = new TextBytes(bytesMax, true);
+  writeRecord(record, added, hasChildren, text, isShown);
+  return text.end();
 }

@@ -54,6 +54,16 @@ interface Recent<Principal> extends RouteMatch<Principal> {
   readonly path: string;
 }
 
+/** The latest match of a route with a tail that any text behind its prefix leads to. */
+interface RecentTail<Principal> {
+  readonly method: string;
+  /** The path up to the tail, with the slash with which that begins. */
+  readonly prefix: string;
+  readonly compiled: CompiledRoute<Principal>;
+  /** The captures in front of the tail. */
+  readonly captures: readonly string[];
+}
+
 /** The cache slot of a path. Hashing the whole path would take as long as finding its route. */
 function recentSlot(path: string): number {
   const { length } = path;
@@ -81,11 +91,14 @@ class TrieNode<Principal> {
  *
  * Clients repeat few paths where the body carries the request, so the latest matches are cached. A cached match
  * returns the strings of the first request, whose hashes are computed already. Paths with a tail address content and
- * are too numerous to cache.
+ * are too numerous to cache; of these the prefix of the latest one is kept, where nothing behind it decides.
  */
 export class PathRouter<Principal> {
   readonly #root = new TrieNode<Principal>();
   readonly #recent: (Recent<Principal> | undefined)[] = Array.from({ length: RECENT_MAX });
+  #recentTail: RecentTail<Principal> | undefined;
+  /** Whether the walk went where the text of each segment led, and had to go back nowhere. */
+  #isStraight = true;
 
   constructor(routes: readonly Route<Principal>[]) {
     for (const route of routes) this.#add(route);
@@ -118,16 +131,35 @@ export class PathRouter<Principal> {
    * @returns the route, or `undefined` if the path has none for this method
    */
   match(method: string, path: string): RouteMatch<Principal> | undefined {
+    const tailed = this.#recentTail;
+    if (tailed !== undefined && tailed.method === method && path.startsWith(tailed.prefix)) {
+      const { captures, compiled, prefix } = tailed;
+      return { compiled, captures: [...captures, path.slice(prefix.length - 1)] };
+    }
     const slot = recentSlot(path);
     const recent = this.#recent[slot];
     if (recent !== undefined && recent.path === path && recent.method === method) return recent;
     const captures: string[] = [];
+    this.#isStraight = true;
     const compiled = this.#walk(this.#root, method, path, 0, captures);
     if (compiled === undefined) return undefined;
+    if (compiled.hasTail && this.#isStraight) this.#keepTail(method, path, compiled, captures);
     if (compiled.hasTail || path.length > RECENT_PATH_LENGTH_MAX) return { compiled, captures };
     const match = { method, path, compiled, captures };
     this.#recent[slot] = match;
     return match;
+  }
+
+  #keepTail(
+    method: string,
+    path: string,
+    compiled: CompiledRoute<Principal>,
+    captures: readonly string[],
+  ): void {
+    const tail = captures.at(-1) as string;
+    const prefix = path.slice(0, path.length - tail.length + 1);
+    if (tail === '' || prefix.length > RECENT_PATH_LENGTH_MAX) return;
+    this.#recentTail = { method, prefix, compiled, captures: captures.slice(0, -1) };
   }
 
   #walk(
@@ -149,6 +181,7 @@ export class PathRouter<Principal> {
       if (literal !== undefined) {
         const found = this.#walk(literal, method, path, end, captures);
         if (found !== undefined) return found;
+        this.#isStraight = false;
       }
       if (node.segment !== undefined && text !== '') {
         const before = captures.length;
@@ -159,6 +192,8 @@ export class PathRouter<Principal> {
       }
     }
     const tail = node.tails.get(method);
+    // Another text behind this place might lead elsewhere.
+    if (node.literals.size > 0 || node.segment !== undefined) this.#isStraight = false;
     if (tail !== undefined) captures.push(path.slice(at));
     return tail;
   }

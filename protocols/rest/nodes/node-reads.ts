@@ -242,6 +242,7 @@ function langOf(request: RestRequest): string | undefined {
 
 /** `/a/b.yaml` is the node `/a/b` as YAML when no node has the full name. */
 function withoutYamlSuffix(path: string): string | undefined {
+  if (!path.endsWith('ml')) return undefined;
   const match = /^(.*[^/])\.ya?ml$/.exec(path);
   return match?.[1];
 }

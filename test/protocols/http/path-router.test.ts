@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PathRouter, parsePattern } from '#protocols/http/path-router.ts';
 import { route } from './http-fixture.ts';
@@ -47,6 +48,32 @@ describe('PathRouter', () => {
       expect(found(router, 'DELETE', path)).toBe(`/api/repositories/{name} name=${name}`);
       expect(found(router, 'PUT', path)).toBe('none');
     }
+  });
+
+  it('finds the same whatever was asked before, also where tails, parameters and literals compete', () => {
+    const table = [
+      'GET /a/{x}/{path*}',
+      'PUT /a/{x}/{path*}',
+      'GET /a/b/{path*}',
+      'GET /a/b/c/d',
+      'GET /{x}/c/{path*}',
+      'GET /{path*}',
+      'GET /c/{x}/{path*}',
+      'PUT /c/{x}/d',
+      'GET /d/{path*}',
+      'GET /d/a/{path*}',
+    ];
+    const shared = routerOf(...table);
+    const segment = fc.constantFrom('a', 'b', 'c', 'd', '', 'a%2Fb');
+    const path = fc.array(segment, { maxLength: 5 }).map((segments) => `/${segments.join('/')}`);
+    const asked = fc.array(fc.tuple(fc.constantFrom('GET', 'PUT'), path), { minLength: 1, maxLength: 8 });
+    fc.assert(
+      fc.property(asked, (requests) => {
+        for (const [method, each] of requests)
+          expect(found(shared, method, each)).toBe(found(routerOf(...table), method, each));
+      }),
+      { numRuns: 300 },
+    );
   });
 
   it('captures raw segments, encoded slashes included', () => {

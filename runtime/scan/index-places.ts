@@ -21,6 +21,10 @@ import {
   UPDATED_AT_INDEX,
 } from '#runtime/tree/index-name.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import { wantedProperty } from '#runtime/tree/record/property-table.ts';
+import { Column } from '#runtime/tree/record/record-layout.ts';
+import type { RecordView } from '#runtime/tree/record/record-view.ts';
+import { WantedText } from '#runtime/tree/record/wanted-text.ts';
 import { STEP_BYTES } from '#runtime/tree/record/steps.ts';
 import type { IndexedSource } from './indexed-source.ts';
 import type { Moment } from './moment.ts';
@@ -86,6 +90,7 @@ class IndexRows implements PlaceSource {
   readonly #moment: Moment;
   readonly #source: ValueSource;
   readonly #ranges: readonly KeyRange[];
+  readonly #type: WantedText | undefined;
   /** Whether the index has rows of other types, too. */
   #isShared = true;
 
@@ -93,6 +98,7 @@ class IndexRows implements PlaceSource {
     this.#moment = moment;
     this.#source = source;
     this.#ranges = conditionRanges(compoundColumns(source.index), source);
+    this.#type = source.nodeType === undefined ? undefined : new WantedText(source.nodeType);
   }
 
   /** Looks at the catalog of a snapshot. @returns whether all nodes of the source have rows */
@@ -172,6 +178,21 @@ class IndexRows implements PlaceSource {
     const isLarge = (name: string): boolean => record.propertyTextBytes(name) > STEP_BYTES;
     if (record.isLarge && propertiesOf(this.#source.index).some(isLarge)) yield* record.decode();
     return conditionHolds(this.#source, (column) => this.#valueOf(record, column));
+  }
+
+  hasInPlace(view: RecordView): boolean | undefined {
+    if (view.length > STEP_BYTES) return undefined;
+    if (this.#type !== undefined && !view.columnEquals(Column.nodeType, this.#type)) return false;
+    return conditionHolds(this.#source, (column) => this.#valueInPlace(view, column));
+  }
+
+  #valueInPlace(view: RecordView, column: number): JsonValue | undefined {
+    const { index } = this.#source;
+    const name = compoundColumns(index)?.[column]?.property ?? index;
+    if (name === '__node_type') return view.column(Column.nodeType);
+    if (name === '__created_at' || name === CREATED_AT_INDEX) return view.column(Column.createdAt);
+    if (name === '__updated_at' || name === UPDATED_AT_INDEX) return view.column(Column.updatedAt);
+    return view.property(wantedProperty(name));
   }
 
   #valueOf(record: NodeRecord, column: number): JsonValue | undefined {

@@ -5,6 +5,7 @@ import { LargeValue } from '#runtime/shard/large-value.ts';
 import { compareRevisions, type Revision } from '#runtime/content/revision.ts';
 import { readBranchHead } from '#runtime/tree/revision-store.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import type { RecordView } from '#runtime/tree/record/record-view.ts';
 import type { IndexedSource } from './indexed-source.ts';
 import type { Moment } from './moment.ts';
 import { keepPlace, placesBetween } from './place-list.ts';
@@ -76,6 +77,10 @@ export class OverlaidPlaces implements PlaceSource {
 
   has(record: NodeRecord): Generator<undefined, boolean> {
     return isOf(this.#withoutTable ?? this.#source.rows, record);
+  }
+
+  hasInPlace(view: RecordView): boolean | undefined {
+    return (this.#withoutTable ?? this.#source.rows).hasInPlace?.(view);
   }
 
   /** The rows of a part whose nodes did not change, and the changed nodes among them. */

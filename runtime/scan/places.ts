@@ -1,5 +1,6 @@
 import { LargeValue, type StoredValue } from '#runtime/shard/large-value.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
+import type { RecordView } from '#runtime/tree/record/record-view.ts';
 
 /** Bytes of rows that a part has read with its places after which it takes no further place. */
 export const PART_BYTES: number = 256 * 1024;
@@ -71,6 +72,8 @@ export interface PlaceSource {
    * for a large node.
    */
   has?(record: NodeRecord): boolean | Generator<undefined, boolean>;
+  /** As {@link has}, of a row where it is stored; absent or undefined: that does not tell. */
+  hasInPlace?(view: RecordView): boolean | undefined;
 }
 
 /** What {@link PlaceSource.has} tells of a node. */

@@ -5,6 +5,7 @@ import { ServiceError } from '#runtime/errors/service-error.ts';
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { END } from '#runtime/shard/binary-key.ts';
 import { LargeValue } from '#runtime/shard/large-value.ts';
+import { Column } from '#runtime/tree/record/record-layout.ts';
 import { RecordView } from '#runtime/tree/record/record-view.ts';
 import { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import { HeadNodeReader } from '#runtime/tree/node-reader.ts';
@@ -14,7 +15,7 @@ import { NodePlaces } from './node-places.ts';
 import { IndexPlaces, type ValueSource } from './index-places.ts';
 import { OverlaidPlaces } from './overlaid-places.ts';
 import { PathPlaces } from './path-places.ts';
-import { isOf, type Place, type PlacePart, type PlaceSource } from './places.ts';
+import { type CountedPart, isOf, type Place, type PlacePart, type PlaceSource } from './places.ts';
 import { type ReferenceSource, ReferencePlaces } from './reference-places.ts';
 import { type RowPredicate, rowFilter } from './row-filter.ts';
 import { scanNodes } from './scan-nodes.ts';
@@ -74,7 +75,7 @@ export interface ScanRequest {
    * returned as well, so it is not copied. Rows of which only a copy is at hand may not be offered.
    */
   readonly takes?: RowPredicate;
-  /** Whether so many rows were taken that the scan is to yield before it looks at another one. */
+  /** Whether the scan is to yield before it looks at another row: so many were taken, or the rest is of no use. */
   readonly isFull?: () => boolean;
   /** Number of rows to leave out first. Without a predicate and a scope their nodes are not read. */
   readonly skip?: number;
@@ -111,6 +112,18 @@ export interface ScanRow {
  */
 const FIRST_PART = 16;
 const PART_MAX = 256;
+
+/** Places that are counted by their keys between two pauses: one costs less than half a microsecond. */
+const COUNTED_MAX = 4_096;
+
+/** Places that are passed without a pause where their rows are taken or left out in place: some tenths of a millisecond. */
+const PASSED_PER_STEP = 32;
+
+/** Estimated nanoseconds of work of conditions after which the next place waits. */
+const STEP_WORK = 500_000;
+
+/** A row that was taken where it is stored. */
+const taken = Symbol('taken');
 
 /**
  * Places up to which all nodes at a revision are read with their versions: it costs less than to learn which nodes of the
@@ -150,7 +163,7 @@ function* scanPlaces(
   request: ScanRequest,
   filter: RowPredicate | undefined,
 ): Generator<ScanRow | undefined, string | undefined> {
-  const { placesMax = Number.POSITIVE_INFINITY, reverse = false, scope, source } = request;
+  const { budget, isFull, placesMax = Number.POSITIVE_INFINITY, reverse = false, scope, source } = request;
   const isPassing = request.isPassing === true;
   const places = placesOf(moment, source, scope, request.budget);
   const countsKeys = filter === undefined;
@@ -159,6 +172,8 @@ function* scanPlaces(
   let left = request.limit ?? Number.POSITIVE_INFINITY;
   let { after } = request;
   let passed = 0;
+  let unpaused = 0;
+  let pausedAt = budget?.work ?? 0;
   let last: string | undefined;
   const first = request.placesMax === undefined ? FIRST_PART : PART_MAX;
   for (let most = first; left > 0; most = Math.min(2 * most, PART_MAX)) {
@@ -178,18 +193,26 @@ function* scanPlaces(
       const hasChildren = isPassing
         ? (place.hasChildren ?? parents?.has(place.id) ?? isParent(moment, source, place))
         : undefined;
-      const record = yield* matchAt(moment, source, place, filter, view, isPassing);
-      if (record !== undefined && place.parentId !== undefined) requireChild(record, place);
-      const isMatch = record !== undefined && (place.isLoose !== true || (yield* isOf(places, record)));
-      if (!isMatch || skip > 0) {
-        if (isMatch) skip -= 1;
-        moment.rest();
-        yield undefined;
-        continue;
-      }
-      yield { position: place.position, id: place.id, record, hasChildren };
-      left -= 1;
-      if (left === 0) return undefined;
+      const takes = skip > 0 ? undefined : request.takes;
+      const found = yield* matchAt(moment, source, places, place, { filter, isPassing, takes, view });
+      const isMatch =
+        found !== undefined && (found === taken || place.isLoose !== true || (yield* isOf(places, found)));
+      if (isMatch && skip === 0) {
+        if (found !== taken) {
+          yield { position: place.position, id: place.id, record: found, hasChildren };
+          unpaused = 0;
+        }
+        left -= 1;
+        if (left === 0) return undefined;
+      } else if (isMatch) skip -= 1;
+      unpaused += 1;
+      const isDue =
+        unpaused >= PASSED_PER_STEP || (budget !== undefined && budget.work - pausedAt >= STEP_WORK);
+      if (!isDue && isFull?.() !== true) continue;
+      unpaused = 0;
+      pausedAt = budget?.work ?? 0;
+      moment.rest();
+      yield undefined;
     }
     if (part.next === undefined) return undefined;
     after = part.next;
@@ -210,14 +233,31 @@ export function* countPlaces(
   source: ScanSource,
   most: number = Number.POSITIVE_INFINITY,
 ): Generator<undefined, number> {
+  const places = placesOf(moment, source, wholeScope);
   let count = 0;
-  for (const part of partsOf(moment, source, Math.min(PART_MAX, most + 1))) {
-    count += part?.places.length ?? 0;
-    if (count > most) break;
+  let after: string | undefined;
+  do {
+    const part: CountedPart = yield* countedPart(places, after, Math.max(Math.floor(most) + 1 - count, 1));
+    count += part.count;
+    after = part.next;
     moment.rest();
     yield undefined;
-  }
+  } while (after !== undefined && count <= most);
   return count;
+}
+
+/** @param most places that are counted, at least one */
+function* countedPart(
+  places: PlaceSource,
+  after: string | undefined,
+  most: number,
+): Generator<undefined, CountedPart> {
+  const counted = places.countPart?.({ after, most: Math.min(COUNTED_MAX, most) });
+  if (counted !== undefined) return counted;
+  const part = yield* places.part({ after, reverse: false, most: Math.min(PART_MAX, most) });
+  const isLoose = part.places.some((place) => place.isLoose === true);
+  const { length: count } = part.places;
+  return part.next === undefined ? { count, isLoose } : { count, isLoose, next: part.next };
 }
 
 /**
@@ -232,12 +272,12 @@ export function* countNodes(
   source: ScanSource,
   holds?: (record: NodeRecord) => boolean,
 ): Generator<undefined, number | undefined> {
+  if (holds === undefined || moment.at === undefined) return yield* countAll(moment, source);
   let count = 0;
   for (const part of partsOf(moment, source)) {
     for (const place of part?.places ?? []) {
       if (mayLack(moment, source, place)) return undefined;
-      const isPresent = moment.at === undefined || part?.changed?.has(place.id) === false;
-      if (holds === undefined || isPresent) {
+      if (part?.changed?.has(place.id) === false) {
         count += 1;
         continue;
       }
@@ -252,16 +292,29 @@ export function* countNodes(
   return count;
 }
 
-/** The parts of a source; undefined where the work may pause. @param most places of a part */
-function* partsOf(
-  moment: Moment,
-  source: ScanSource,
-  most: number = PART_MAX,
-): Generator<PlacePart | undefined, void> {
+/** Number of nodes of a source, in any state. @returns as {@link countNodes} */
+function* countAll(moment: Moment, source: ScanSource): Generator<undefined, number | undefined> {
+  if (isWider(moment, source)) return undefined;
+  const places = placesOf(moment, source, wholeScope);
+  let count = 0;
+  let after: string | undefined;
+  do {
+    const part: CountedPart = yield* countedPart(places, after, COUNTED_MAX);
+    if (part.isLoose) return undefined;
+    count += part.count;
+    after = part.next;
+    moment.rest();
+    yield undefined;
+  } while (after !== undefined);
+  return count;
+}
+
+/** The parts of a source; undefined where the work may pause. */
+function* partsOf(moment: Moment, source: ScanSource): Generator<PlacePart | undefined, void> {
   const places = placesOf(moment, source, wholeScope);
   let after: string | undefined;
   do {
-    const part: PlacePart = yield* places.part({ after, reverse: false, most });
+    const part: PlacePart = yield* places.part({ after, reverse: false, most: PART_MAX });
     yield part;
     after = part.next;
   } while (after !== undefined);
@@ -333,22 +386,29 @@ function placesOf(
   }
 }
 
+/** What a place is looked at with. */
+interface PlaceMeans {
+  /** See {@link ScanRequest.takes}. */
+  readonly takes: RowPredicate | undefined;
+  readonly filter: RowPredicate | undefined;
+  readonly isPassing: boolean;
+  /** Is moved to the row. */
+  readonly view: RecordView;
+}
+
 /**
  * The node at a place if it passes a filter. At the head one that does not is neither copied nor verified. A large one is read
  * in steps.
  *
- * @param view is moved to it
- * @param isPassing see {@link ScanRequest.isPassing}
  * @returns undefined also when there was none at the revision
  */
 function* matchAt(
   moment: Moment,
   source: ScanSource,
+  places: PlaceSource,
   place: Place,
-  filter: RowPredicate | undefined,
-  view: RecordView,
-  isPassing: boolean,
-): Generator<undefined, NodeRecord | undefined> {
+  { filter, isPassing, takes, view }: PlaceMeans,
+): Generator<undefined, NodeRecord | typeof taken | undefined> {
   const { workspace } = source;
   const { tree } = moment;
   const past = tree instanceof PastNodeReader ? tree : undefined;
@@ -361,6 +421,10 @@ function* matchAt(
       isNewer = past?.isDecidedByKey(view.sinceKey()) === false;
       if (!isNewer) {
         if (filter !== undefined && !filter(view)) return undefined;
+        if (place.parentId !== undefined) requireChild(view, place);
+        const isListed = place.isLoose !== true || places.hasInPlace?.(view);
+        if (isListed === false) return undefined;
+        if (isListed === true && takes?.(view) === true) return taken;
         const isInPlace = isPassing && past === undefined && stored.length < PASSING_BYTES_MAX;
         return isInPlace ? new NodeRecord(stored) : view.record();
       }
@@ -369,14 +433,18 @@ function* matchAt(
   const record = yield* recordAt(moment, workspace, place, isNewer);
   const isThere = record !== undefined || mayLack(moment, source, place);
   assert(isThere, `node ${place.id} is listed but not stored`);
-  if (record === undefined || filter === undefined) return record;
+  if (record === undefined || (filter === undefined && place.parentId === undefined)) return record;
   view.point(record.bytes, record.bytes.length);
-  return filter(view) ? record : undefined;
+  if (filter !== undefined && !filter(view)) return undefined;
+  if (place.parentId !== undefined) requireChild(view, place);
+  return record;
 }
 
 /** @throws {ServiceError} `DATA_CORRUPTED` where a damaged row of a list of children names another node */
-function requireChild({ orderKey, parentId }: NodeRecord, place: Place): void {
+function requireChild(view: RecordView, place: Place): void {
   const { position } = place;
+  const orderKey = view.column(Column.orderKey) as string;
+  const parentId = view.column(Column.parentId);
   const isThere = position === orderKey || position.endsWith(END + orderKey);
   if (isThere && parentId === place.parentId) return;
   throw new ServiceError(
@@ -386,9 +454,14 @@ function requireChild({ orderKey, parentId }: NodeRecord, place: Place): void {
 }
 
 /** Whether a place need not have a node of the source. */
-function mayLack({ at }: Moment, { kind }: ScanSource, { isLoose }: Place): boolean {
+function mayLack(moment: Moment, source: ScanSource, { isLoose }: Place): boolean {
+  return isLoose === true || isWider(moment, source);
+}
+
+/** Whether a source has places of nodes that are not there at the moment. */
+function isWider({ at }: Moment, { kind }: ScanSource): boolean {
   // The ids of a workspace are those of all revisions.
-  return isLoose === true || (kind === 'nodes' && at !== undefined);
+  return kind === 'nodes' && at !== undefined;
 }
 
 /**

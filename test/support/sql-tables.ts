@@ -3,7 +3,7 @@ import { NodeTables } from '#actors/branch/sql/node-tables.ts';
 import type { AccessPath } from '#actors/branch/sql/tables/access-path.ts';
 import { TreePaths } from '#actors/branch/sql/tables/find-paths.ts';
 import { IndexPaths } from '#actors/branch/sql/tables/index-paths.ts';
-import { NodeScan } from '#actors/branch/sql/tables/node-scan.ts';
+import { NodeScan, type RowUse } from '#actors/branch/sql/tables/node-scan.ts';
 import { NodeTable } from '#actors/branch/sql/tables/node-table.ts';
 import { engineCaller } from '#runtime/actor/engine-caller.ts';
 import { assert } from '#runtime/base/assert.ts';
@@ -34,6 +34,15 @@ export type Asked = Partial<TableRead> & { readonly plan?: Partial<NodesPlan> };
 export interface Read {
   readonly rows: readonly Row[];
   readonly access: TableAccess;
+}
+
+/** A way to find the nodes of a table. */
+export interface Way {
+  readonly path: AccessPath;
+  /** All rows. */
+  readonly rows: readonly Row[];
+  /** Those among which the first of the order are, as many as are wanted. */
+  readonly first: readonly Row[];
 }
 
 /** The tables of a branch as a statement reads them. */
@@ -79,8 +88,8 @@ export class OpenTables {
     return { access, rows: this.rows(access, asked.limit) };
   }
 
-  /** Every way to find the nodes of a table, whatever it costs, with the rows that it gives. */
-  every({ plan, ...asked }: Asked): readonly { readonly path: AccessPath; readonly rows: readonly Row[] }[] {
+  /** Every way to find the nodes of a table, whatever it costs. */
+  every({ plan, ...asked }: Asked): readonly Way[] {
     const read = { wanted: [], conditions: [], order: [], limit: undefined, ...asked };
     const table = new NodeTable(
       this.#branch,
@@ -95,8 +104,11 @@ export class OpenTables {
       ...stepped(new TreePaths(table, read.order).all()).value,
     ];
     return paths.map((path) => {
-      const open = (): NodeScan => new NodeScan(table, path.source, table.conditions, read.wanted);
-      return { path, rows: this.rows({ open }) };
+      const use = { ...read, isOrdered: read.order.length > 0 && path.isOrdered };
+      const opened = (given: RowUse): Pick<TableAccess, 'open'> => ({
+        open: () => new NodeScan(table, path.source, table.conditions, read.wanted, given),
+      });
+      return { path, rows: this.rows(opened({})), first: this.rows(opened(use)) };
     });
   }
 

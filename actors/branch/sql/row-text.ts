@@ -3,7 +3,7 @@ import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import type { RelationColumn } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
-import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
+import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { toJson } from '#runtime/sql-values/to-json.ts';
 
 /** Estimated nanoseconds to write a value, and a character of its text. */
@@ -62,14 +62,16 @@ export class RowText {
       const value = row[index] ?? null;
       const type = this.#types[index] as SqlType;
       text += this.#openings[index];
+      const stored = value instanceof Jsonb ? value.storedText : undefined;
       if (isLongArray(value)) {
         yield this.#counted(text);
         text = '';
         yield* this.#elements(value, type.element ?? type);
         continue;
       }
-      const json = toJson(value, type);
-      if (isLargeJson(json)) {
+      const json = stored === undefined ? toJson(value, type) : null;
+      if (stored !== undefined) text += stored;
+      else if (isLargeJson(json)) {
         yield this.#counted(text);
         text = '';
         for (const piece of jsonPieces(json)) yield this.#counted(piece);

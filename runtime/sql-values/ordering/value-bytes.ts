@@ -14,7 +14,7 @@ export function valueBytes(value: SqlValue): number {
   if (typeof value === 'bigint') return BIGINT;
   if (typeof value !== 'object' || value === null) return WORD;
   // Values of JSON have twice the size of their text: references, and strings of two bytes a character.
-  if (value instanceof Jsonb) return HEADER + 2 * jsonBytes(value);
+  if (value instanceof Jsonb) return HEADER + 2 * (value.storedText?.length ?? jsonBytes(value));
   let bytes = HEADER;
   for (const item of value) bytes += valueBytes(item);
   return bytes;

@@ -201,6 +201,13 @@ export class RecordView {
     return isAt(this.#bytes, this.#valueAt + 1, bytes);
   }
 
+  /** The properties as JSON text of an object. */
+  get propertiesText(): string {
+    assert(this.#isWhole, 'the record is there as a whole');
+    const end = this.#layout.propertiesEnd(this.#bytes);
+    return `{${this.#bytes.utf8Slice(this.#propertiesAt, end)}}`;
+  }
+
   /** Verifies the checksum. @throws {ServiceError} `DATA_CORRUPTED` */
   verify(): void {
     assert(this.#isWhole, 'the record is there as a whole');

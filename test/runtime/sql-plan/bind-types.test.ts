@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Jsonb } from '#runtime/sql-values/sql-value.ts';
 import { bound, columns, errorOf, expression, shown, step } from './binding.ts';
 
 const g = `FROM 'g'`;
@@ -227,7 +228,7 @@ describe('functions', () => {
     const { output } = bound(`SELECT TO_JSONB(t) FROM (VALUES (1, 'x')) AS t(a, __proto__)`).query;
     const call = output[0]!.expression;
     const row = call.kind === 'call' ? call.function.evaluate(1, 'x') : null;
-    expect(JSON.stringify(row)).toBe('{"value":{"a":1,"__proto__":"x"}}');
+    expect(JSON.stringify((row as Jsonb).value)).toBe('{"a":1,"__proto__":"x"}');
     expect(expression(`TO_JSONB(t) FROM (VALUES (1)) AS t(t)`)).toBe('TO_JSONB(r1.c0)');
     expect(errorOf(`SELECT TO_JSON(u) FROM (VALUES (1)) AS t(a)`)).toMatch(/^Column not found: u/);
   });

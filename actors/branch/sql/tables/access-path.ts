@@ -25,6 +25,11 @@ export interface AccessPath {
   readonly rowsMax?: number;
   /** About how many nodes the source has. Not called for a caller who may not know. */
   rows(most: number): Generator<undefined, number>;
+  /**
+   * Whether {@link rows} has told how many nodes are read for the first rows of an order, where there are more. Absent: it tells
+   * how many there are.
+   */
+  readonly endsEarly?: () => boolean;
   /** Estimated nanoseconds for each node of the source. */
   readonly nodeWork: number;
   /** Estimated nanoseconds by which it is put behind others, whatever its size; absent: 0. */

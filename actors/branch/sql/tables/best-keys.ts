@@ -9,13 +9,25 @@ import {
 } from '#runtime/sql-exec/operators/sorting/sort-entry.ts';
 import type { TableRead } from '#runtime/sql-exec/ports.ts';
 import { comparatorOf } from '#runtime/sql-values/ordering/comparator.ts';
+import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
 import { jsonbType, textType } from '#runtime/sql-values/types/basic-types.ts';
 import type { WantedColumn } from '#runtime/sql-exec/ports.ts';
-import type { NodeValues } from './node-values.ts';
+import type { StoredValues } from './stored-values.ts';
 
 /** Most rows of which the keys are kept. Where more are wanted, all are made. */
-export const BEST_KEYS_MAX = 1_000;
+const BEST_KEYS_MAX = 1_000;
+
+/**
+ * Whether the first rows of an order are told by keys in place: the value of `__tree_order` may have to be looked up.
+ *
+ * @param limit number of rows
+ */
+export function areBestKeys(keys: readonly WantedColumn[], limit: number): boolean {
+  const isTreeOrder = (key: WantedColumn): boolean =>
+    key.kind === 'column' && nodeColumns[key.column]?.name === '__tree_order';
+  return keys.length > 0 && limit >= 1 && limit <= BEST_KEYS_MAX && !keys.some(isTreeOrder);
+}
 
 /** Keys that were kept, with their memory. */
 interface KeptKeys extends SortEntry {
@@ -27,7 +39,7 @@ interface KeptKeys extends SortEntry {
  * equal keys the earlier one comes first.
  */
 export class BestKeys {
-  readonly #reads: readonly Evaluate<NodeValues>[];
+  readonly #reads: readonly Evaluate<StoredValues>[];
   readonly #order: (a: SortEntry, b: SortEntry) => number;
   readonly #best: BestEntries<KeptKeys>;
   readonly #budget: RequestBudget;
@@ -40,7 +52,7 @@ export class BestKeys {
    */
   constructor(
     order: TableRead['order'],
-    reads: readonly Evaluate<NodeValues>[],
+    reads: readonly Evaluate<StoredValues>[],
     count: number,
     budget: RequestBudget,
   ) {
@@ -66,7 +78,7 @@ export class BestKeys {
    *
    * @throws {ServiceError} `REQUEST_TOO_EXPENSIVE`
    */
-  offer(values: NodeValues): boolean {
+  offer(values: StoredValues): boolean {
     const keys = this.#reads.map((read) => read(values));
     const work = compareWork(keys);
     this.#budget.spend(work);

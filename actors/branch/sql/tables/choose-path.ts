@@ -19,7 +19,7 @@ const UNTOLD_COST = 5_000_000;
 const COUNTED_MAX = 1_024;
 
 /** Of the nodes for which some conditions hold, the part for which the others are taken to hold too. */
-const REST_SHARE = 1 / 10;
+export const REST_SHARE: number = 1 / 10;
 
 /** Estimated nanoseconds to make a row, and to compare two while they are sorted. */
 const ROW_WORK = 3_000;
@@ -51,7 +51,7 @@ export function* choosePath(
     table.moment.rest();
     yield undefined;
     const rows = Math.min(isRest ? size * REST_SHARE : size, most);
-    if (size < counted) most = Math.min(most, size);
+    if (size < counted && path.endsEarly?.() !== true) most = Math.min(most, size);
     const made = isEarly ? Math.min(rows, limit) : rows;
     const read = rows === 0 ? size : (size * made) / rows;
     const sorting = order.length === 0 || path.isOrdered ? 0 : rows * Math.log2(rows + 1) * COMPARE_WORK;

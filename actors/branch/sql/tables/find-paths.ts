@@ -1,4 +1,4 @@
-import { isNodeId, ROOT_ID } from '#runtime/content/content-node.ts';
+import { ROOT_ID } from '#runtime/content/content-node.ts';
 import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
 import { PATH_BYTES_MAX } from '#runtime/content/path.ts';
 import { nodesIn } from '#runtime/scan/changed-nodes.ts';
@@ -6,7 +6,7 @@ import { changedFor, countPlaces, type ScanSource } from '#runtime/scan/scan.ts'
 import { END } from '#runtime/shard/binary-key.ts';
 import type { TableRead } from '#runtime/sql-exec/ports.ts';
 import type { BoundCall, BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
-import { type NodeColumn, nodeColumns } from '#runtime/sql-plan/node-columns.ts';
+import type { NodeColumn } from '#runtime/sql-plan/node-columns.ts';
 import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
 import { readTypeCount } from '#runtime/tree/index-catalog.ts';
 import { parentEntry } from '#runtime/tree/node-reader.ts';
@@ -20,6 +20,7 @@ import {
 } from './known-conditions.ts';
 import type { NodeTable } from './node-table.ts';
 import { pathRangeOf } from './path-range.ts';
+import { type FirstKey, firstKeyOf, idBehind, type PlaceBound } from './row-order.ts';
 import { isReferences } from './row-reader.ts';
 import { type RowSource, type ScanPart, wholeSource } from './row-source.ts';
 
@@ -50,12 +51,6 @@ const control = /[\u0000-\u001f\u007f]/;
 
 type Order = TableRead['order'];
 
-/** The column by which the rows are to be sorted first, if no other decides among the rows of a node. */
-interface FirstKey {
-  readonly column: NodeColumn;
-  readonly isDescending: boolean;
-}
-
 /** What a condition says about the place of nodes in the tree. */
 interface Hierarchy {
   /** Path of the node below which they are. */
@@ -66,27 +61,21 @@ interface Hierarchy {
   readonly isExact: boolean;
 }
 
-/** A condition on the place of nodes, and the position behind which they are. */
-interface PlaceBound {
-  readonly condition: BoundExpression;
-  readonly after: string;
-}
-
 /** The ways to find the nodes of a table by what the tree itself has: all but those by indexes of properties. */
 export class TreePaths {
   readonly #table: NodeTable;
-  readonly #order: Order;
   readonly #conditions: readonly BoundExpression[];
   readonly #equal: readonly KnownComparison[];
+  readonly #firstKey: FirstKey | undefined;
 
   constructor(table: NodeTable, order: Order) {
     this.#table = table;
-    this.#order = order;
     this.#conditions = table.conditions;
     this.#equal = this.#conditions
       .map(comparisonOf)
       .filter((each) => each !== undefined)
       .filter(({ operator }) => operator === '=');
+    this.#firstKey = firstKeyOf(table, order);
   }
 
   /** All of them, the best first where nothing is counted. */
@@ -269,19 +258,6 @@ export class TreePaths {
     return undefined;
   }
 
-  /** The id behind which all rows are by a condition, so that the next page in the order of ids begins there. */
-  #idBehind(reverse: boolean): PlaceBound | undefined {
-    const operator = reverse ? '<' : '>';
-    for (const condition of this.#conditions) {
-      const found = comparisonOf(condition);
-      if (found?.operator !== operator) continue;
-      if (comparedColumn(found.operand, this.#table.plan.relation) !== 'id') continue;
-      const [after] = found.values;
-      if (typeof after === 'string' && isNodeId(after)) return { condition, after };
-    }
-    return undefined;
-  }
-
   *#countBelow(id: string, path: string, isChildren: boolean, most: number): Generator<undefined, number> {
     const { head, moment, workspace } = this.#table;
     if (isChildren && moment.at === undefined) return parentEntry(head, workspace, id)?.count ?? 0;
@@ -372,7 +348,7 @@ export class TreePaths {
   /** All nodes in the order that is asked for. */
   *#inOrder(): Generator<undefined, readonly AccessPath[]> {
     const { workspace } = this.#table;
-    const column = this.#firstKey()?.column;
+    const column = this.#firstKey?.column;
     if (column !== 'path' && column !== '__tree_order') return [];
     const reverse = this.#reverseFor(column);
     const source: ScanSource =
@@ -396,7 +372,7 @@ export class TreePaths {
   #whole(): AccessPath {
     const { head, workspace } = this.#table;
     const reverse = this.#reverseFor('id');
-    const bound = this.#idBehind(reverse);
+    const bound = idBehind(this.#table, reverse);
     const part: ScanPart = { source: { kind: 'nodes', workspace }, reverse, after: bound?.after };
     return {
       name: 'TableScan',
@@ -424,12 +400,12 @@ export class TreePaths {
   }
 
   #isSortedBy(column: NodeColumn): boolean {
-    return this.#firstKey()?.column === column;
+    return this.#firstKey?.column === column;
   }
 
   /** Whether a source in the order of a column is to be read backwards. */
   #reverseFor(column: NodeColumn): boolean {
-    const first = this.#firstKey();
+    const first = this.#firstKey;
     return first?.column === column && first.isDescending;
   }
 
@@ -441,23 +417,6 @@ export class TreePaths {
     const { head, moment, workspace } = this.#table;
     const changed = yield* changedFor(moment, source);
     return changed === undefined ? nodesIn(head, workspace) : changed + (yield* count());
-  }
-
-  /** The key that decides about the order alone: no two nodes have the same value. */
-  #firstKey(): FirstKey | undefined {
-    const { relation } = this.#table.plan;
-    for (const { isDescending, wanted } of this.#order) {
-      if (wanted.kind === 'property') return undefined;
-      const { name } = nodeColumns[wanted.column] as (typeof nodeColumns)[number];
-      const isFixed = this.#equal.some(
-        ({ operand, values }) => values.length === 1 && comparedColumn(operand, relation) === name,
-      );
-      if (isFixed) continue;
-      // In several locales a node has several rows.
-      if (this.#table.locales.length > 1 && this.#order.length > 1) return undefined;
-      return { column: name, isDescending };
-    }
-    return undefined;
   }
 }
 

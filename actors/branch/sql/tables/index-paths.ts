@@ -1,8 +1,12 @@
 import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
 import { canonicalJson, type JsonValue } from '#runtime/content/values/json-value.ts';
+import { conditionRanges } from '#runtime/index/index-condition.ts';
+import { indexKey } from '#runtime/index/index-key.ts';
 import type { Comparison } from '#runtime/index/key-range.ts';
 import { nodesIn } from '#runtime/scan/changed-nodes.ts';
+import type { ValueSource } from '#runtime/scan/index-places.ts';
 import { changedFor, countPlaces, type ScanSource } from '#runtime/scan/scan.ts';
+import { END, textBytes } from '#runtime/shard/binary-key.ts';
 import type { TableRead } from '#runtime/sql-exec/ports.ts';
 import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
@@ -12,10 +16,14 @@ import { compoundColumns, type IndexColumn } from '#runtime/tree/index-name.ts';
 import { commonIndexes } from '../../query/index-source.ts';
 import { withoutHidden } from '../../query/query-plan.ts';
 import { type AccessPath, Rank } from './access-path.ts';
+import { areBestKeys } from './best-keys.ts';
+import { REST_SHARE } from './choose-path.ts';
 import { comparedColumn, comparisonOf } from './known-conditions.ts';
 import type { NodeTable } from './node-table.ts';
 import { PartialIndexes, type TypesOfIndex } from './partial-indexes.ts';
+import { firstKeyOf, idBehind, type PlaceBound } from './row-order.ts';
 import type { ScanPart } from './row-source.ts';
+import { singleValues } from './single-values.ts';
 import { type TimeColumn, timeCondition, timeOfColumn, timeOfIndex } from './time-conditions.ts';
 import {
   both,
@@ -50,9 +58,14 @@ interface KnownTime {
   readonly conditions: readonly BoundExpression[];
 }
 
+/** What is read of a table. */
+type IndexedRead = Pick<TableRead, 'limit' | 'order'> & Partial<Pick<TableRead, 'wanted'>>;
+
 /** A part of an index. */
 interface IndexPart {
   readonly source: ScanSource;
+  /** Whether it has one key, so that its rows are in the order of ids. Absent: no. */
+  readonly isOfOneKey?: boolean;
   /** The kind of its values; undefined: of all kinds, or times. */
   readonly kind?: Kind;
 }
@@ -67,6 +80,14 @@ interface IndexedPath extends Pick<AccessPath, 'name' | 'facts' | 'rank'> {
   readonly sorted?: Sorted | undefined;
 }
 
+/** The order of ids that is asked for, of which only the first rows are wanted. */
+interface FirstIds {
+  readonly reverse: boolean;
+  /** Where the rows of each key begin. */
+  readonly bound: PlaceBound | undefined;
+  readonly limit: number;
+}
+
 /** In which direction an index has the order that is asked for. */
 interface Sorted {
   readonly reverse: boolean;
@@ -77,7 +98,8 @@ interface Sorted {
 /** The ways to find the nodes of a table by indexes of properties and of times. */
 export class IndexPaths {
   readonly #table: NodeTable;
-  readonly #read: Pick<TableRead, 'limit' | 'order'>;
+  readonly #read: IndexedRead;
+  readonly #firstIds: FirstIds | undefined;
   readonly #valuesMax: number;
   readonly #properties = new Map<string, KnownProperty>();
   readonly #times = new Map<TimeColumn, KnownTime>();
@@ -87,9 +109,10 @@ export class IndexPaths {
   readonly #type: { readonly name: string; readonly condition: BoundExpression } | undefined;
 
   /** @param valuesMax combinations of values of the leading columns of a compound index, and values of a unique property */
-  constructor(table: NodeTable, read: Pick<TableRead, 'limit' | 'order'>, valuesMax = VALUES_MAX) {
+  constructor(table: NodeTable, read: IndexedRead, valuesMax = VALUES_MAX) {
     this.#table = table;
     this.#read = read;
+    this.#firstIds = firstIdsOf(table, read);
     this.#valuesMax = valuesMax;
     this.#type = typeOf(table);
     for (const condition of table.conditions) this.#learn(condition);
@@ -180,8 +203,15 @@ export class IndexPaths {
     const values = known?.values ?? everyValue;
     const parts = kinds
       .filter((kind) => values.has(kind))
-      .map((kind): IndexPart => ({ source: this.#source(property, [], comparisonsOf(values, kind)), kind }));
+      .flatMap((kind) => this.#partsOfKind(property, kind, comparisonsOf(values, kind)));
     return { ...named(known, known?.isEqual === true), facts: property, parts, index: property, sorted };
+  }
+
+  #partsOfKind(property: string, kind: Kind, where: readonly Comparison[]): readonly IndexPart[] {
+    const single = this.#firstIds === undefined ? undefined : singleValues(where);
+    if (single === undefined || single.length > this.#valuesMax)
+      return [{ source: this.#source(property, [], where), kind }];
+    return single.map((each) => ({ source: this.#source(property, [], [each]), kind, isOfOneKey: true }));
   }
 
   #byTime(index: string, time: TimeColumn): IndexedPath | undefined {
@@ -207,7 +237,11 @@ export class IndexPaths {
     if (count === 0) return undefined;
     const time = next === undefined ? undefined : timeOfColumn(next.property);
     const known = time === undefined ? undefined : this.#times.get(time);
-    const parts = equal.map((fixed) => ({ source: this.#source(index, fixed, known?.where ?? []) }));
+    const isOfOneKey = next === undefined;
+    const parts = equal.map((fixed) => ({
+      source: this.#source(index, fixed, known?.where ?? []),
+      isOfOneKey,
+    }));
     const isOne = equal.length === 1 && time !== undefined;
     return {
       name: 'PropertyIndexScan',
@@ -296,11 +330,18 @@ export class IndexPaths {
     if (conditions.length === 0 && !isOrdered) return [];
     const indexed = isOrdered ? parts.filter((part) => !isOtherKind(part)) : parts;
     const used = types === undefined ? indexed : this.#partsByType(indexed, types);
+    const ids = used.some(({ isOfOneKey }) => isOfOneKey === true) ? this.#firstIds : undefined;
     const reverse = isOrdered && sorted.reverse;
-    const scans = used.map(({ source }): ScanPart => ({ source, reverse }));
+    const scans = used.map((part) => scanOf(part, ids) ?? { source: part.source, reverse });
     const { property } = sorted ?? {};
-    const found = [...new Set([...conditions, ...(this.#type === undefined ? [] : [this.#type.condition])])];
+    const found = new Set(conditions);
+    if (this.#type !== undefined) found.add(this.#type.condition);
+    if (ids?.bound !== undefined && used.every(({ isOfOneKey }) => isOfOneKey))
+      found.add(ids.bound.condition);
     const sortedBy = isOrdered && property !== undefined ? { sortedBy: { property, reverse } } : {};
+    const isOfIds = ids !== undefined && used.length === 1;
+    // Other conditions leave some of the first rows out.
+    const nodes = ids && ids.limit / (this.#table.conditions.length > found.size ? REST_SHARE : 1);
     return [
       {
         ...path,
@@ -309,12 +350,34 @@ export class IndexPaths {
         shape: factsOf(path.facts, others),
         source: { kind: 'scans', parts: reverse ? scans.reverse() : scans, ...sortedBy },
         // Of the types without the index all nodes are looked at.
-        ...(types === undefined ? { exact: found } : { exact: [], partial: found }),
-        isOrdered,
+        ...(types === undefined ? { exact: [...found] } : { exact: [], partial: [...found] }),
+        isOrdered: isOrdered || isOfIds,
         nodeWork: PLACE_WORK,
-        rows: (most) => this.#count(used, most),
+        ...(nodes === undefined || isOfIds
+          ? { rows: (most: number) => this.#count(used, most) }
+          : this.#firstOf(used, nodes)),
       },
     ];
+  }
+
+  /** What is read of parts for the first rows in the order of ids. @param nodes about how many are read of one key */
+  #firstOf(parts: readonly IndexPart[], nodes: number): Pick<AccessPath, 'rows' | 'endsEarly'> {
+    const count = (part: IndexPart, most: number): Generator<undefined, number> => this.#count([part], most);
+    let hasMore = false;
+    return {
+      *rows(most) {
+        let rows = 0;
+        for (const part of parts) {
+          const left = Math.max(most - rows, 0);
+          const isFirst = part.isOfOneKey === true;
+          const found = yield* count(part, isFirst ? Math.min(left, nodes) : left);
+          if (isFirst && found > nodes) hasMore = true;
+          rows += isFirst ? Math.min(found, nodes) : found;
+        }
+        return rows;
+      },
+      endsEarly: () => hasMore,
+    };
   }
 
   /** The parts of an index that not all types have, and all nodes of the others. */
@@ -355,6 +418,40 @@ export class IndexPaths {
     }
     return rows;
   }
+}
+
+/**
+ * The order of ids, if only its first rows are wanted, and if which rows these are is seen where nodes are stored: then a scan of
+ * rows in that order ends behind them.
+ */
+function firstIdsOf(table: NodeTable, { limit, order, wanted }: IndexedRead): FirstIds | undefined {
+  const key = firstKeyOf(table, order);
+  const { conditions, locales, reader } = table;
+  const [only, second] = locales;
+  if (key?.column !== 'id' || wanted === undefined || only === undefined || second !== undefined)
+    return undefined;
+  const keys = order.map((each) => each.wanted);
+  if (limit === undefined || !areBestKeys(keys, limit)) return undefined;
+  if (reader.slotsInPlace([...wanted, ...keys], only.locale) === undefined) return undefined;
+  if (!conditions.every((each) => reader.isInPlace(each, only.chain.length === 0))) return undefined;
+  const reverse = key.isDescending;
+  return { reverse, bound: idBehind(table, reverse), limit };
+}
+
+/** The scan of a part of which only the first rows in the order of ids are wanted. @returns undefined: it has another order */
+function scanOf({ isOfOneKey, source }: IndexPart, ids: FirstIds | undefined): ScanPart | undefined {
+  if (isOfOneKey !== true || ids === undefined || source.kind !== 'index') return undefined;
+  const { bound, reverse } = ids;
+  const after = bound && keyOfOne(source) + END + textBytes(bound.after);
+  return { source, reverse, after, isInOrder: true };
+}
+
+/** The key of all rows of a part. */
+function keyOfOne({ equal, index, where }: ValueSource): string {
+  const columns = compoundColumns(index);
+  if (columns !== undefined) return conditionRanges(columns, { equal: equal ?? [] })[0]?.start ?? '';
+  const [only] = where ?? [];
+  return indexKey(only?.operator === 'in' ? only.values[0] : null);
 }
 
 /** The facts of a path by an index, and the types of which all nodes are looked at besides. */

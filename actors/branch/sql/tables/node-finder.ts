@@ -45,16 +45,22 @@ export interface StoredConditions {
 export interface RowsInPlace {
   /** Whether what they show of a node with translations is not what is stored, or nothing. */
   readonly areTranslated: boolean;
+  /** Whether what they show of a node with relations is not what is stored. */
+  readonly areRelated: boolean;
   /** Whether they show properties that are hidden from the caller in some nodes. */
   readonly isHiding: boolean;
+  /** Whether they show all properties, so that they show no node of which one is hidden. */
+  readonly isWhole: boolean;
   /** Whether the checksum of a record is verified before a row is made of it. */
   readonly isVerified: boolean;
   /** Whether as many rows were made as are wanted now. */
   readonly isFull: boolean;
   /** Whether a row is made at all; asked before the checksum is verified. */
-  wants(values: NodeValues): boolean;
+  wants(values: StoredValues): boolean;
+  /** Whether the row can be made without a look-up; asked of a row that is wanted. */
+  canTake(values: StoredValues): boolean;
   /** Makes the row. @param bytes length of the record */
-  take(values: NodeValues, bytes: number): void;
+  take(values: StoredValues, bytes: number): void;
 }
 
 /** What nodes are found with. */
@@ -82,8 +88,10 @@ export class NodeFinder {
   #isSettled = false;
   /** Whether a row waits to be returned: those behind it are returned too, so that all come in order. */
   #isWaiting = false;
-  /** Whether the rest of the part is behind its end. */
+  /** Whether the rest of the part is behind its end, or behind the last of its rows that are wanted. */
   #isOver = false;
+  /** Whether the rows of the part come in the order of which the first rows are wanted. */
+  #isInOrder = false;
 
   /** @param inPlace takes rows of a scan as it passes them; those that it cannot take are returned as nodes, in order */
   constructor(means: FinderMeans, conditions: StoredConditions, inPlace?: RowsInPlace) {
@@ -128,13 +136,14 @@ export class NodeFinder {
     return found instanceof LargeValue ? yield* moment.tree.byIdInSteps(workspace, id) : found;
   }
 
-  *#scan({ isBehind, ...part }: ScanPart): Generator<FoundNode | undefined, void> {
+  *#scan({ isBehind, isInOrder, ...part }: ScanPart): Generator<FoundNode | undefined, void> {
     const { access, budget, moment, workspace } = this.#means;
     this.#isOver = false;
+    this.#isInOrder = isInOrder === true;
     const predicate = this.#predicate(isBehind);
     const takes = this.#inPlace && this.#takerOf(this.#inPlace);
-    const asked =
-      takes === undefined ? part : { ...part, takes, isFull: () => this.#inPlace?.isFull === true };
+    const isFull = (): boolean => this.#isOver || this.#inPlace?.isFull === true;
+    const asked = takes === undefined ? { ...part, isFull } : { ...part, isFull, takes };
     const rows = scan(moment, { ...asked, scope: this.#notingScope(), predicate, budget });
     for (const row of rows) {
       if (this.#isOver) return;
@@ -145,6 +154,8 @@ export class NodeFinder {
         const { position, record } = row;
         const isDecided = !this.#hasOpen && this.#decides(record.isLarge, () => record.hasTranslations);
         if (!this.#hasOpen || access.allows('read', workspace, record)) yield { record, position, isDecided };
+        // A scan goes on when all rows have been used that it returned.
+        this.#isWaiting = false;
       }
     }
   }
@@ -169,13 +180,18 @@ export class NodeFinder {
   #takerOf(inPlace: RowsInPlace): RowPredicate {
     const values = this.#values;
     return (view) => {
-      const shown = this.#isSettled && !this.#isWaiting ? this.#shownInPlace(view, inPlace) : undefined;
-      if (shown === undefined) {
+      const shown = this.#isSettled ? this.#shownInPlace(view, inPlace) : undefined;
+      if (shown !== undefined) {
+        values.point(view, shown);
+        if (!inPlace.wants(values)) {
+          if (this.#isInOrder) this.#isOver = true;
+          return true;
+        }
+      }
+      if (shown === undefined || this.#isWaiting || !inPlace.canTake(values)) {
         this.#isWaiting = true;
         return false;
       }
-      values.point(view, shown);
-      if (!inPlace.wants(values)) return true;
       if (inPlace.isVerified) view.verify();
       inPlace.take(values, view.length);
       return true;
@@ -183,8 +199,11 @@ export class NodeFinder {
   }
 
   /** The properties that rows in place show of a node; undefined: it has to be read. */
-  #shownInPlace(view: RecordView, { areTranslated, isHiding }: RowsInPlace): FieldFilter | undefined {
-    return areTranslated && view.hasTranslations ? undefined : this.#shown(view, isHiding);
+  #shownInPlace(view: RecordView, inPlace: RowsInPlace): FieldFilter | undefined {
+    if (inPlace.areTranslated && view.hasTranslations) return undefined;
+    if (inPlace.areRelated && view.hasRelations) return undefined;
+    const shown = this.#shown(view, inPlace.isHiding);
+    return inPlace.isWhole && shown?.isAll === false ? undefined : shown;
   }
 
   #predicate(isBehind: ScanPart['isBehind']): RowPredicate {

@@ -4,7 +4,7 @@ import type { Operator, Row } from '#runtime/sql-exec/operator.ts';
 import type { TableRead, WantedColumn } from '#runtime/sql-exec/ports.ts';
 import type { BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { isHidden } from '../../reads/localize.ts';
-import { BEST_KEYS_MAX, BestKeys } from './best-keys.ts';
+import { areBestKeys, BestKeys } from './best-keys.ts';
 import { type FoundNode, NodeFinder, type StoredConditions } from './node-finder.ts';
 import { NodeRow, type RowNeeds } from './node-row.ts';
 import { PropertyKey } from './node-values.ts';
@@ -108,18 +108,23 @@ function inPlaceOf(
   if (source.kind !== 'scans' || source.sortedBy !== undefined) return undefined;
   const slots = reader.slotsInPlace(wanted, only.locale);
   if (slots === undefined) return undefined;
-  const isFirst =
-    !isOrdered && order.length > 0 && limit !== undefined && limit >= 1 && limit <= BEST_KEYS_MAX;
   const keys = order.map((key) => key.wanted);
+  const isFirst = !isOrdered && limit !== undefined && areBestKeys(keys, limit);
   const reads = isFirst ? reader.slotsInPlace(keys, only.locale) : undefined;
   const best = reads && new BestKeys(order, reads, limit as number, budget);
-  const { properties } = reader.needsOf([], best === undefined ? wanted : [...wanted, ...keys]);
+  const needs = reader.needsOf([], best === undefined ? wanted : [...wanted, ...keys]);
+  const isWhole = needs.columns.has('properties');
   return new CollectedRows(execution, {
     slots,
     best,
     // A translation may also hide the node.
-    areTranslated: only.chain.length > 0,
-    isHiding: [...properties].some((name) => scope.hides?.(name) === true),
+    areTranslated: only.chain.length > 0 || needs.columns.has('translations'),
+    areRelated: needs.columns.has('relations'),
+    isHiding:
+      scope.fields !== undefined &&
+      (isWhole || [...needs.properties].some((name) => scope.hides?.(name) === true)),
+    isWhole,
+    isReady: needs.columns.has('__tree_order') ? (values) => reader.knowsOrder(values) : undefined,
     isVerified: !isSummed,
   });
 }

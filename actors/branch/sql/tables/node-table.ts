@@ -6,6 +6,7 @@ import type { TableReader } from '#runtime/shard/shard.ts';
 import type { Execution } from '#runtime/sql-exec/execution.ts';
 import { partsOf } from '#runtime/sql-plan/bind/expression-walk.ts';
 import type { BoundCall, BoundExpression, NodesPlan } from '#runtime/sql-plan/bound/bound-statement.ts';
+import { Column } from '#runtime/tree/record/record-layout.ts';
 import type { NodeRecord } from '#runtime/tree/record/node-record.ts';
 import type { SeesNode } from '#runtime/tree/shown-relations.ts';
 import type { BranchTables } from '../branch-tables.ts';
@@ -13,6 +14,7 @@ import { localeChain } from '../../reads/localize.ts';
 import { NodeAccess } from '../../reads/node-access.ts';
 import { seenNodes } from '../../reads/seen-nodes.ts';
 import { conjunctsOf } from './known-conditions.ts';
+import type { NodeValues } from './node-values.ts';
 import { type RowMeans, targetName } from './node-row.ts';
 import { parseReferencePlace } from './reference-targets.ts';
 import { isReferences, referenceText, RowReader } from './row-reader.ts';
@@ -78,10 +80,13 @@ export class NodeTable implements RowMeans {
     this.#orders = new TreeOrders(this.moment, workspace);
     this.sees = (name, id) => seenNodes(this.moment.tree, this.access)(name, id);
     const facts = { workspace, branch: state.name, isTraversal: this.conditions.some(isTraversal) };
-    this.reader = new RowReader(plan, facts, execution, (call) => {
+    const targetOf = (call: BoundCall): string | undefined => {
       const target = this.targetOf(call);
       return target === undefined ? undefined : targetName(target.workspace, target.id);
-    });
+    };
+    const knownOrder = (row: NodeValues): string | undefined =>
+      this.#orders.known(row.text(Column.parentId) as string, row.text(Column.orderKey) as string);
+    this.reader = new RowReader(plan, facts, execution, targetOf, knownOrder);
   }
 
   get budget(): RequestBudget {

@@ -19,6 +19,7 @@ import {
   textColumns,
   type TableFacts,
 } from './node-values.ts';
+import type { StoredValues } from './stored-values.ts';
 import { propertyAsText } from './property-text.ts';
 import { WantedText } from '#runtime/tree/record/wanted-text.ts';
 import { columnNamed, constantText, propertyOf } from './known-conditions.ts';
@@ -37,16 +38,22 @@ export class RowReader {
   readonly #facts: TableFacts;
   readonly #execution: Execution;
   readonly #targetOf: (call: BoundCall) => string | undefined;
+  readonly #knownOrder: (row: NodeValues) => string | undefined;
   readonly #keys = new Map<string, PropertyKey>();
 
-  /** @param targetOf the target of a call of `REFERENCES`; undefined: none that the caller may see */
+  /**
+   * @param targetOf the target of a call of `REFERENCES`; undefined: none that the caller may see
+   * @param knownOrder the value of `__tree_order` of a row in place; undefined: it has to be looked up. Default: of none it is known
+   */
   constructor(
     table: NodesPlan,
     facts: TableFacts,
     execution: Execution,
     targetOf: (call: BoundCall) => string | undefined,
+    knownOrder: (row: NodeValues) => string | undefined = () => undefined,
   ) {
     this.#table = table;
+    this.#knownOrder = knownOrder;
     this.#facts = facts;
     this.#execution = execution;
     this.#targetOf = targetOf;
@@ -98,13 +105,16 @@ export class RowReader {
   }
 
   /**
-   * Reads slots of a row where its node is stored.
+   * Reads slots of a row where its node is stored: of one that has no translations and no relations, where those are wanted.
    *
    * @param locale the only one of the rows
    * @returns undefined: some have to be prepared
    */
-  slotsInPlace(wanted: readonly WantedColumn[], locale: string): readonly Evaluate<NodeValues>[] | undefined {
-    const slots: Evaluate<NodeValues>[] = [];
+  slotsInPlace(
+    wanted: readonly WantedColumn[],
+    locale: string,
+  ): readonly Evaluate<StoredValues>[] | undefined {
+    const slots: Evaluate<StoredValues>[] = [];
     for (const each of wanted) {
       if (each.kind === 'property') {
         slots.push(this.#wantedProperty(each));
@@ -112,10 +122,18 @@ export class RowReader {
       }
       const { name } = nodeColumns[each.column] as (typeof nodeColumns)[number];
       if (name === 'locale') slots.push(() => locale);
+      else if (name === 'properties') slots.push((row) => row.properties());
+      else if (name === '__tree_order') slots.push((row) => this.#knownOrder(row) ?? null);
+      else if (name === 'translations' || name === 'relations') slots.push(() => null);
       else if (isPrepared(name)) return undefined;
       else slots.push(storedColumn(name, this.#facts));
     }
     return slots;
+  }
+
+  /** Whether the value of `__tree_order` of a row in place is known, so that {@link slotsInPlace} can read it. */
+  knowsOrder(row: NodeValues): boolean {
+    return this.#knownOrder(row) !== undefined;
   }
 
   #columnOf(expression: BoundExpression): NodeColumn | undefined {

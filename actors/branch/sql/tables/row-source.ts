@@ -18,6 +18,11 @@ export interface ScanPart {
   readonly reverse: boolean;
   /** The position behind which it begins. */
   readonly after?: string | undefined;
+  /**
+   * Whether its rows come in the order that is asked for, where those of all parts do not: behind one that is not among the first
+   * of the order none of it is. Absent: they do not.
+   */
+  readonly isInOrder?: boolean | undefined;
   /** Of a source in the order of paths: whether a path is behind the last one, so that the scan ends. */
   readonly isBehind?: ((path: string) => boolean) | undefined;
 }

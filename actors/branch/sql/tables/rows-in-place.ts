@@ -3,7 +3,7 @@ import type { Evaluate } from '#runtime/sql-exec/expressions/evaluate.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import type { BestKeys } from './best-keys.ts';
 import type { RowsInPlace } from './node-finder.ts';
-import type { NodeValues } from './node-values.ts';
+import type { StoredValues } from './stored-values.ts';
 
 /** Estimated nanoseconds to make a row where its node is stored, besides what its slots take. */
 const ROW_WORK = 150;
@@ -15,8 +15,11 @@ const VERIFIED_BYTE_WORK = 0.5;
 const emptyRow: Row = Object.freeze([]);
 
 /** What rows in place show, and which of them are made. */
-export interface InPlaceSetup extends Pick<RowsInPlace, 'areTranslated' | 'isHiding' | 'isVerified'> {
-  readonly slots: readonly Evaluate<NodeValues>[];
+export interface InPlaceSetup
+  extends Pick<RowsInPlace, 'areTranslated' | 'areRelated' | 'isHiding' | 'isWhole' | 'isVerified'> {
+  readonly slots: readonly Evaluate<StoredValues>[];
+  /** Whether the slots of a row can be read; undefined: those of every row. */
+  readonly isReady: ((values: StoredValues) => boolean) | undefined;
   /** Leaves out rows that cannot be among the first of an order; undefined: all are made. */
   readonly best: BestKeys | undefined;
 }
@@ -24,7 +27,9 @@ export interface InPlaceSetup extends Pick<RowsInPlace, 'areTranslated' | 'isHid
 /** Makes rows of nodes where they are stored, and collects them. */
 export class CollectedRows implements RowsInPlace {
   readonly areTranslated: boolean;
+  readonly areRelated: boolean;
   readonly isHiding: boolean;
+  readonly isWhole: boolean;
   readonly isVerified: boolean;
   /** The rows that were made; whoever collects them replaces the array. */
   rows: Row[] = [];
@@ -33,27 +38,35 @@ export class CollectedRows implements RowsInPlace {
   /** Number of rows with which the scan yields. */
   most = Number.POSITIVE_INFINITY;
   readonly #execution: Execution;
+  readonly #isReady: InPlaceSetup['isReady'];
   readonly #best: BestKeys | undefined;
-  readonly #make: (values: NodeValues) => Row;
+  readonly #make: (values: StoredValues) => Row;
 
-  constructor(execution: Execution, { areTranslated, best, isHiding, isVerified, slots }: InPlaceSetup) {
+  constructor(execution: Execution, setup: InPlaceSetup) {
     this.#execution = execution;
-    this.areTranslated = areTranslated;
-    this.isHiding = isHiding;
-    this.isVerified = isVerified;
-    this.#best = best;
-    this.#make = rowMaker(slots);
+    this.areTranslated = setup.areTranslated;
+    this.areRelated = setup.areRelated;
+    this.isHiding = setup.isHiding;
+    this.isWhole = setup.isWhole;
+    this.isVerified = setup.isVerified;
+    this.#isReady = setup.isReady;
+    this.#best = setup.best;
+    this.#make = rowMaker(setup.slots);
   }
 
   get isFull(): boolean {
     return this.rows.length >= this.most;
   }
 
-  wants(values: NodeValues): boolean {
+  wants(values: StoredValues): boolean {
     return this.#best === undefined || this.#best.offer(values);
   }
 
-  take(values: NodeValues, bytes: number): void {
+  canTake(values: StoredValues): boolean {
+    return this.#isReady === undefined || this.#isReady(values);
+  }
+
+  take(values: StoredValues, bytes: number): void {
     this.#execution.spend(ROW_WORK + (this.isVerified ? bytes * VERIFIED_BYTE_WORK : 0));
     this.rows.push(this.#make(values));
     this.bytes += bytes;
@@ -66,7 +79,7 @@ export class CollectedRows implements RowsInPlace {
 }
 
 /** Makes a row of slots. The usual numbers of slots need no loop. */
-function rowMaker(slots: readonly Evaluate<NodeValues>[]): (values: NodeValues) => Row {
+function rowMaker(slots: readonly Evaluate<StoredValues>[]): (values: StoredValues) => Row {
   const [first, second, third] = slots;
   if (first === undefined) return () => emptyRow;
   if (second === undefined) return (values) => [first(values)];

@@ -1,6 +1,7 @@
 import { allFields, type FieldFilter } from '#runtime/access/field-filter.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { decodeRevision, formatRevision } from '#runtime/content/revision.ts';
+import { Jsonb, StoredJson } from '#runtime/sql-values/sql-value.ts';
 import type { TextColumn } from '#runtime/tree/record/record-layout.ts';
 import { RecordView } from '#runtime/tree/record/record-view.ts';
 import type { WantedText } from '#runtime/tree/record/wanted-text.ts';
@@ -35,6 +36,11 @@ export class StoredValues implements NodeValues {
 
   get searchedBytes(): number {
     return this.#view.length;
+  }
+
+  /** All properties: of a node of which none is hidden. */
+  properties(): Jsonb {
+    return new Jsonb(new StoredJson(this.#view.propertiesText));
   }
 
   property({ name, wanted }: PropertyKey): JsonValue | undefined {

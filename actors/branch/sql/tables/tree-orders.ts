@@ -44,6 +44,13 @@ export class TreeOrders {
     return place === '' ? last : place + SEPARATOR + last;
   }
 
+  /** The text of a node if that needs no look-up: its parent is the root, or known. */
+  known(parentId: string, orderKey: string): string | undefined {
+    if (parentId === ROOT_ID) return orderKey;
+    const place = this.#known.get(parentId);
+    return place === undefined ? undefined : place + SEPARATOR + orderKey;
+  }
+
   #keep(id: string, place: string): void {
     if (this.#known.has(id)) return;
     this.#characters += id.length + place.length;

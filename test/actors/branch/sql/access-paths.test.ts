@@ -277,6 +277,11 @@ function sorted(rows: readonly Row[]): readonly string[] {
   return rows.map(([id]) => id as string).sort();
 }
 
+function firstIds(rows: readonly Row[], { isDescending }: TableRead['order'][number]): readonly string[] {
+  const ids = sorted(rows);
+  return (isDescending ? ids.toReversed() : ids).slice(0, 5);
+}
+
 /** Whether rows are in an order, by an independent comparison. */
 function isInOrder(rows: readonly Row[], [first]: TableRead['order']): boolean {
   if (first === undefined) return true;
@@ -326,7 +331,7 @@ describe('every access path', () => {
           const execution = new Execution(new RequestBudget());
           const holds = asked.map((each) => compileExpression<Row>(each, fromRow, execution));
           const expected = sorted(whole.filter((row) => holds.every((evaluate) => evaluate(row) === true)));
-          for (const { path: how, rows } of tables.every({
+          for (const { first, path: how, rows } of tables.every({
             conditions: asked,
             wanted: every,
             order: wantedOrder,
@@ -339,6 +344,9 @@ describe('every access path', () => {
                 facts,
                 isInOrder: true,
               });
+            const [key] = wantedOrder;
+            const isById = key?.wanted.kind === 'column' && nodeColumns[key.wanted.column]?.name === 'id';
+            if (isById && !how.isOrdered) expect(firstIds(first, key)).toEqual(firstIds(rows, key));
             used.add(how.name);
           }
         });

@@ -184,6 +184,15 @@ const questions: readonly Asked[] = [
   { conditions: [compare('node_type', '=', 'test:Other')] },
   { conditions: [compare('node_type', '=', 'test:Document')], order: [by('created_at')], limit: 1 },
   { conditions: [not(isNull(column('relations')))] },
+  { conditions: [op('=', property('title'), constant('Title one'))], order: [by('id')], limit: 1 },
+  {
+    conditions: [
+      compare('node_type', '=', 'test:Document'),
+      op('=', property('code'), constant('code of apple')),
+    ],
+    order: [by('id')],
+    limit: 1,
+  },
 ];
 
 const shown = nodeColumns.map(({ name }) => name).filter((name) => !/_at$|^__|^version$/.test(name));

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BestKeys } from '#actors/branch/sql/tables/best-keys.ts';
-import type { NodeValues } from '#actors/branch/sql/tables/node-values.ts';
+import type { StoredValues } from '#actors/branch/sql/tables/stored-values.ts';
 import { defaultRequestLimits, RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { TableReader } from '#runtime/shard/shard.ts';
 import { visitRows } from '#runtime/shard/visit-rows.ts';
@@ -45,6 +45,15 @@ beforeAll(async () => {
     translations: { '/title': 'Titel d' },
   });
   await branch.command(hidden as never);
+  await branch.command({
+    type: 'AddRelation',
+    workspace: WORKSPACE,
+    place: { path: '/a' },
+    targetWorkspace: WORKSPACE,
+    targetPath: '/b',
+    relationType: 'likes',
+    weight: null,
+  });
 }, 20_000);
 afterAll(() => branch.close());
 
@@ -85,6 +94,19 @@ describe('rows that are made where nodes are stored', () => {
     });
   });
 
+  it('show relations, translations and places of the nodes that have them', () => {
+    withTables(branch, {}, (tables) => {
+      const columns = ['name', 'relations', 'translations', '__tree_order', '__order'] as const;
+      const { rows } = tables.read({ wanted: columns.map(wanted), order: [by('id')] });
+      expect(rows.map(([name]) => name)).toEqual(names);
+      const having = (slot: number): readonly unknown[] =>
+        rows.filter((row) => row[slot] !== null).map(([name]) => name);
+      expect(having(1)).toEqual(['a']);
+      expect(having(2)).toEqual(['b', 'd']);
+      expect(rows.every((row) => row[3] === row[4])).toBe(true);
+    });
+  });
+
   it('are not there for nodes that are hidden in their locale, whatever they show', () => {
     withTables(branch, {}, (tables) => {
       const { rows } = tables.read({ wanted: [wanted('name')], plan: { locales: ['de'] } });
@@ -121,7 +143,7 @@ describe('rows that are made where nodes are stored', () => {
 
 describe('the best keys', () => {
   const order = [by(title)];
-  const row = (text: string): NodeValues => ({ text: () => text }) as unknown as NodeValues;
+  const row = (text: string): StoredValues => ({ text: () => text }) as unknown as StoredValues;
   const bestOf = (memoryMax: number): { best: BestKeys; budget: RequestBudget } => {
     const budget = new RequestBudget({ ...defaultRequestLimits, memoryMax });
     return { best: new BestKeys(order, [(values) => values.text(0)], 2, budget), budget };

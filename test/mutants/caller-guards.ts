@@ -89,4 +89,32 @@ export const callerGuards: readonly GuardMutant[] = [
     to: 'if (this.#branch === undefined)\n',
     tests,
   },
+  {
+    guard: 'a caller who lost access while it waited is told at once',
+    file: 'protocols/rest/access/waiting-callers.ts',
+    from: 'if (error !== undefined && checks.has(check)) aborter.abort(error);',
+    to: '',
+    tests: ['test/protocols/rest/access/waiting-callers.test.ts'],
+  },
+  {
+    guard: 'a lock is not given to a caller who lost access while it waited',
+    file: 'protocols/rest/locks/locks.ts',
+    from: 'if (refusal === undefined) return acquireReply(result);',
+    to: 'if (result !== undefined) return acquireReply(result);',
+    tests: ['test/protocols/rest/access/waiting-callers.test.ts'],
+  },
+  {
+    guard: 'a lock that was granted to a caller without access is passed on',
+    file: 'protocols/rest/locks/locks.ts',
+    from: 'if (result.acquired) await passOn(context, request, result);',
+    to: '',
+    tests: ['test/protocols/rest/access/waiting-callers.test.ts'],
+  },
+  {
+    guard: 'what a statement decides about access is in the audit trail',
+    file: 'protocols/sql/sql-session.ts',
+    from: 'if (decisions.length > 0) await this.#surface.noteDecisions(decisions);',
+    to: '',
+    tests: ['test/protocols/sql/sql-session.test.ts'],
+  },
 ];

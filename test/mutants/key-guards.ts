@@ -101,4 +101,28 @@ export const keyGuards: readonly GuardMutant[] = [
     to: 'this.#logs.get(partition)?.hasOld === true',
     tests: logTests,
   },
+  {
+    guard: 'another signing key is told',
+    file: 'server/host/signing-key.ts',
+    from: 'if (wasUsed && !isKnown)',
+    to: 'if (wasUsed && !isKnown && isJwtSecretNew)',
+    tests: ['test/server/host/signing-key.test.ts'],
+    only: 'a replaced key',
+  },
+  {
+    guard: 'a lost signing key is told',
+    file: 'server/host/signing-key.ts',
+    from: 'if (wasUsed && !isKnown)',
+    to: 'if (wasUsed && !isKnown && !isJwtSecretNew)',
+    tests: ['test/server/host/signing-key.test.ts'],
+    only: 'a lost key',
+  },
+  {
+    guard: 'a folder that was replaced under the running server is told',
+    file: 'server/host/folder-watch.ts',
+    from: 'if (await this.#isLost(path)) lost.push(path);',
+    to: 'await this.#isLost(path);',
+    tests: ['test/server/host/folder-watch.test.ts'],
+    only: 'is told when it',
+  },
 ];

@@ -1,6 +1,10 @@
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import type { Statement } from '#runtime/sql-syntax/nodes/statement-nodes.ts';
-import { parseStatementsInSteps } from '#runtime/sql-syntax/parse-statements.ts';
+import {
+  knownStatements,
+  type ParsedStatement,
+  parseStatementsInSteps,
+} from '#runtime/sql-syntax/parse-statements.ts';
 
 /** A statement with its number in its text, from 0. */
 export interface NumberedStatement {
@@ -23,7 +27,20 @@ export interface SqlText {
  * @throws {ServiceError} `VALIDATION_FAILED`, see `parseStatementsInSteps`: nothing of the text may be run then
  */
 export function* readText(source: string, parameters: readonly JsonValue[]): Generator<undefined, SqlText> {
-  const parsed = yield* parseStatementsInSteps(source);
+  return numbered(source, yield* parseStatementsInSteps(source), parameters);
+}
+
+/** As {@link readText}, of a text that was read not long ago; undefined: it has to be read. */
+export function knownText(source: string, parameters: readonly JsonValue[]): SqlText | undefined {
+  const parsed = knownStatements(source);
+  return parsed && numbered(source, parsed, parameters);
+}
+
+function numbered(
+  source: string,
+  parsed: readonly ParsedStatement[],
+  parameters: readonly JsonValue[],
+): SqlText {
   const statements: NumberedStatement[] = [];
   const text: SqlText = { source, parameters, statements };
   for (const { statement } of parsed) statements.push({ text, index: statements.length, statement });

@@ -23,6 +23,8 @@ export class TextCache<Value extends object> {
   readonly #values = new Map<string, Value>();
   readonly #weak: WeakRef<Value>[] = [];
   #length = 0;
+  /** What was used last, which need not be moved behind the others. */
+  #last: { readonly text: string; readonly value: Value } | undefined;
 
   /** @param textOf the text that a value was made of */
   constructor(bounds: TextCacheBounds, textOf: (value: Value) => string | undefined) {
@@ -43,10 +45,12 @@ export class TextCache<Value extends object> {
   /** What was made of a text; undefined: it is not known any more. */
   find(text: string): Value | undefined {
     if (text.length > this.#bounds.textLengthMax) return this.#findWeak(text);
+    if (this.#last?.text === text) return this.#last.value;
     const value = this.#values.get(text);
     if (value === undefined) return undefined;
     this.#values.delete(text);
     this.#values.set(text, value);
+    this.#last = { text, value };
     return value;
   }
 
@@ -59,6 +63,8 @@ export class TextCache<Value extends object> {
     }
     if (!this.#values.delete(text)) this.#length += text.length;
     this.#values.set(text, value);
+    // It may go at once, where the bounds are small.
+    this.#last = undefined;
     for (const oldest of this.#values.keys()) {
       if (this.#length <= this.#bounds.lengthMax && this.#values.size <= this.#bounds.entriesMax) return;
       this.#values.delete(oldest);

@@ -4,7 +4,7 @@ import type { SlicedWork, SliceScheduler } from '#runtime/base/event-loop/slice-
 import { sliceOwner } from '#runtime/commit/waiting-caller.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
 import { SqlSession } from '#protocols/sql/sql-session.ts';
-import { readText, type SqlText } from '#protocols/sql/sql-text.ts';
+import { knownText, readText, type SqlText } from '#protocols/sql/sql-text.ts';
 import { settingsCallOf } from '#protocols/sql/settings-change.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import { classOf } from '#protocols/sql/statement-class.ts';
@@ -47,6 +47,8 @@ function textOf(
   request: RestRequest,
   { parameters, sql }: SqlBody,
 ): Soon<SqlText> {
+  const known = knownText(sql, parameters);
+  if (known !== undefined) return known;
   const work = slices.begin('read', sliceOwner(readerOf(request), clock));
   return soonInSlices(work, readText(sql, parameters));
 }

@@ -41,6 +41,9 @@ export class KeptStatements<Bound extends object> {
   /** In the order of their use, the latest last, with the list that each is in. */
   readonly #all = new Map<KeptStatement<Bound>, KeptStatement<Bound>[]>();
 
+  /** What was used last, which need not be moved behind the others. */
+  #last: KeptStatement<Bound> | undefined;
+
   /** Number of statements that are kept. */
   get size(): number {
     return this.#all.size;
@@ -81,8 +84,10 @@ export class KeptStatements<Bound extends object> {
     const list = this.#byTree.get(tree);
     const found = list?.find((kept) => holdsFor(kept, scope));
     if (found === undefined || list === undefined) return undefined;
+    if (found === this.#last) return found;
     this.#all.delete(found);
     this.#all.set(found, list);
+    this.#last = found;
     return found;
   }
 
@@ -91,6 +96,7 @@ export class KeptStatements<Bound extends object> {
     this.#byTree.set(tree, list);
     list.unshift(kept);
     this.#all.set(kept, list);
+    this.#last = kept;
     if (list.length > PER_TREE_MAX) this.#all.delete(list.pop() as KeptStatement<Bound>);
     for (const [oldest, among] of this.#all) {
       if (this.#all.size <= STATEMENTS_MAX) break;

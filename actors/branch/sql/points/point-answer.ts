@@ -74,6 +74,11 @@ export function pointAnswer(
   return text === undefined ? undefined : new JsonText(plan.head + text + endOfAnswer(rows, watch.elapsedMs));
 }
 
+/** Not the method of arrays, which would copy the text before it is written. */
+function joined(pieces: readonly string[], between: string): string {
+  return pieces.reduce((text, piece) => text + between + piece);
+}
+
 function onlyQuery(sql: string): QueryStatement | undefined {
   const statements = knownStatements(sql);
   if (statements === undefined || statements.length > 1) return undefined;
@@ -110,7 +115,7 @@ class PointRow {
     if (!needs.columns.has('__tree_order')) return pieces[0] as string;
     // Behind the row, because its bytes are those of the last look-up.
     const place = this.#placeOf(orderKey, parentId);
-    return place && pieces.join(JSON.stringify(place));
+    return place && joined(pieces, quoted(place));
   }
 
   /** The node, over bytes that are valid until the next look-up. */

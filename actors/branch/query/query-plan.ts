@@ -107,7 +107,8 @@ export function* planQuery(
   const share =
     total === undefined || total === 0 ? 1 : Math.min((window.offset + (window.limit ?? total)) / total, 1);
   const sorted = bestSorted(walks);
-  if (sorted !== undefined && (yield* walkCost(reader, nodes, sorted, share, least)) <= least)
+  const known = sorted !== undefined && counts.isWhole(sorted) ? total : undefined;
+  if (sorted !== undefined && (yield* walkCost(reader, nodes, sorted, share, least, known)) <= least)
     return { kind: 'sorted', use: sorted.use, total };
   if (smallest !== undefined)
     return { kind: 'candidates', source: smallest.use.source, isInPathOrder: false };
@@ -159,6 +160,7 @@ function bestSorted(walks: readonly Walk[]): Walk | undefined {
  *
  * @param share of the matches that are in the window, or before it
  * @param most what matters is whether it is more
+ * @param known number of rows of the walk, if it was counted
  */
 function* walkCost(
   reader: TableReader,
@@ -166,8 +168,10 @@ function* walkCost(
   { changed, use }: Walk,
   share: number,
   most: number,
+  known: number | undefined,
 ): Generator<undefined, number> {
   const { isNarrowed, source } = use;
+  if (known !== undefined) return changed + known * share;
   const rows = isNarrowed
     ? yield* nodes.countPlaces(source, most / share)
     : indexSize(reader, nodes.workspace, source.index);
@@ -204,8 +208,13 @@ class MatchCount {
   *total(ofType: RootSource, walks: readonly Walk[]): Generator<undefined, number | undefined> {
     if (this.isTypeAlone) return yield* this.ofSource(ofType);
     if (!this.#isConjunction || !this.#nodes.seesAll || !this.#isFlat) return undefined;
-    const all = walks.find(({ use }) => this.#others.every((term) => use.satisfied.has(term)));
+    const all = walks.find((walk) => this.isWhole(walk));
     return all === undefined ? undefined : yield* this.#nodes.countNodes(all.use.source, isAtRoot);
+  }
+
+  /** Whether all nodes of a walk match. */
+  isWhole({ use }: Walk): boolean {
+    return this.#others.every((term) => use.satisfied.has(term));
   }
 
   /** Number of nodes at the root, of one type or of all. */

@@ -1,6 +1,7 @@
 import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import { ServiceError } from '#runtime/errors/service-error.ts';
 import { Execution } from '#runtime/sql-exec/execution.ts';
+import { AFFECTED_ROWS } from './change-context.ts';
 import { columnKeys, RowText } from '../row-text.ts';
 import type { KeptRows } from './turn-queries.ts';
 
@@ -39,6 +40,13 @@ export function* answerText(
   const names = columnKeys(columns.map(({ name }) => name));
   return { columns: names, rows: `[${pieces.join('')}]`, rowCount: rows.length };
 }
+
+/** As {@link answerText}, of the result of `affectedRows`: most statements that write one node have no other. */
+export function affectedText(count: number): AnswerText {
+  return { columns: affectedColumns, rows: `[{"${AFFECTED_ROWS}":${count}}]`, rowCount: 1 };
+}
+
+const affectedColumns = Object.freeze([AFFECTED_ROWS]);
 
 function answerTooLong(): ServiceError {
   const mebibytes = ANSWER_BYTES_MAX / 1_048_576;

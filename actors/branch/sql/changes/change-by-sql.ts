@@ -5,7 +5,7 @@ import type { EditScope } from '../../edit-scope.ts';
 import type { ChangeBySql, SqlChanged } from '../../sql-messages.ts';
 import { StatementWatch } from '../statement-watch.ts';
 import { inStatement } from '../statement-number.ts';
-import { answerText } from './answer-text.ts';
+import { affectedText, answerText } from './answer-text.ts';
 import type { StatementResult } from './change-context.ts';
 import type { DataChange } from './data/data-change.ts';
 import { noteReturned } from './returned-nodes.ts';
@@ -28,7 +28,8 @@ export function* changeBySql(edit: EditScope, command: ChangeBySql): Generator<u
     const statements = yield* parseStatementsInSteps(sql);
     const change: DataChange = { edit, scope, source: sql, queries, isTransaction };
     const last = yield* runAll(change, statements);
-    const answer = yield* answerText(turn.budget, last);
+    const { affected } = last;
+    const answer = affected === undefined ? yield* answerText(turn.budget, last) : affectedText(affected);
     const message = isTransaction || statements.length > 1 ? TRANSACTION_MESSAGE : last.message;
     const revision = command.dryRun === true ? yield* undone(edit) : yield* recorded(edit, command, message);
     const changed: SqlChanged = { revision, ...answer };

@@ -35,10 +35,13 @@ export interface ReturnedNodes {
 /** Runs a statement of one kind. Yields where the work may pause. It does not finish the edit. */
 export type RunChange<S> = (change: ChangeContext, statement: S) => Generator<undefined, StatementResult>;
 
+/** The only column of an answer that tells how many rows were written. */
+export const AFFECTED_ROWS = 'affected_rows';
+
 /** The result of a statement that tells how many rows it has written. */
 export function affectedRows(count: number, message: string): StatementResult {
   return {
-    columns: [{ name: 'affected_rows', type: bigintType }],
+    columns: [{ name: AFFECTED_ROWS, type: bigintType }],
     rows: [[BigInt(count)]],
     message,
     affected: count,

@@ -83,6 +83,20 @@ class TrieNode<Principal> {
   readonly routes: MethodTable<Principal> = new Map();
   /** Routes whose tail begins here. */
   readonly tails: MethodTable<Principal> = new Map();
+  /** What {@link leadsOn} found, by the methods of routes. */
+  readonly leadsOn = new Map<string, boolean>();
+}
+
+/** Whether a route for a method is further below a node than its tails. The routes are complete when it is asked. */
+function leadsOn<Principal>(node: TrieNode<Principal>, method: string): boolean {
+  const known = node.leadsOn.get(method);
+  if (known !== undefined) return known;
+  const below = [...node.literals.values(), ...(node.segment === undefined ? [] : [node.segment])];
+  const found = below.some(
+    (next) => next.routes.has(method) || next.tails.has(method) || leadsOn(next, method),
+  );
+  node.leadsOn.set(method, found);
+  return found;
 }
 
 /**
@@ -192,9 +206,10 @@ export class PathRouter<Principal> {
       }
     }
     const tail = node.tails.get(method);
+    if (tail === undefined) return undefined;
     // Another text behind this place might lead elsewhere.
-    if (node.literals.size > 0 || node.segment !== undefined) this.#isStraight = false;
-    if (tail !== undefined) captures.push(path.slice(at));
+    if (leadsOn(node, method)) this.#isStraight = false;
+    captures.push(path.slice(at));
     return tail;
   }
 

@@ -133,15 +133,13 @@ class IndexRows implements PlaceSource {
       if (looked === RANGES_PER_PART) return { places, next: reverse ? end : start };
       looked += 1;
       const isLoose = this.#isShared || !isExact;
-      for (const { key } of reader.range(BranchTable.properties, {
-        start: prefix + start,
-        end: prefix + end,
-        reverse,
-      })) {
+      const bounds = { start: prefix + start, end: prefix + end, reverse };
+      visitRows(reader, BranchTable.properties, bounds, (row) => {
+        const key = row.key();
         const { id } = readPropertyKey(key, prefix);
-        if (add(key.slice(prefix.length), id, isLoose) >= most)
-          return { places, next: (places.at(-1) as Place).position };
-      }
+        return add(key.slice(prefix.length), id, isLoose) < most;
+      });
+      if (places.length >= most) return { places, next: (places.at(-1) as Place).position };
     }
     return { places };
   }

@@ -18,7 +18,7 @@ import type { NodeTable } from './node-table.ts';
 const ROW_WORK = 2_500;
 const BYTE_WORK = 0.5;
 
-/** Rows of the first batch, and of later ones. */
+/** Rows of the first batch where it is not known how many are wanted, and of later ones. */
 const FIRST_BATCH = 16;
 const BATCH_MAX = 1_024;
 
@@ -52,6 +52,10 @@ export class NodeScan implements Operator {
     use: RowUse = {},
   ) {
     this.#execution = table.execution;
+    const { isOrdered = false, limit, order = [] } = use;
+    // The caller stops behind them: a row more may be found only after many others.
+    if (limit !== undefined && (isOrdered || order.length === 0))
+      this.#batch = Math.max(1, Math.min(limit, BATCH_MAX));
     const compiled = new CompiledConditions(table, conditions);
     this.#inPlace = compiled.late.length === 0 ? inPlaceOf(table, source, wanted, use) : undefined;
     const rows = rowsOf(table, source, compiled, wanted, this.#inPlace);

@@ -7,7 +7,8 @@ import type { Jsonb } from '#runtime/sql-values/sql-value.ts';
 import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import { compare, constant, isIn, op, property } from '#test/support/bound-expressions.ts';
 import { type BranchFixture, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
-import { by, wanted, withTables } from '#test/support/sql-tables.ts';
+import { type Asked, by, wanted, withTables } from '#test/support/sql-tables.ts';
+import { stepped } from '#test/support/stepped.ts';
 
 const NODES = 600;
 const LIMIT = 4;
@@ -158,6 +159,22 @@ describe('the first rows of an indexed value in the order of ids', () => {
     expect(isOrdered).toBe(false);
     // All that have a value are looked at once: two types share the index, and one has no such nodes.
     expect(looked).toBeLessThan(NODES / 2);
+  });
+});
+
+describe('the first batch of rows', () => {
+  it('has as many as are wanted, so that no further one is looked for', () => {
+    withTables(branch, {}, (tables) => {
+      const first = (asked: Asked): number | undefined => {
+        const operator = tables.access({ wanted: [wanted('id')], limit: 40, ...asked }).open();
+        const rows = stepped(operator.next()).value;
+        operator.close();
+        return rows?.length;
+      };
+      expect(first({ order: [by('id')] })).toBe(40);
+      expect(first({})).toBe(40);
+      expect(first({ limit: NODES * 2 })).toBeGreaterThan(NODES / 2);
+    });
   });
 });
 

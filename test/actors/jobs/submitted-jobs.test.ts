@@ -68,7 +68,7 @@ async function claim(): Promise<JobRecord | null> {
 async function claimWithout(...busy: readonly Caller[]): Promise<JobClaimed> {
   const claiming = { type: 'ClaimJob', types: ['Test'], token: 't', worker: 'w', leaseMs: 60_000 };
   const without = busy.map(({ principal }) => principalKey(principal));
-  return await fixture.command<JobClaimed>(actor, { ...claiming, busy: without });
+  return await fixture.command<JobClaimed>(actor, { ...claiming, busy: without } as never);
 }
 
 function counted(caller: Caller): number {

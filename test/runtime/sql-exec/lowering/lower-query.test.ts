@@ -19,6 +19,7 @@ test('rows with other names of their columns cannot be looked up by the former n
     lookups: {
       cost: 1,
       *find() {
+        yield undefined;
         return undefined;
       },
     },

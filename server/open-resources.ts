@@ -71,7 +71,19 @@ export async function openResources(
   const slices = new SliceScheduler(clock, options.limits.replyBytesTotalMax);
   const key = directoryKey(secrets);
   const signingKey = new SigningKeyRecord({ dataDir, secrets, previous: options.server.jwtSecretPrevious });
-  return { lock, secrets, key, signingKey, localAccess, metrics, files, space, folders, checkResults, slices };
+  return {
+    lock,
+    secrets,
+    key,
+    signingKey,
+    localAccess,
+    metrics,
+    files,
+    space,
+    folders,
+    checkResults,
+    slices,
+  };
 }
 
 function openMetrics({ collectDefaultMetrics, linesDropped }: MemberEnvironment): Metrics {

@@ -151,7 +151,7 @@ export const sqlChangeGuards: readonly GuardMutant[] = [
   },
   {
     guard: 'only the id of a node is a place among ids',
-    file: 'actors/branch/sql/tables/find-paths.ts',
+    file: 'actors/branch/sql/tables/row-order.ts',
     from: `typeof after === 'string' && isNodeId(after)`,
     to: `typeof after === 'string'`,
     tests: pageTests,

@@ -201,7 +201,7 @@ export const sqlGuards: readonly GuardMutant[] = [
     file: 'actors/branch/sql/tables/node-finder.ts',
     from: 'return inPlace.isWhole && shown?.isAll === false ? undefined : shown;',
     to: 'return shown;',
-    tests: hiddenTests,
+    tests: ['test/actors/branch/sql/first-by-id.test.ts'],
   },
   {
     guard: 'the rest of a part is left out only where that is in the order',

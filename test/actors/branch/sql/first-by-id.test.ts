@@ -7,6 +7,7 @@ import type { Jsonb } from '#runtime/sql-values/sql-value.ts';
 import { nodeColumns } from '#runtime/sql-plan/node-columns.ts';
 import { compare, constant, isIn, op, property } from '#test/support/bound-expressions.ts';
 import { type BranchFixture, openBranch, WORKSPACE } from '#test/support/branch-fixture.ts';
+import { roleCaller } from '#test/support/role-caller.ts';
 import { type Asked, by, wanted, withTables } from '#test/support/sql-tables.ts';
 import { stepped } from '#test/support/stepped.ts';
 
@@ -186,6 +187,14 @@ describe('a row that shows whole properties', () => {
       expect(values.every(({ storedText }) => storedText === '{"k":"a"}')).toBe(true);
       expect(values[0]?.value).toEqual({ k: 'a' });
       expect(values[0]?.storedText).toBeUndefined();
+    });
+  });
+
+  it('leaves out what is hidden from the caller', () => {
+    const caller = roleCaller([{ path: '/**', operations: ['read'], except_fields: ['k'] }]);
+    withTables(branch, { caller }, (tables) => {
+      const { rows } = tables.read({ wanted: [wanted('properties')], order: [by('id')], limit: 9 });
+      expect(rows.map(([value]) => (value as Jsonb).value)).toEqual(Array.from({ length: 9 }, () => ({})));
     });
   });
 });

@@ -20,7 +20,7 @@ describe('a condition that follows relations', () => {
     branch = await openBranch({ workspaces: { [ACCESS]: anything, other: anything } });
     for (const name of ['ada', 'bob', 'cleo', 'dan']) {
       await createUser(`/users/${name}`, `user-${name}`, name);
-      await create(workspace, `/of-${name}`, `of-${name}`, 'svc:Folder', {}, name);
+      await create(workspace, `/of-${name}`, `of-${name}`, 'svc:Folder', { title: name }, name);
     }
     await relate(ACCESS, '/users/ada', ACCESS, '/users/bob', 'KNOWS');
     await relate(ACCESS, '/users/bob', ACCESS, '/users/cleo', 'KNOWS');
@@ -90,6 +90,25 @@ describe('a condition that follows relations', () => {
     }
     return names;
   }
+
+  it('lists each node as it is read alone where it decides which properties are shown', async () => {
+    const hiding = { path: '**', operations: ['read'], except_fields: ['title'] };
+    const condition = "node.created_by RELATES auth.local_user_id VIA 'KNOWS'";
+    const caller = roleCaller([hiding, { path: '/of-*', operations: ['read'], condition }], { identity: 'ada' });
+    const place = { path: '/' };
+    const listed = (await branch.query(
+      { type: 'ListChildren', workspace, place, scope: 's' },
+      caller,
+    )) as readonly NodeObject[];
+    expect(listed.map(({ name }) => name)).toEqual(expect.arrayContaining(['of-ada', 'of-bob']));
+    for (const node of listed) {
+      const read = await branch.query({ type: 'ReadNode', workspace, place: { id: node.id } }, caller);
+      expect(node).toEqual(read);
+    }
+    // Bob is known to the caller.
+    const titled = listed.filter(({ properties }) => properties.title !== undefined);
+    expect(titled.map(({ name }) => name)).toEqual(['of-bob']);
+  });
 
   it.each([
     ["node.created_by RELATES auth.local_user_id VIA 'KNOWS'", ['of-bob']],

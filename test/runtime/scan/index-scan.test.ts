@@ -7,7 +7,14 @@ import { atOnce } from '#runtime/base/event-loop/at-once.ts';
 import { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { Revision } from '#runtime/content/revision.ts';
 import { Moment } from '#runtime/scan/moment.ts';
-import { changedFor, type ScanRequest, type ScanSource, scan } from '#runtime/scan/scan.ts';
+import {
+  changedFor,
+  countNodes,
+  countPlaces,
+  type ScanRequest,
+  type ScanSource,
+  scan,
+} from '#runtime/scan/scan.ts';
 import { BranchTable, revisionKey } from '#runtime/shard/key-layout.ts';
 import { compoundIndexName, CREATED_AT_INDEX } from '#runtime/tree/index-name.ts';
 import { TreeUnderTest } from '../tree/tree-under-test.ts';
@@ -101,6 +108,22 @@ describe('what a scan by an index costs', () => {
   ])('leaves out rows by their keys at %s', (_, at, changed) => {
     expect(ids({ source: byP, skip: 30, limit: 2 }, at())).toHaveLength(2);
     expect(read.nodes).toBe(2 + changed);
+  });
+
+  it('counts by keys at the head, and the nodes that changed since as they were at a revision', () => {
+    const counts = (at?: Revision): readonly (number | undefined)[] => {
+      const moment = new Moment(countedReader(tree.reader, read), at);
+      return [
+        atOnce(countPlaces(moment, byP)),
+        atOnce(countPlaces(moment, byP, 9)),
+        atOnce(countNodes(moment, byP)),
+      ];
+    };
+    // Half of those that changed had the value.
+    const present = ONES / 2 - CHANGED / 2;
+    expect(counts()).toEqual([present, 10, present]);
+    expect(read.nodes).toBe(0);
+    expect(counts(first)).toEqual([ONES / 2, 10, ONES / 2]);
   });
 
   it('reads the nodes of one type at a revision as at the head, where few changed', () => {

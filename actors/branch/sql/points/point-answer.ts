@@ -104,6 +104,8 @@ class PointRow {
   text(key: string): string | undefined {
     const { columns, contents, needs } = this.#plan;
     this.#execution.spend(LOOK_UP_WORK);
+    // Before the node, because they may be read from the store.
+    const facts = this.#facts();
     const record = this.#look(key);
     if (record === undefined) return '';
     // Which relations are shown depends on their targets.
@@ -111,7 +113,7 @@ class PointRow {
     if (contents * record.bytes.length > CONTENT_BYTES_MAX) return undefined;
     this.#execution.spend(rowWork(columns.length, record.bytes.length));
     const { orderKey, parentId } = record;
-    const pieces = this.#pieces(record);
+    const pieces = this.#pieces(record, facts);
     if (!needs.columns.has('__tree_order')) return pieces[0] as string;
     // Behind the row, because its bytes are those of the last look-up.
     const place = this.#placeOf(orderKey, parentId);
@@ -128,8 +130,7 @@ class PointRow {
   }
 
   /** The text of the row in pieces, between which the place in the tree stands. */
-  #pieces(record: NodeRecord): readonly string[] {
-    const facts = this.#facts();
+  #pieces(record: NodeRecord, facts: StoredFacts): readonly string[] {
     const pieces: string[] = [];
     let text = '';
     for (const { isTreeOrder, opening, stored, wanted } of this.#plan.columns) {

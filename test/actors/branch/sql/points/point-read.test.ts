@@ -187,6 +187,16 @@ describe('a query for one node', () => {
     );
   });
 
+  it('is not answered for the text of two statements', async () => {
+    const sql = `SELECT id FROM ${WORKSPACE} WHERE id = 'b'`;
+    const two = `${sql}; SELECT id FROM ${WORKSPACE} WHERE id = 'a'`;
+    const first = await answerTo(two, [], administrator);
+    for (let n = 0; n < 2; n += 1) {
+      await answerTo(sql, [], administrator);
+      expect(await answerTo(two, [], administrator)).toBe(first);
+    }
+  });
+
   it('gives every column of each node, however its place is told and whatever it has beside its properties', async () => {
     const list = ['*', ...columns].join(', ');
     for (const [path, id] of nodes)

@@ -7,6 +7,7 @@ const refusals: ReadonlySet<ErrorCode> = new Set([
   'UNAUTHORIZED',
   'ACCOUNT_DISABLED',
   'INSUFFICIENT_PERMISSIONS',
+  'PASSWORD_CHANGE_REQUIRED',
 ]);
 
 /** What {@link WaitingCallers} needs. */

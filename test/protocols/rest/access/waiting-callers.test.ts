@@ -45,6 +45,16 @@ describe('callers who wait', () => {
     expect(waiting.signal.reason).toMatchObject({ code: 'ACCOUNT_DISABLED' });
   });
 
+  it.each([
+    'UNAUTHORIZED',
+    'ACCOUNT_DISABLED',
+    'INSUFFICIENT_PERMISSIONS',
+    'PASSWORD_CHANGE_REQUIRED',
+  ] as const)('have no access any more with %s', async (error) => {
+    const waiting = callersWith({ error }).watch(ann);
+    expect(await waiting.refusal()).toMatchObject({ code: error });
+  });
+
   it('go on while their state cannot be read', async () => {
     const callers = callersWith({ error: 'OVERLOADED' });
     const waiting = callers.watch(ann);

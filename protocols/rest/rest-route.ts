@@ -33,6 +33,11 @@ export interface RestRoute extends Route<Principal> {
    */
   readonly mayRead?: boolean;
   /**
+   * Its handler looks up the key of a request before the branch: a repetition of a request with an `Idempotency-Key` is answered
+   * although the branch is gone. Default: the branch of the address is required before the body is read.
+   */
+  readonly repeatsWithoutBranch?: true;
+  /**
    * Accepts undocumented query parameters, which are refused by default. For routes of probes and load balancers,
    * which add parameters of their own, and for routes whose response does not depend on parameters.
    */

@@ -17,14 +17,15 @@ const slashAllowed = { allowSlash: true } as const;
  */
 export function withAdmission(context: RestContext, routes: readonly RestRoute[]): readonly RestRoute[] {
   return routes.map((route) => {
-    const { pattern } = route;
+    const { pattern, repeatsWithoutBranch = false } = route;
     if (!takesBody(route) || !pattern.includes(REPOSITORY)) return route;
     const lookUp = pattern.includes(BRANCH) ? findBranch : findRepository;
     return {
       ...route,
       admit: (request) => {
         if (isHiddenFrom(request)) return undefined;
-        const found = lookUp(context, request);
+        const mayRepeat = repeatsWithoutBranch && request.header('idempotency-key') !== undefined;
+        const found = (mayRepeat ? findRepository : lookUp)(context, request);
         return found instanceof Promise ? found.then(() => undefined) : undefined;
       },
     };

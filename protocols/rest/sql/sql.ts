@@ -78,6 +78,7 @@ function sqlRoute(
     operationId,
     body: 'json',
     mayRead: true,
+    repeatsWithoutBranch: true,
     auth: 'optional',
     docs: {
       summary,

@@ -106,7 +106,7 @@ describe('a request under an Idempotency-Key', () => {
   });
 
   it('has one job for a statement that is done in the background [SQL-069]', async () => {
-    const sql = `${folder(newPath())}; UPDATE 'g' SET properties = properties || '{"k":1}' WHERE node_type = 'grow:Plant'`;
+    const sql = `${folder(newPath())}; SELECT 1 AS a; UPDATE 'g' SET properties = properties || '{"k":1}' WHERE node_type = 'grow:Plant'`;
     const first = await garden.run(sql, keyed('bulk'));
     const second = await garden.run(sql, keyed('bulk'));
     expect(first.rows).toMatchObject([{ status: 'accepted' }]);
@@ -120,7 +120,7 @@ describe('a request under an Idempotency-Key', () => {
     await garden.run(`UPDATE 'g' SET properties = '{"k":1}' WHERE path = '${tree}'`, { branch: 'passing' });
     const texts = {
       update: "UPDATE 'g' SET name = 'q' WHERE node_type = 'grow:Nothing'",
-      delete: "SELECT 1 AS a; DELETE FROM 'g' WHERE node_type = 'grow:Nothing'",
+      delete: "DELETE FROM 'g' WHERE node_type = 'grow:Nothing'",
       restore: `RESTORE TREE NODE path='${tree}' IN WORKSPACE 'g' TO REVISION HEAD~1`,
     };
     const answers = async (): Promise<unknown> =>
@@ -142,6 +142,19 @@ describe('a request under an Idempotency-Key', () => {
       ...keyed('gone update'),
     });
     expect([other.status, other.json.code]).toEqual([422, 'IDEMPOTENCY_MISMATCH']);
+    // Reads before it are made again.
+    const read = await garden.ask(`SELECT 1 AS a; ${texts.delete}`, {
+      branch: 'passing',
+      ...keyed('gone delete'),
+    });
+    expect([read.status, read.json.code]).toEqual([404, 'BRANCH_NOT_FOUND']);
+    for (const name of ['passing', 'main', 'nope']) {
+      const hidden = await server.request('POST', `/api/sql/${garden.client.repository}/${name}`, {
+        body: { sql: texts.update },
+        headers: { 'idempotency-key': 'gone update' },
+      });
+      expect([name, hidden.status]).toEqual([name, 401]);
+    }
     const fresh = await garden.ask(texts.update, { branch: 'passing', ...keyed('gone fresh') });
     expect([fresh.status, fresh.json.code]).toEqual([404, 'BRANCH_NOT_FOUND']);
   });
@@ -155,7 +168,7 @@ describe('a request under an Idempotency-Key', () => {
     const { repository } = garden.client;
     expectStatus(await server.admin('PUT', `/api/workspaces/${repository}/late`, definition), 204);
     const second = await garden.ask(sql, keyed('refused'));
-    expect([second.status, second.json]).toEqual([first.status, first.json]);
+    expect([second.status, { ...second.json, timestamp: first.json.timestamp }]).toEqual([404, first.json]);
     expectStatus(await garden.ask(sql, keyed('refused no more')), 200);
   });
 });

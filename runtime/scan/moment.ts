@@ -51,6 +51,11 @@ export class Moment {
     return 'moves' in this.reader ? (this.reader as MovingReader).moves : 0;
   }
 
+  /** Whether the reader shows one state as long as {@link moves} is the same. */
+  get countsMoves(): boolean {
+    return 'moves' in this.reader;
+  }
+
   /** See {@link MovingReader.rest}. */
   rest(): void {
     restReader(this.reader);

@@ -116,11 +116,13 @@ export class OverlaidPlaces implements PlaceSource {
   }
 
   #hasAll(): boolean {
-    const { moves, reader } = this.#moment;
-    const { head } = readBranchHead(reader);
+    const { countsMoves, moves, reader } = this.#moment;
     const seen = this.#seen;
-    if (seen !== undefined && seen.moves === moves && compareRevisions(seen.head, head) === 0)
-      return seen.hasAll;
+    const isSame = seen?.moves === moves;
+    // Between two moves that are counted there is one state.
+    if (isSame && countsMoves) return seen.hasAll;
+    const { head } = readBranchHead(reader);
+    if (isSame && compareRevisions(seen.head, head) === 0) return seen.hasAll;
     const hasAll = this.#source.hasAll(reader);
     this.#seen = { head, moves, hasAll };
     return hasAll;

@@ -12,7 +12,7 @@ import {
   TIMEOUT_MARK,
 } from '#runtime/jobs/job.ts';
 import type { FailureOutcome } from '#runtime/jobs/ports.ts';
-import type { ClaimableJobs, Takes } from './claimable-jobs.ts';
+import type { ClaimableJobs } from './claimable-jobs.ts';
 import {
   countDispatch,
   dropJob,
@@ -25,7 +25,7 @@ import {
 } from './job-store.ts';
 import { agendaId, agendaTime, type JobRow } from './jobs-tables.ts';
 import type { ClaimedBy, ClaimJob, CompleteJob, EnqueueJob, FailJob, RenewJob } from './messages.ts';
-import type { PassedJobs } from './passed-jobs.ts';
+import type { PassedJobs, Takes } from './passed-jobs.ts';
 
 /** Bounds of the queue of one repository. */
 export interface JobsLimits {
@@ -103,9 +103,11 @@ export function claim(command: ClaimJob, turn: Turn, queue: JobQueue): JobRow | 
   for (const lapsed of dueJobs(turn, 'leased', turn.wallMs, SWEPT_MAX)) takeBack(turn, lapsed, queue);
   const takes = takesOf(command);
   for (const priority of jobPriorities) {
-    const key = queue.claimable.first(turn, priority, takes);
-    if (key === undefined || agendaTime(key) > turn.wallMs) continue;
-    const found = readJob(turn, agendaId(key)) as JobRow;
+    const first = queue.claimable.first(turn, priority, takes);
+    if (first === undefined || agendaTime(first.key) > turn.wallMs) continue;
+    // The worker is told that a job is due, and asks again: jobs of lower priorities do not overtake it.
+    if (!first.isTaken) return undefined;
+    const found = readJob(turn, agendaId(first.key)) as JobRow;
     const { leaseMs, token, worker } = command;
     const taken: JobRow = {
       ...found,

@@ -107,7 +107,7 @@ class JobsActor implements ActorBehaviour {
       case 'ClaimJob': {
         const job = claim(command, turn, queue);
         const takes = takesOf(command);
-        const status = statusOfSome(turn, (priority) => queue.claimable.first(turn, priority, takes));
+        const status = statusOfSome(turn, (priority) => queue.claimable.first(turn, priority, takes)?.key);
         const { dueMs } = status;
         const waitMs = dueMs === null ? null : Math.max(0, dueMs - turn.wallMs);
         const { active } = readTotals(turn);

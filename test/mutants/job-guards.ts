@@ -12,6 +12,13 @@ export const jobGuards: readonly GuardMutant[] = [
     tests: actorTest,
   },
   {
+    guard: 'a search that was given up is not the end of the queue',
+    file: 'actors/jobs/job-transitions.ts',
+    from: 'if (!first.isTaken) return undefined;',
+    to: 'if (!first.isTaken) continue;',
+    tests: ['test/actors/jobs/submitted-jobs.test.ts'],
+  },
+  {
     guard: 'a job that waits in a stretch without jobs of its type ends the stretch',
     file: 'actors/jobs/passed-jobs.ts',
     from: '} else if (key >= passed.behind && key < passed.until) passed.behind = key + DIRECTLY_BEHIND;',

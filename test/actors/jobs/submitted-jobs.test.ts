@@ -10,7 +10,7 @@ import { callerAs, callers, HostFixture } from '#test/support/host-fixture.ts';
 import { newJob } from '#test/support/job-fixtures.ts';
 
 const actor = 'default/site~0123456789/jobs';
-const limits = { activeMax: 300, finalMax: 1_000, retentionMs: 3_600_000, deadLetterMs: 3_600_000 };
+const limits = { activeMax: 1_500, finalMax: 1_000, retentionMs: 3_600_000, deadLetterMs: 3_600_000 };
 
 /** The jobs actor, which also tells how many active jobs it counts for a caller. */
 const counting: ActorKind = {
@@ -85,6 +85,28 @@ describe('a job that a caller has submitted', () => {
     expect((await claimWithout(bob)).job?.id).toBe(first);
     expect((await claimWithout(ada, bob)).job).toBeNull();
     expect((await claim())?.id).toBe(second);
+  });
+
+  it('is found behind many of busy callers, whose claims read few of them, and is not overtaken', async () => {
+    const crowd = Array.from({ length: 12 }, (_, n) => callerAs(identity(`crowd${n}`)));
+    // Of normal priority are the first three of each.
+    for (const caller of crowd) for (let n = 0; n < 3; n++) await submit(caller);
+    const bobs = await submit(bob);
+    const less = { ...newJob(), priority: 'low' as const };
+    await fixture.command(actor, { type: 'EnqueueJob', job: less } as never);
+    const first = await claimWithout(...crowd);
+    expect(first).toMatchObject({ job: null, waitMs: 0 });
+    expect((await claimWithout(...crowd)).job?.id).toBe(bobs);
+    expect((await claimWithout(...crowd)).job?.id).toBe(less.id);
+    expect((await claimWithout(...crowd)).job).toBeNull();
+  });
+
+  it('is found behind many of types that the worker does not know', async () => {
+    await submit(ada);
+    for (let n = 0; n < 1_100; n++)
+      await fixture.command(actor, { type: 'EnqueueJob', job: { ...newJob(), type: 'Other' } } as never);
+    const bobs = await submit(bob);
+    expect((await claimWithout(ada)).job?.id).toBe(bobs);
   });
 
   it('is read and cancelled by that caller and by administrators; for others it is not there [JOB-018]', async () => {

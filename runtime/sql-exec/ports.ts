@@ -93,9 +93,11 @@ export interface TableLookup {
    * The rows that equal one of some keys, each once.
    *
    * @param keys distinct, none NULL, at most `keysMax`
-   * @returns undefined: these keys cannot be looked up; yields where the work may pause
+   * @param costMax nanoseconds that reading all rows takes instead
+   * @returns undefined: these keys cannot be looked up, or it would take longer, which is told where {@link isMeasured} is true;
+   *   yields where the work may pause
    */
-  open(keys: readonly SqlValue[]): Generator<undefined, Operator | undefined>;
+  open(keys: readonly SqlValue[], costMax: number): Generator<undefined, Operator | undefined>;
 }
 
 /** The tables that a statement may read, as its caller may see them. */

@@ -45,7 +45,7 @@ class ForcedTables implements Tables {
       *lookUp(key: LookupKey): Generator<undefined, TableLookup | undefined> {
         const found = yield* lookUp(key);
         if (found === undefined) return undefined;
-        const open: TableLookup['open'] = (keys) => found.open(keys);
+        const open: TableLookup['open'] = (keys, costMax) => found.open(keys, costMax);
         if (!isChanging) return { ...found, open, keyCost: 1, isMeasured: false };
         return { ...found, open, keyCost: 1, keyRows: 2, keysMax: 2, isMeasured: true };
       },

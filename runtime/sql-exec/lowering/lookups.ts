@@ -152,8 +152,8 @@ export function lookupsThrough(
       if (found === undefined) return undefined;
       return {
         ...found,
-        *open(keys) {
-          const operator = yield* found.open(keys);
+        *open(keys, costMax) {
+          const operator = yield* found.open(keys, costMax);
           return operator && wrap(operator);
         },
       };

@@ -67,7 +67,7 @@ function lookupsOf(access: TableAccess, conditions: readonly BoundExpression[]):
       const { description, indexed, shape, ...rest } = found;
       return {
         ...rest,
-        open: (keys) => found.open(keys),
+        open: (keys, costMax) => found.open(keys, costMax),
         describe: (names) => describe(names, { description, indexed, shape }, conditions),
       };
     },

@@ -77,9 +77,13 @@ export function* findLookup(
     keyCost: costs.work + costs.nodes * NODE_WORK,
     keyRows: costs.nodes,
     isMeasured: table.seesAll,
-    *open(keys) {
+    *open(keys, costMax) {
       const found = yield* keyed(read, key, keys, openTable);
       if (found === undefined) return undefined;
+      // One folder may have most nodes of a workspace.
+      const nodesMax = Math.ceil(costMax / NODE_WORK);
+      const isCounted = costs.nodes > 1 && found.table.seesAll;
+      if (isCounted && (yield* found.path.rows(nodesMax)) > nodesMax) return undefined;
       return new NodeScan(found.table, found.path.source, found.table.conditions, read.wanted);
     },
   };

@@ -94,7 +94,7 @@ export class LookupOperator extends GeneratedOperator {
       if (lookup.isMeasured && expected > scanCost) return done;
       const before = this.execution.budget.work;
       const batch = keys.slice(done, done + count);
-      const source = yield* lookup.open(batch);
+      const source = yield* lookup.open(batch, scanCost);
       spent += this.execution.budget.work - before;
       if (source === undefined) return done;
       this.#counts.lookups += batch.length;

@@ -75,6 +75,21 @@ describe('the plan of a join', () => {
     }
   });
 
+  test('scans by another index where a folder has more children than that has rows', () => {
+    const sql =
+      'SELECT m.id FROM middle x JOIN many m ON PARENT(m.path) = PARENT(x.path) ' +
+      "WHERE x.path = '/n4' AND m.properties->>'target' = (SELECT id FROM middle WHERE path = '/n4')";
+    const constant = forcedRows(branch, "SELECT id FROM middle WHERE path = '/n4'")[0]?.[0];
+    const plan = forcedPlan(branch, sql.replace(/\(SELECT.*\)/, `'${constant}'`));
+    expect(plan.find((line) => line.includes('parent=<key>'))).toContain('lookups=0 scans=1');
+    rowsOf(sql);
+    // All rows would be read otherwise.
+    const all = 'SELECT m.id FROM middle x JOIN many m ON PARENT(m.path) = x.path WHERE x.path = ';
+    expect(forcedPlan(branch, `${all}'/n4'`).find((line) => line.includes('parent=<key>'))).toContain(
+      'lookups=1 scans=0',
+    );
+  });
+
   test('merges sides that come in the order of the key anyway', () => {
     const sql = 'SELECT a.id, b.id FROM many a FULL JOIN middle b ON a.id = b.id';
     expect(forcedPlan(branch, sql, { plans: 'merge' })[0]).toContain(

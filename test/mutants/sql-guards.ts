@@ -7,6 +7,7 @@ const statementTests = ['test/protocols/rest/sql/statements.test.ts'];
 const runTests = ['test/actors/branch/sql/run-sql.test.ts'];
 const rowTests = ['test/actors/branch/sql/row-text.test.ts'];
 const inPlaceTests = ['test/actors/branch/sql/rows-in-place.test.ts'];
+const orderingTests = ['test/runtime/sql-values/ordering.test.ts'];
 const resolveTests = ['test/protocols/rest/sql/resolve.test.ts'];
 const pointTests = ['test/actors/branch/sql/points/point-read.test.ts'];
 const poolTests = ['test/runtime/actor/reads/read-memory.test.ts'];
@@ -32,6 +33,22 @@ export const sqlGuards: readonly GuardMutant[] = [
     to: 'true ? this.#view.propertyNumber(wanted)',
     tests: resolveTests,
     only: 'numbers that are read from stored bytes',
+  },
+  {
+    guard: 'stored JSON that is kept counts as what it takes once it is read',
+    file: 'runtime/sql-values/ordering/value-bytes.ts',
+    from: 'value.storedMemory ?? jsonMemory(value)',
+    to: 'value.storedText?.length ?? jsonMemory(value)',
+    tests: orderingTests,
+    only: 'of stored JSON are the same before and after it is read',
+  },
+  {
+    guard: 'parsing stored JSON is counted as work',
+    file: 'runtime/sql-values/sql-value.ts',
+    from: 'this.#budget.spend(this.text.length * PARSED_CHARACTER_WORK);',
+    to: '',
+    tests: orderingTests,
+    only: 'is parsed once, when its value is read, and the work is counted',
   },
   {
     guard: 'RESOLVE decodes few bytes',

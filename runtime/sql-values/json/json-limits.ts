@@ -1,15 +1,13 @@
 import { type JsonValue, isJsonArray } from '#runtime/content/values/json-value.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { Jsonb } from '../sql-value.ts';
+import { memoryOfJson, VALUE_BYTES } from './json-memory.ts';
 
 /** Largest JSON value that an expression may give, in bytes as {@link jsonBytes} estimates them. */
 const JSON_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Most levels of nesting of a JSON value. Deeper ones would exhaust the stack of whoever writes or compares them. */
 export const JSON_LEVELS_MAX = 500;
-
-/** Estimated bytes of a scalar, and of what an array or object keeps for each member. */
-const VALUE_BYTES = 8;
 
 /** From this many keys on an object of the engine is a hash table, which takes much longer to copy and to list. */
 const MANY_KEYS = 128;
@@ -26,6 +24,8 @@ interface JsonSize {
   readonly bytes: number;
   /** Values in it, with itself. */
   readonly values: number;
+  /** Arrays and objects in it, with itself. */
+  readonly containers: number;
   /** Estimated nanoseconds for copying or writing it once. */
   readonly work: number;
   /** Levels of nesting; 0 for a scalar. */
@@ -40,6 +40,7 @@ const sizes = new WeakMap<object, JsonSize>();
 class Measuring {
   bytes = 0;
   values = 0;
+  containers = 0;
   work = 0;
   levels = 0;
   excess: JsonSize['excess'];
@@ -57,6 +58,7 @@ class Measuring {
     this.work += VALUE_WORK;
     if (typeof value === 'string') this.#addText(value);
     if (typeof value !== 'object' || value === null) return;
+    this.containers += 1;
     this.levels = Math.max(this.levels, levels + 1);
     if (this.levels > JSON_LEVELS_MAX) {
       this.excess = 'levels';
@@ -80,6 +82,7 @@ class Measuring {
   #addMeasured(size: JsonSize, levels: number): void {
     this.bytes += size.bytes;
     this.values += size.values;
+    this.containers += size.containers;
     this.work += size.work;
     this.levels = Math.max(this.levels, levels + size.levels);
     this.excess ??= size.excess ?? (this.levels > JSON_LEVELS_MAX ? 'levels' : undefined);
@@ -113,6 +116,12 @@ function sizeOf(value: JsonValue): JsonSize {
 /** Estimated bytes of a value: of its texts, and 8 for each value and key. The result is remembered. */
 export function jsonBytes(json: Jsonb): number {
   return sizeOf(json.value).bytes;
+}
+
+/** Estimated bytes of memory that a value takes. */
+export function jsonMemory(json: Jsonb): number {
+  const { bytes, containers } = sizeOf(json.value);
+  return memoryOfJson(bytes, containers);
 }
 
 /** Number of values in a value, with itself. */

@@ -3,7 +3,8 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { resolveAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
 import { resolveCast } from '#runtime/sql-values/casts/resolve-cast.ts';
-import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
+import { valueBytes } from '#runtime/sql-values/ordering/value-bytes.ts';
+import { Jsonb, type SqlValue, StoredJson } from '#runtime/sql-values/sql-value.ts';
 import { arrayOf, textType } from '#runtime/sql-values/types/basic-types.ts';
 import { call } from './functions/call.ts';
 
@@ -59,5 +60,27 @@ describe('STRING_AGG of short texts', () => {
       return accumulator.result();
     });
     expect(bytes).toBeLessThan(30 * 3_000 * 3 * 3);
+  });
+});
+
+describe('stored JSON that has been read', () => {
+  const shapes: readonly (readonly [string, (index: number) => unknown])[] = [
+    ['empty objects', () => ({})],
+    ['empty arrays', () => []],
+    ['objects in objects', (index) => ({ a: { b: [index] } })],
+    ['numbers', (index) => index + 0.5],
+    ['texts', (index) => `a title that is long ${index}`],
+  ];
+
+  it.each(shapes)('takes no more memory than is counted while it is a text: %s', (_name, shape) => {
+    const text = JSON.stringify(Array.from({ length: 20_000 }, (_, index) => shape(index)));
+    let counted = 0;
+    const bytes = keptBytes(() => {
+      const value = new Jsonb(new StoredJson(text, { spend: () => {} }));
+      counted += valueBytes(value);
+      expect(value.value).toHaveLength(20_000);
+      return value;
+    });
+    expect(bytes).toBeLessThan(counted);
   });
 });

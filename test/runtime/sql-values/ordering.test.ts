@@ -5,7 +5,7 @@ import { comparatorOf } from '#runtime/sql-values/ordering/comparator.ts';
 import { rowKey, rowKeyOf } from '#runtime/sql-values/ordering/hash-key.ts';
 import { valueBytes } from '#runtime/sql-values/ordering/value-bytes.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
-import { Jsonb, type SqlValue } from '#runtime/sql-values/sql-value.ts';
+import { Jsonb, type SqlValue, StoredJson } from '#runtime/sql-values/sql-value.ts';
 import { arrayOf, doubleType, intType, jsonbType, textType } from '#runtime/sql-values/types/basic-types.ts';
 
 const double = fc.oneof(fc.double(), fc.constantFrom(0, -0, Number.NaN, Number.POSITIVE_INFINITY));
@@ -152,5 +152,53 @@ describe('bytes of values', () => {
     expect(valueBytes(new Jsonb(['x'.repeat(1_000)]))).toBeGreaterThanOrEqual(1_000);
     expect(valueBytes(new Array<number>(1_000).fill(1))).toBeGreaterThanOrEqual(8_000);
     for (const value of [null, 1, true, 1n, '']) expect(valueBytes(value)).toBeGreaterThan(0);
+  });
+
+  const budget = { spend: () => {} };
+
+  it('of stored JSON are the same before and after it is read', () => {
+    const value = new Jsonb(new StoredJson('[{},{},{"a":[1,"b"]}]', budget));
+    const before = valueBytes(value);
+    expect(value.value).toEqual([{}, {}, { a: [1, 'b'] }]);
+    expect(value.storedText).toBeUndefined();
+    expect(valueBytes(value)).toBe(before);
+  });
+
+  it('of stored JSON are those of its value, or a little more', () => {
+    const quoted = fc.constantFrom('"', '\\', '\\"', '[,{:', '"{"', '\u{1f600}');
+    const part = fc.oneof(fc.jsonValue({ maxDepth: 3 }), fc.array(quoted), fc.dictionary(quoted, quoted));
+    fc.assert(
+      fc.property(fc.array(part), (parts) => {
+        const text = JSON.stringify(parts);
+        const value = JSON.parse(text) as JsonValue;
+        const stored = valueBytes(new Jsonb(new StoredJson(text, budget)));
+        const read = valueBytes(new Jsonb(value));
+        expect(stored).toBeGreaterThanOrEqual(read);
+        // The text of a value has two characters at least, besides what is written in two for one.
+        expect(stored).toBeLessThanOrEqual(
+          read + 16 * (text.match(/\[\]|\{\}/g)?.length ?? 0) + 2 * text.length,
+        );
+      }),
+    );
+  });
+});
+
+describe('stored JSON', () => {
+  it('is parsed once, when its value is read, and the work is counted', () => {
+    const spent: number[] = [];
+    const text = JSON.stringify(Array.from({ length: 100 }, () => ({})));
+    const value = new Jsonb(new StoredJson(text, { spend: (work) => spent.push(work) }));
+    expect([value.storedText, valueBytes(value) > 0, spent]).toEqual([text, true, []]);
+    expect(value.value).toBe(value.value);
+    expect(spent).toEqual([text.length * 10]);
+  });
+
+  it('is not parsed where the work is refused', () => {
+    const spend = (): never => {
+      throw new Error('refused');
+    };
+    const value = new Jsonb(new StoredJson('{"a":1}', { spend }));
+    expect(() => value.value).toThrow('refused');
+    expect(value.storedText).toBe('{"a":1}');
   });
 });

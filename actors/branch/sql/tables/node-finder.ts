@@ -77,7 +77,7 @@ export class NodeFinder {
   readonly #scope: ReadScope;
   readonly #conditions: StoredConditions;
   readonly #inPlace: RowsInPlace | undefined;
-  readonly #values = new StoredValues();
+  readonly #values: StoredValues;
   /** Counts the work of questions about rows in place. */
   readonly #work: DecisionWork;
   /** Whether the last row in place did not tell whether it may be read. */
@@ -99,6 +99,7 @@ export class NodeFinder {
     this.#scope = means.access.scope(means.workspace);
     this.#conditions = conditions;
     this.#inPlace = inPlace;
+    this.#values = new StoredValues(means.budget);
     this.#work = new DecisionWork((nanoseconds) => means.budget.spend(nanoseconds));
   }
 

@@ -1,4 +1,5 @@
 import { allFields, type FieldFilter } from '#runtime/access/field-filter.ts';
+import type { RequestBudget } from '#runtime/budget/request-budget.ts';
 import type { JsonValue } from '#runtime/content/values/json-value.ts';
 import { decodeRevision, formatRevision } from '#runtime/content/revision.ts';
 import { Jsonb, StoredJson } from '#runtime/sql-values/sql-value.ts';
@@ -9,8 +10,14 @@ import type { NodeValues, PropertyKey } from './node-values.ts';
 
 /** The node that a scan looks at where it is stored. One instance is moved from row to row. */
 export class StoredValues implements NodeValues {
+  readonly #budget: RequestBudget;
   #view = new RecordView();
   #shown: FieldFilter = allFields;
+
+  /** @param budget counts the work of reading what was left a text */
+  constructor(budget: RequestBudget) {
+    this.#budget = budget;
+  }
 
   /** Moves to a row. @param shown the properties that the caller may read */
   point(view: RecordView, shown: FieldFilter): void {
@@ -40,7 +47,7 @@ export class StoredValues implements NodeValues {
 
   /** All properties: of a node of which none is hidden. */
   properties(): Jsonb {
-    return new Jsonb(new StoredJson(this.#view.propertiesText));
+    return new Jsonb(new StoredJson(this.#view.propertiesText, this.#budget));
   }
 
   property({ name, wanted }: PropertyKey): JsonValue | undefined {

@@ -7,7 +7,7 @@ import { comparatorOf } from '#runtime/sql-values/ordering/comparator.ts';
 import { valueBytes } from '#runtime/sql-values/ordering/value-bytes.ts';
 import type { Accumulator, AggregateFunction } from '#runtime/sql-values/scalar-function.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
-import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
+import { Jsonb, type SqlValue, StoredJson } from '#runtime/sql-values/sql-value.ts';
 
 /** Limits that no test reaches by accident. */
 export const wide = { workMax: 1e12, memoryMax: 2 ** 40 };
@@ -78,10 +78,16 @@ export function longestStep(operator: Operator, execution: Execution): number {
   }
 }
 
+/** JSON that is stored, of many empty objects: its text is short for what it takes once it is read. */
+export function storedObjects({ budget }: Execution, count: number): Jsonb {
+  return new Jsonb(new StoredJson(JSON.stringify(Array.from({ length: count }, () => ({}))), budget));
+}
+
 export const int: SqlType = { name: 'int' };
 export const bigint: SqlType = { name: 'bigint' };
 export const double: SqlType = { name: 'double' };
 export const text: SqlType = { name: 'text' };
+export const jsonb: SqlType = { name: 'jsonb' };
 
 /** Reads a slot. */
 export function slot(at: number): (row: Row) => SqlValue {

@@ -1,16 +1,20 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Execution } from '#runtime/sql-exec/execution.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import { SortOperator } from '#runtime/sql-exec/operators/sort-operator.ts';
 import { TopNOperator } from '#runtime/sql-exec/operators/top-n-operator.ts';
+import type { Jsonb } from '#runtime/sql-values/sql-value.ts';
 import {
   batchesOf,
   executionWith,
   int,
+  jsonb,
   longestStep,
   RowsInput,
   rowsOf,
   sortKey,
+  storedObjects,
   text,
 } from './operator-fixture.ts';
 
@@ -107,6 +111,23 @@ describe('SortOperator', () => {
     expect(execution.budget.memory).toBeGreaterThan(0);
     rowsOf(operator);
     expect(execution.budget.memory).toBe(0);
+  });
+
+  test('counts stored JSON as what it takes when it is compared, and the work of parsing it', () => {
+    const few = executionWith();
+    const rowsWith = (execution: Execution): Row[] =>
+      Array.from({ length: 20 }, (_, at): Row => [storedObjects(execution, 2_000), at]);
+    const sorted = rowsOf(new SortOperator(few, new RowsInput(rowsWith(few)), [sortKey(0, jsonb)]));
+    expect(sorted.map(([, at]) => at)).toEqual(Array.from({ length: 20 }, (_, at) => at));
+    expect(few.budget.work).toBeGreaterThan(20 * 2_000 * 3 * 10);
+    // An empty object takes 64 bytes, with the reference to it.
+    const execution = executionWith({ memoryMax: 20 * 2_000 * 64 });
+    const rows = rowsWith(execution);
+    const operator = new SortOperator(execution, new RowsInput(rows), [sortKey(0, jsonb)]);
+    expect(() => rowsOf(operator)).toThrow(expect.objectContaining({ code: 'REQUEST_TOO_EXPENSIVE' }));
+    operator.close();
+    expect(execution.budget.memory).toBe(0);
+    expect(rows.every(([value]) => (value as Jsonb).storedText !== undefined)).toBe(true);
   });
 
   test('refuses more rows than memory', () => {

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { RequestBudget } from '#runtime/budget/request-budget.ts';
+import { Execution } from '#runtime/sql-exec/execution.ts';
 import type { Row } from '#runtime/sql-exec/operator.ts';
 import type { CompiledAggregate } from '#runtime/sql-exec/operators/compiled-aggregate.ts';
 import type {
@@ -8,11 +10,12 @@ import type {
   WindowPartitioning,
 } from '#runtime/sql-exec/operators/compiled-window.ts';
 import type { SortKey } from '#runtime/sql-exec/operators/sort-key.ts';
+import { rowBytes } from '#runtime/sql-exec/operators/row-memory.ts';
 import { WindowOperator } from '#runtime/sql-exec/operators/window-operator.ts';
 import type { BoundFrameEdge } from '#runtime/sql-plan/bound/bound-statement.ts';
 import { resolveAggregate } from '#runtime/sql-values/aggregates/resolve-aggregate.ts';
 import type { SqlType } from '#runtime/sql-values/sql-type.ts';
-import type { SqlValue } from '#runtime/sql-values/sql-value.ts';
+import type { Jsonb, SqlValue } from '#runtime/sql-values/sql-value.ts';
 import {
   aggregate,
   arrayOf,
@@ -21,13 +24,26 @@ import {
   double,
   executionWith,
   int,
+  jsonb,
   longestStep,
   RowsInput,
   rowsOf,
   slot,
   sortKey,
+  storedObjects,
   text,
+  wide,
 } from './operator-fixture.ts';
+
+/** A budget that notes what is left whenever memory is freed. */
+class FreedMemory extends RequestBudget {
+  readonly left: number[] = [];
+
+  override free(bytes: number): void {
+    super.free(bytes);
+    this.left.push(this.memory);
+  }
+}
 
 type Frame = CompiledWindow['frame'];
 
@@ -342,6 +358,24 @@ describe('WindowOperator', () => {
     expect(execution.budget.memory > 0).toBe(steps > 1);
     operator.close();
     expect([execution.budget.memory, input.isClosed]).toEqual([0, true]);
+  });
+
+  test('frees as much as it has kept of stored JSON that is read while it is in a frame', () => {
+    const budget = new FreedMemory(wide);
+    const execution = new Execution(budget);
+    // Few of them are results, which are counted besides.
+    const values = (at: number): Jsonb => storedObjects(execution, at % 5 === 0 ? 101 : 100);
+    const rows = Array.from({ length: 300 }, (_, at): Row => ['a', at, values(at)]);
+    const bytes = rows.reduce((sum, row) => sum + rowBytes(row), 0);
+    const window = over(
+      aggregate(resolveAggregate('MAX', [jsonb]), [2]),
+      rowsFrame(rowsBefore(2), rowsBehind(2)),
+    );
+    const operator = new WindowOperator(execution, new RowsInput(rows), [window]);
+    expect(rowsOf(operator)).toHaveLength(rows.length);
+    // Of a few rows all are in the first batch, and kept until the next is asked for.
+    expect(budget.left.at(-1)).toBe(0);
+    expect(Math.min(...budget.left.slice(0, -1))).toBeGreaterThanOrEqual(bytes);
   });
 
   test('counts the memory of its results', () => {

@@ -1,7 +1,8 @@
 import { actorName, type Principal } from '#runtime/access/principal.ts';
 import { CommonTable, type Turn } from '#runtime/commit/behaviour.ts';
 import { recordKey, removeRecord, writeRecord } from '#runtime/commit/record-store.ts';
-import { isJsonArray, type JsonObject, type JsonValue } from '#runtime/content/values/json-value.ts';
+import type { JsonObject } from '#runtime/content/values/json-value.ts';
+import { shortDetails } from '#runtime/content/values/short-details.ts';
 import { invalid } from '#runtime/errors/service-error.ts';
 import { AFTER_END } from '#runtime/shard/binary-key.ts';
 import { decodeJsonRow } from '#runtime/shard/json-row.ts';
@@ -13,6 +14,7 @@ import {
   type AuditEntry,
   type ListAudit,
   type RecordAdminAction,
+  type RecordAdminActions,
 } from './messages.ts';
 
 /** First part of the names of the rows, in the meta table: a member of an older version applies them unseen. */
@@ -71,37 +73,16 @@ export function noteAction(turn: Turn, { action, details = {}, identityId, subje
  */
 export function recordAction(
   turn: Turn,
-  { action, details = {}, identityId, subject }: RecordAdminAction,
+  { action, details = {}, identityId, subject }: Omit<RecordAdminAction, 'type'>,
 ): void {
   const by = identityId === undefined ? {} : { identityId };
-  noteAction(turn, { action, subject, details: shortened(details), ...by });
+  noteAction(turn, { action, subject, details: shortDetails(details, AUDIT_DETAIL_CHARACTERS_MAX), ...by });
 }
 
-/** Characters of a text, and entries of a list, that are kept of details that are too long. */
-const SHORT_TEXT = 200;
-const SHORT_LIST = 10;
-
-function shortened(details: JsonObject): JsonObject {
-  if (isShort(details)) return details;
-  const shorter = Object.fromEntries(
-    Object.entries(details).map(([name, value]) => [name, shortValue(value)]),
-  );
-  return isShort(shorter) ? shorter : { shortened: Object.keys(details).slice(0, SHORT_LIST).map(shortText) };
-}
-
-function isShort(details: JsonObject): boolean {
-  return JSON.stringify(details).length <= AUDIT_DETAIL_CHARACTERS_MAX;
-}
-
-function shortValue(value: JsonValue): JsonValue {
-  if (typeof value === 'string') return shortText(value);
-  if (!isJsonArray(value)) return value;
-  const kept = value.slice(0, SHORT_LIST).map(shortValue);
-  return value.length > SHORT_LIST ? [...kept, `… ${value.length - SHORT_LIST} more`] : kept;
-}
-
-function shortText(text: string): string {
-  return text.length > SHORT_TEXT ? `${text.slice(0, SHORT_TEXT)}…` : text;
+/** @see messages.ts, RecordAdminActions */
+export function recordActions(turn: Turn, { actions, identityId }: RecordAdminActions): void {
+  const by = identityId === undefined ? {} : { identityId };
+  for (const action of actions) recordAction(turn, { ...action, ...by });
 }
 
 /** @see messages.ts, ListAudit */

@@ -161,6 +161,15 @@ export interface RecordAdminAction {
   readonly identityId?: string;
 }
 
+/**
+ * As {@link RecordAdminAction}, for actions that were carried out together: all of them are in the trail, or none. Members of
+ * an older version refuse it.
+ */
+export interface RecordAdminActions extends Pick<RecordAdminAction, 'identityId'> {
+  readonly type: 'RecordAdminActions';
+  readonly actions: readonly Pick<RecordAdminAction, 'action' | 'details' | 'subject'>[];
+}
+
 /** Longest details of an action in the audit trail, in characters of their JSON text. */
 export const AUDIT_DETAIL_CHARACTERS_MAX = 4_096;
 
@@ -262,6 +271,7 @@ export type TenantCommand =
   | RevokeApiKey
   | RecordApiKeyUse
   | RecordAdminAction
+  | RecordAdminActions
   | RegisterRepository
   | UnregisterRepository
   | RegisterTenant

@@ -37,7 +37,7 @@ import {
   writeAccount,
 } from './admin-accounts.ts';
 import { createApiKey, findApiKey, recordApiKeyUse, revokeApiKey } from './api-keys.ts';
-import { listAudit, noteAction, recordAction } from './audit-trail.ts';
+import { listAudit, noteAction, recordAction, recordActions } from './audit-trail.ts';
 import { forgetEnding, listEnding, noteEnding } from './ending-branches.ts';
 import { highestNameFloor, nameFloor } from './name-floors.ts';
 import { newAccount } from './new-account.ts';
@@ -85,6 +85,9 @@ class TenantActor implements ActorBehaviour {
       case 'RecordAdminAction':
         requireAdministrator(turn.caller.policy, turn.caller.principal);
         return recordAction(turn, command);
+      case 'RecordAdminActions':
+        requireAdministrator(turn.caller.policy, turn.caller.principal);
+        return recordActions(turn, command);
       case 'RegisterRepository':
         requireAdministrator(turn.caller.policy, turn.caller.principal);
         return registerRepository(command, turn);

@@ -10,7 +10,7 @@ import type { GivenText } from '#runtime/sql-syntax/nodes/given-nodes.ts';
 import type { NumberedStatement, SqlText } from './sql-text.ts';
 import { classOf } from './statement-class.ts';
 
-/** Decisions of one command that are told one by one. Each is a write of its own, and a transaction may have thousands. */
+/** Decisions of one command that are told one by one: a transaction may have thousands. */
 const DECISIONS_MAX = 50;
 
 /** What a statement has changed of who may do what, for the audit trail. */

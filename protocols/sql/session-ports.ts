@@ -83,8 +83,13 @@ export interface SqlSurface<Answer> {
   read(branch: string, query: RunSql, isShown: boolean): Soon<Answer>;
   /** Writes. @throws {ServiceError} `READ_ONLY_REVISION` for a tag; the errors of the command */
   change(branch: string, command: ChangeBySql, step: number): Promise<SqlChanged>;
-  /** Notes in the audit trail who may do what since a change that was just made. */
-  noteDecisions(decisions: readonly AccessDecision[]): Promise<void>;
+  /**
+   * Notes in the audit trail who may do what since a change. It is called again for a repetition of the change, which has the
+   * same revision: each change is noted once.
+   *
+   * @param revision of the change, on the branch
+   */
+  noteDecisions(decisions: readonly AccessDecision[], branch: string, revision: string): Promise<void>;
   /**
    * Checks a statement that is done in bulk, before it is enqueued.
    *

@@ -316,8 +316,10 @@ export class SqlSession<Answer> {
   /** Sends a command, and notes what it has decided about access. What has made no revision has decided nothing. */
   async #change(part: TextPart, branch: string, command: ChangeBySql, step: number): Promise<SqlChanged> {
     const changed = await this.#surface.change(branch, command, step);
-    const decisions = changed.revision === null ? [] : accessDecisions(part.statements);
-    if (decisions.length > 0) await this.#surface.noteDecisions(decisions);
+    const { revision } = changed;
+    if (revision === null) return changed;
+    const decisions = accessDecisions(part.statements);
+    if (decisions.length > 0) await this.#surface.noteDecisions(decisions, branch, revision);
     return changed;
   }
 

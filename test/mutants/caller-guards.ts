@@ -113,8 +113,22 @@ export const callerGuards: readonly GuardMutant[] = [
   {
     guard: 'what a statement decides about access is in the audit trail',
     file: 'protocols/sql/sql-session.ts',
-    from: 'if (decisions.length > 0) await this.#surface.noteDecisions(decisions);',
+    from: 'if (decisions.length > 0) await this.#surface.noteDecisions(decisions, branch, revision);',
     to: '',
     tests: ['test/protocols/sql/sql-session.test.ts'],
+  },
+  {
+    guard: 'what a repeated statement has decided is in the audit trail once',
+    file: 'protocols/rest/sql/rest-surface.ts',
+    from: "isRepeatable ? ['revision', repository, branch, revision] : undefined",
+    to: 'undefined',
+    tests: ['test/protocols/rest/sql/access-decisions.test.ts'],
+  },
+  {
+    guard: 'an account that must change its password gets no lock that it waited for',
+    file: 'protocols/rest/access/waiting-callers.ts',
+    from: "  'PASSWORD_CHANGE_REQUIRED',",
+    to: '',
+    tests: ['test/protocols/rest/access/waiting-callers.test.ts'],
   },
 ];

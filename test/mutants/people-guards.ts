@@ -203,7 +203,7 @@ export const peopleGuards: readonly GuardMutant[] = [
   {
     guard: 'what an administrator did is recorded, however long its details are',
     file: 'actors/tenant/audit-trail.ts',
-    from: 'details: shortened(details)',
+    from: 'details: shortDetails(details, AUDIT_DETAIL_CHARACTERS_MAX)',
     to: 'details',
     tests: ['test/actors/tenant/admin-accounts.test.ts'],
   },

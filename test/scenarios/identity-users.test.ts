@@ -219,6 +219,38 @@ describe('accounts of people', () => {
     expect(JSON.stringify(noted)).not.toContain(password);
   });
 
+  it('leave one entry of a change that is repeated with its key', async () => {
+    const { id } = await made();
+    const { id: other } = await made();
+    const send = async (method: 'PATCH' | 'DELETE', path: string, key: string, body?: object) =>
+      await server.request(method, `${base}/${path}`, {
+        token: server.adminToken,
+        headers: { 'idempotency-key': key },
+        ...(body === undefined ? {} : { body }),
+      });
+    for (let n = 0; n < 2; n += 1) {
+      for (const answer of [
+        await send('PATCH', id, `changed ${id}`, { email_verified: true }),
+        await send('PATCH', id, `other key ${id}`, { email_verified: true }),
+        await send('DELETE', `${id}/sessions`, `ended ${id}`),
+        await send('DELETE', other, `deleted ${id}`),
+      ])
+        expect(answer.status).toBeLessThan(300);
+    }
+    const { items } = (await server.admin('GET', '/api/svc/sys/default/audit?limit=1000')).json;
+    const noted = (of: string): readonly string[] =>
+      items
+        .filter(({ subject }: { readonly subject: string }) => subject === of)
+        .map(({ action }: { readonly action: string }) => action);
+    expect(noted(id).toReversed()).toEqual([
+      'identity_created',
+      'identity_changed',
+      'identity_changed',
+      'identity_sessions_ended',
+    ]);
+    expect(noted(other)).toEqual(['identity_deleted', 'identity_created']);
+  });
+
   it('are for administrators of the tenant [IDADMIN-009]', async () => {
     const { id } = await made();
     for (const [method, path] of [

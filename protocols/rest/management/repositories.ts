@@ -252,13 +252,15 @@ function updateRoute(context: RepositoriesContext): RestRoute {
       };
       const repository = await repositoryOf(context, request);
       await requireSameElse(fields, config, () => readRepositoryState(context, request, repository));
-      await context.router.command(repository.actor, command, deliveryOf(request));
+      const delivery = deliveryOf(request);
+      await context.router.command(repository.actor, command, delivery);
       const { type: _type, ...settings } = command;
-      await recordAdminAction(context, request, {
+      const action = {
         action: 'repository_changed',
         subject: repository.name,
         details: { settings: Object.keys(settings) },
-      });
+      };
+      await recordAdminAction(context, request, action, delivery.idempotency);
       return { status: 204 };
     },
   };
@@ -370,12 +372,10 @@ function patchLanguagesRoute(context: RepositoriesContext): RestRoute {
     async handler(request) {
       const { actor, name: subject } = await repositoryOf(context, request);
       const command: UpdateTranslationConfig = { type: 'UpdateTranslationConfig', patch: request.body };
-      await context.router.command(actor, command, deliveryOf(request));
-      await recordAdminAction(context, request, {
-        action: 'repository_changed',
-        subject,
-        details: { settings: ['translations'] },
-      });
+      const delivery = deliveryOf(request);
+      await context.router.command(actor, command, delivery);
+      const action = { action: 'repository_changed', subject, details: { settings: ['translations'] } };
+      await recordAdminAction(context, request, action, delivery.idempotency);
       return { status: 204 };
     },
   };

@@ -284,13 +284,14 @@ function updateRoute(context: IdentityUsersContext): RestRoute {
       );
       const changes: IdentityChanges = { ...flags, ...(name === undefined ? {} : { display_name: name }) };
       const identityId = request.segment('id');
+      const delivery = deliveryOf(request);
       const identity = await context.people.command<Identity>(
         request.principal.tenant,
         { type: 'UpdateIdentity', identityId, changes },
-        deliveryOf(request),
+        delivery,
       );
-      const details = { ...changes };
-      await recordAdminAction(context, request, { action: 'identity_changed', subject: identityId, details });
+      const action = { action: 'identity_changed', subject: identityId, details: { ...changes } };
+      await recordAdminAction(context, request, action, delivery.idempotency);
       return { status: 200, json: identityInfo(identity) };
     },
   };
@@ -314,12 +315,10 @@ function removeRoute(context: IdentityUsersContext): RestRoute {
       const identityId = request.segment('id');
       const command = { type: 'DeleteIdentity', identityId } as const;
       const { tenant } = request.principal;
-      const { email } = await context.people.command<Identity>(tenant, command, deliveryOf(request));
-      await recordAdminAction(context, request, {
-        action: 'identity_deleted',
-        subject: identityId,
-        details: { email },
-      });
+      const delivery = deliveryOf(request);
+      const { email } = await context.people.command<Identity>(tenant, command, delivery);
+      const action = { action: 'identity_deleted', subject: identityId, details: { email } };
+      await recordAdminAction(context, request, action, delivery.idempotency);
       return { status: 204 };
     },
   };
@@ -444,9 +443,10 @@ function endSessionsRoute(context: IdentityUsersContext): RestRoute {
     async handler(request) {
       const { tenant } = request.principal;
       const { identity_id: identityId } = await context.people.require(tenant, request.segment('id'));
-      await context.people.command(tenant, { type: 'RevokeSessions', identityId }, deliveryOf(request));
+      const delivery = deliveryOf(request);
+      await context.people.command(tenant, { type: 'RevokeSessions', identityId }, delivery);
       const action = { action: 'identity_sessions_ended', subject: identityId };
-      await recordAdminAction(context, request, action);
+      await recordAdminAction(context, request, action, delivery.idempotency);
       return { status: 204 };
     },
   };

@@ -25,7 +25,7 @@ import { isLasting } from '#runtime/commit/idempotency.ts';
 import { requireWaiting } from '#runtime/commit/waiting-caller.ts';
 import { invalid, ServiceError } from '#runtime/errors/service-error.ts';
 import type { HttpReply } from '#protocols/http/route.ts';
-import { recordAdminAction } from '../access/admin-actions.ts';
+import { recordAdminActions } from '../access/admin-actions.ts';
 import { askBranch, likelyBranchNamed, replyOf, sendCommand } from '../access/branch-access.ts';
 import type { FoundBranch } from '../access/found-branch.ts';
 import { isHiddenFrom } from '../access/hidden-branch.ts';
@@ -119,14 +119,17 @@ export class RestSqlSurface implements SqlSurface<HttpReply> {
     return changed;
   }
 
-  async noteDecisions(decisions: readonly AccessDecision[]): Promise<void> {
+  async noteDecisions(decisions: readonly AccessDecision[], branch: string, revision: string): Promise<void> {
     const repository = this.#request.segment('repo');
-    for (const { action, details, subject } of decisions)
-      await recordAdminAction(this.#context, this.#request, {
-        action,
-        subject: subject === '' ? repository : subject,
-        details: { repository, ...details },
-      });
+    const actions = decisions.map(({ action, details, subject }) => ({
+      action,
+      subject: subject === '' ? repository : subject,
+      details: { repository, ...details },
+    }));
+    // A repetition of the request has the same revision, unless its change was made anew.
+    const isRepeatable = singleHeader(this.#request, 'Idempotency-Key') !== undefined;
+    const change = isRepeatable ? ['revision', repository, branch, revision] : undefined;
+    await recordAdminActions(this.#context, this.#request, actions, change);
   }
 
   async match(branch: string, query: MatchBySql): Promise<MatchedNodes> {

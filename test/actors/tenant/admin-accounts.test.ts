@@ -158,6 +158,7 @@ describe('accounts', () => {
       { type: 'CreateApiKey', name: 'x', keyPrefix: 'x', tokenHash: 'x' },
       { type: 'RevokeApiKey', keyId: 'x' },
       { type: 'RecordAdminAction', action: 'x', subject: 'x' },
+      { type: 'RecordAdminActions', actions: [{ action: 'x', subject: 'x' }] },
     ];
     const impersonating = callerAs({
       kind: 'impersonating',
@@ -318,6 +319,16 @@ describe('the audit trail', () => {
     expect(entries.map(({ sequence }) => sequence)).toEqual([12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
     expect(JSON.stringify(entries)).not.toContain('hash-2');
     expect(trail(2, 10).map(({ sequence }) => sequence)).toEqual([9, 8]);
+  });
+
+  it('has each of several actions that were carried out together, in their order', async () => {
+    const [long, short] = [{ text: 'x'.repeat(5_000) }, { n: 1 }];
+    const actions = [long, short].map((details, index) => ({ action: `a${index}`, subject: 's', details }));
+    await send({ type: 'RecordAdminActions', actions, identityId: 'i1' }, callers.engine);
+    expect([...trail(2)].reverse()).toMatchObject([
+      { action: 'a0', actor: { user_id: 'i1' }, details: { text: `${'x'.repeat(200)}…` } },
+      { action: 'a1', actor: { user_id: 'i1' }, details: short },
+    ]);
   });
 
   it('has no entry of what was refused', async () => {

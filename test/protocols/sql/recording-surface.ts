@@ -62,9 +62,11 @@ export class RecordingSurface implements SqlSurface<string> {
     return { revision: '9-0', columns: ['affected_rows'], rows, rowCount: 1 };
   }
 
-  async noteDecisions(decisions: readonly AccessDecision[]): Promise<void> {
-    for (const { action, subject, details } of decisions)
-      this.sent.push({ to: 'tenant', kind: 'decision', sql: `${action} ${subject}`, message: details });
+  async noteDecisions(decisions: readonly AccessDecision[], branch: string, revision: string): Promise<void> {
+    for (const { action, subject, details } of decisions) {
+      const message = { ...details, branch, revision };
+      this.sent.push({ to: 'tenant', kind: 'decision', sql: `${action} ${subject}`, message });
+    }
   }
 
   async match(to: string, message: MatchBySql): Promise<MatchedNodes> {

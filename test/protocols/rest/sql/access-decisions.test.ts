@@ -148,6 +148,37 @@ describe('what a statement decides about access', () => {
     expect(await told()).toEqual([['access_granted', kim.email]]);
   });
 
+  it('is told once, however often the request is repeated with its key', async () => {
+    const headers = { 'idempotency-key': 'decided' };
+    const sql =
+      "CREATE GROUP 'press'; BEGIN; CREATE GROUP 'a'; CREATE GROUP 'b'; COMMIT; ALTER GROUP 'press' ADD ROLES ('viewer')";
+    const made = [
+      ['group_created', 'press'],
+      ['group_created', 'a'],
+      ['group_created', 'b'],
+      ['group_changed', 'press'],
+    ];
+    for (let n = 0; n < 3; n += 1) {
+      expect((await run(sql, { headers })).status).toBe(200);
+      expect(await told()).toEqual(made);
+    }
+    // Another key is another request: what it changes is told, though the statement is the same.
+    await run("ALTER GROUP 'press' DROP ROLES ('viewer')");
+    const again = { headers: { 'idempotency-key': 'decided again' } };
+    await run("ALTER GROUP 'press' ADD ROLES ('viewer')", again);
+    expect(await told()).toEqual([...made, made[3], made[3]]);
+  });
+
+  it('is shortened where it is long', async () => {
+    const names = Array.from({ length: 200 }, (_, index) => `'role-${index}-${'x'.repeat(30)}'`);
+    await run("CREATE GROUP 'press'");
+    const sql = `BEGIN; ALTER GROUP 'press' DROP ROLES (${names.join(', ')}); ALTER GROUP 'press' ADD ROLES ('viewer'); COMMIT`;
+    expect(await run(sql)).toMatchObject({ status: 200 });
+    const [, dropped] = await entries();
+    expect(dropped).toMatchObject({ action: 'group_changed', details: { change: 'drop-roles' } });
+    expect(JSON.stringify(dropped).length).toBeLessThan(1_000);
+  });
+
   it('is told for each statement of a transaction, up to a number', async () => {
     const made = Array.from({ length: 53 }, (_, index) => `CREATE GROUP 'g${index}'`);
     expect((await run(`BEGIN; ${made.join('; ')}; COMMIT`)).status).toBe(200);

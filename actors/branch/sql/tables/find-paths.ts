@@ -3,7 +3,7 @@ import { isNodeTypeName } from '#runtime/content/definitions/type-name.ts';
 import { PATH_BYTES_MAX } from '#runtime/content/path.ts';
 import { nodesIn } from '#runtime/scan/changed-nodes.ts';
 import { changedFor, countPlaces, type ScanSource } from '#runtime/scan/scan.ts';
-import { END } from '#runtime/shard/binary-key.ts';
+import { END, textBytes } from '#runtime/shard/binary-key.ts';
 import type { TableRead } from '#runtime/sql-exec/ports.ts';
 import type { BoundCall, BoundExpression } from '#runtime/sql-plan/bound/bound-statement.ts';
 import type { NodeColumn } from '#runtime/sql-plan/node-columns.ts';
@@ -373,7 +373,9 @@ export class TreePaths {
     const { head, workspace } = this.#table;
     const reverse = this.#reverseFor('id');
     const bound = idBehind(this.#table, reverse);
-    const part: ScanPart = { source: { kind: 'nodes', workspace }, reverse, after: bound?.after };
+    // The position of a node is its id as bytes.
+    const after = bound && textBytes(bound.after);
+    const part: ScanPart = { source: { kind: 'nodes', workspace }, reverse, after };
     return {
       name: 'TableScan',
       facts: bound === undefined ? workspace : `${workspace}, behind id=${bound.after}`,

@@ -11,7 +11,7 @@ export interface FirstKey {
   readonly isDescending: boolean;
 }
 
-/** A condition on the place of nodes, and the position behind which they are. */
+/** A condition on the place of nodes, and the position, or the id, behind which they are. */
 export interface PlaceBound {
   readonly condition: BoundExpression;
   readonly after: string;

@@ -174,6 +174,37 @@ describe('a page in the middle of many rows', () => {
     expect(rows).toBeLessThan(NODES / 2);
   });
 
+  it.each([false, true])('is read by ids of any letters, each once (backwards: %s)', async (isDescending) => {
+    const workspace = WORKSPACE;
+    const ids = ['a1', 'é1', 'ü1', '中1', '日1', '\uffee1', '😀1', '😁1'];
+    if (!isDescending)
+      for (const id of ids)
+        await branch.command({
+          type: 'CreateNode',
+          workspace,
+          parentPath: '/',
+          node: { id, name: `by-${id.codePointAt(0)}`, nodeType: 'test:Item', properties: {} },
+          deep: false,
+        });
+    const all = withTables(branch, {}, (tables) => tables.read({ wanted: [wanted('id')] }).rows.flat());
+    const bytes = (id: unknown): Buffer => Buffer.from(String(id));
+    const sorted = all.toSorted((a, b) => Buffer.compare(bytes(a), bytes(b)));
+    if (isDescending) sorted.reverse();
+    for (const [at, id] of sorted.entries()) {
+      if (!ids.includes(id as string)) continue;
+      const found = withTables(branch, {}, (tables) =>
+        tables.read({
+          wanted: [wanted('id')],
+          conditions: [compare('id', isDescending ? '<' : '>', id as string)],
+          order: [by('id', isDescending)],
+          limit: PAGE,
+        }),
+      );
+      expect(found.access.description).toContain('behind id=');
+      expect(found.rows.flat()).toEqual(sorted.slice(at + 1, at + 1 + PAGE));
+    }
+  });
+
   it('needs no place that is one', () => {
     const conditions = [compare('__tree_order', '>', `${'x'.repeat(300)}.\0`), isDescendantOf('/list')];
     expect(page({ conditions, order: [by('__tree_order')] }).names).toEqual([]);

@@ -8,7 +8,7 @@ import { checkRepeatedly } from './repeated-check.ts';
 const { R_OK, W_OK, X_OK } = constants;
 
 /** Folders in the data folder that are made once. */
-const LASTING: readonly string[] = ['actors', 'partitions'];
+const LASTING: readonly string[] = ['actors', 'journal', 'partitions', 'unsettled'];
 
 /** Maximum number of folders named in one message. */
 const NAMED_MAX = 3;

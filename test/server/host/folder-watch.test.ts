@@ -72,12 +72,13 @@ it('makes a member report that it is not ready, in the status as well', async ()
   }
 });
 
-describe.each(['actors', 'partitions', '.'])('the folder %s', (name) => {
+describe.each(['actors', 'journal', 'partitions', 'unsettled', '.'])('the folder %s', (name) => {
   it.each(['is moved away', 'is replaced'])('is told when it %s, until it is back', async (how) => {
     const clock = new TestClock();
     const root = join(dataDir, 'data');
     const folder = join(root, name);
-    for (const made of ['actors', 'partitions']) mkdirSync(join(root, made), { recursive: true });
+    for (const made of ['actors', 'journal', 'partitions', 'unsettled'])
+      mkdirSync(join(root, made), { recursive: true });
     const watch = await FolderWatch.start(root, clock);
     expect([watch.findings, watch.missing]).toEqual([[], []]);
     const away = join(dataDir, 'away');
@@ -110,7 +111,7 @@ it('misses no folder that was never there, and takes one that is made later', as
 });
 
 it('makes a member of which a folder was moved away report that it is not ready', async () => {
-  for (const name of ['.', 'actors']) {
+  for (const name of ['.', 'actors', 'journal']) {
     const root = join(dataDir, `data-${name}`);
     const server = await startServer({ dataDir: root });
     const ready = async () => await server.request('GET', '/ready');

@@ -94,7 +94,9 @@ describe('a condition that follows relations', () => {
   it('lists each node as it is read alone where it decides which properties are shown', async () => {
     const hiding = { path: '**', operations: ['read'], except_fields: ['title'] };
     const condition = "node.created_by RELATES auth.local_user_id VIA 'KNOWS'";
-    const caller = roleCaller([hiding, { path: '/of-*', operations: ['read'], condition }], { identity: 'ada' });
+    const caller = roleCaller([hiding, { path: '/of-*', operations: ['read'], condition }], {
+      identity: 'ada',
+    });
     const place = { path: '/' };
     const listed = (await branch.query(
       { type: 'ListChildren', workspace, place, scope: 's' },

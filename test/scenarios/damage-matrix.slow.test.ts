@@ -27,6 +27,7 @@ const config = '[limits]\njournal_segment_bytes = 1048576\nbatch_bytes_max = 524
 const kinds: Readonly<Record<string, RegExp>> = {
   lock: /^lock$/,
   'jwt secret': /^secrets\/jwt-secret$/,
+  'signing key check': /^secrets\/signing-key-check$/,
   'master key': /^secrets\/master-key$/,
   'journal segment': /^journal\/\d+\.journal$/,
   catalogue: /^actors\/\.catalogue\/data\.mdb$/,

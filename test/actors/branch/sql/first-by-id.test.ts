@@ -51,6 +51,18 @@ beforeAll(async () => {
       node: node(at) as never,
     })),
   });
+  // Of a type without the index: their paths are in the opposite order of their ids.
+  for (const [name, id] of [
+    ['p1', 'zz-last'],
+    ['p2', '00-first'],
+  ] as const)
+    await branch.command({
+      type: 'CreateNode',
+      workspace: WORKSPACE,
+      parentPath: '/one',
+      node: { id, name, nodeType: 'test:Plain', properties: { k: 'a' } },
+      deep: false,
+    });
   const { head } = (await branch.query({ type: 'ReadBranchState' })) as { head: string };
   past = parseRevision(head);
   for (let at = 0; at < 60; at += 6) {

@@ -205,6 +205,23 @@ describe('a page in the middle of many rows', () => {
     }
   });
 
+  it.each(['\ud83d', '日'.repeat(100), ''])('takes no text for a place that no id can be: %s', (after) => {
+    const found = withTables(branch, {}, (tables) =>
+      tables.read({
+        wanted: [wanted('id')],
+        conditions: [compare('id', '>', after)],
+        order: [by('id')],
+        limit: NODES * 2,
+      }),
+    );
+    // Explanations would show it, however long it is.
+    expect(found.access.description).not.toContain('behind');
+    const all = withTables(branch, {}, (tables) => tables.read({ wanted: [wanted('id')] }).rows.flat());
+    const isBehind = (id: unknown): boolean =>
+      Buffer.compare(Buffer.from(id as string), Buffer.from(after)) > 0;
+    expect(found.rows.flat().toSorted()).toEqual(all.filter(isBehind).toSorted());
+  });
+
   it('needs no place that is one', () => {
     const conditions = [compare('__tree_order', '>', `${'x'.repeat(300)}.\0`), isDescendantOf('/list')];
     expect(page({ conditions, order: [by('__tree_order')] }).names).toEqual([]);

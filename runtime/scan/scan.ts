@@ -83,7 +83,10 @@ export interface ScanRequest {
   readonly limit?: number;
   /** Counts what the scan keeps in memory, and the work of conditions of the scope; absent: nothing does. */
   readonly budget?: RequestBudget;
-  /** The most places to pass, so that a scan that finds nothing is no longer than another. */
+  /**
+   * The most places to pass, so that a scan that finds nothing is no longer than another. Each place that has no row is then
+   * told, by undefined: who asks counts them.
+   */
   readonly placesMax?: number;
   /**
    * Whether each row is answered before the scan goes on. At the head its record may then be over bytes that are valid only
@@ -172,6 +175,7 @@ function* scanPlaces(
   let left = request.limit ?? Number.POSITIVE_INFINITY;
   let { after } = request;
   let passed = 0;
+  const unpausedMax = request.placesMax === undefined ? PASSED_PER_STEP : 1;
   let unpaused = 0;
   let pausedAt = budget?.work ?? 0;
   let last: string | undefined;
@@ -206,8 +210,7 @@ function* scanPlaces(
         if (left === 0) return undefined;
       } else if (isMatch) skip -= 1;
       unpaused += 1;
-      const isDue =
-        unpaused >= PASSED_PER_STEP || (budget !== undefined && budget.work - pausedAt >= STEP_WORK);
+      const isDue = unpaused >= unpausedMax || (budget !== undefined && budget.work - pausedAt >= STEP_WORK);
       if (!isDue && isFull?.() !== true) continue;
       unpaused = 0;
       pausedAt = budget?.work ?? 0;
